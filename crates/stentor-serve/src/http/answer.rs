@@ -14,6 +14,9 @@ use hyper::{Response, StatusCode};
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) type Answer = Response<Body>;
 
+/// An answer instead of what was asked for. Boxed: it is large, and rare.
+pub(super) type Refusal = Box<Answer>;
+
 /// What a page may do that is answered here: run our script, look as our style says, show pictures
 /// that are in it, and talk to us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 
-use super::answer::{Answer, guarded, text, with_body};
+use super::answer::{Answer, Refusal, guarded, text, with_body};
 use super::{Http, Peer, acp, web_socket};
 use crate::connection::Access;
 use crate::page::assets;
@@ -28,7 +28,7 @@ pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, peer: Pe
         Ok(Wanted::Dialect(dialect, access)) => {
             dialect_answer(http, request, peer, dialect, access).await
         }
-        Err(refusal) => refusal,
+        Err(refusal) => *refusal,
     };
     guarded(answer)
 }
@@ -39,7 +39,7 @@ enum Wanted {
     Dialect(&'static str, Access),
 }
 
-fn check(http: &Http, request: &Request<Incoming>, peer: IpAddr) -> Result<Wanted, Answer> {
+fn check(http: &Http, request: &Request<Incoming>, peer: IpAddr) -> Result<Wanted, Refusal> {
     let (origins, headers) = (&http.options.origins, request.headers());
     let misdirected = |why| text(StatusCode::MISDIRECTED_REQUEST, format!("{why}"));
     origins.check_host(headers).map_err(misdirected)?;
@@ -71,16 +71,16 @@ fn token_and_path<'a>(headers: &'a HeaderMap, path: &'a str) -> (Option<&'a str>
     (token, in_path.map_or(path, |(_, rest)| rest))
 }
 
-fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Answer> {
+fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Refusal> {
     let now = Instant::now();
     if let Some(wait) = http.wrong_tokens.wait(peer, now) {
-        return Err(too_many(wait));
+        return Err(too_many(wait).into());
     }
     let unauthorized = |why: &str| {
         let mut answer = text(StatusCode::UNAUTHORIZED, why);
         let bearer = HeaderValue::from_static("Bearer");
         answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
-        answer
+        Box::new(answer)
     };
     let token = token.ok_or_else(|| unauthorized("a token is needed"))?;
     http.options.tokens.access(token).ok_or_else(|| {

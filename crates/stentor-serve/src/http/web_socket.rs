@@ -1,7 +1,5 @@
 //! A dialect over WebSocket: each message is a text frame.
 
-use std::io;
-
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper::body::Incoming;
@@ -271,7 +269,7 @@ impl Writer {
         let mut next = Some(first);
         while let Some(line) = next {
             self.sink.feed(line.into()).await?;
-            next = lines.ready().map_err(io::Error::from)?;
+            next = lines.ready()?;
         }
         self.sink.flush().await
     }

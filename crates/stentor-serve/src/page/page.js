@@ -17,6 +17,9 @@ const fromAddress = new URLSearchParams(location.hash.slice(1));
 if (fromAddress.has("token")) {
   localStorage.setItem("token", fromAddress.get("token"));
   fromAddress.delete("token");
+  // Where new sessions work.
+  if (fromAddress.has("cwd")) sessionStorage.setItem("cwd", fromAddress.get("cwd"));
+  fromAddress.delete("cwd");
   history.replaceState(null, "", "#" + fromAddress);
 }
 
@@ -34,7 +37,9 @@ function send(command) {
 function connect() {
   const token = localStorage.getItem("token");
   if (!token) return login();
-  const address = location.origin.replace(/^http/, "ws") + "/page";
+  const cwd = sessionStorage.getItem("cwd");
+  const query = cwd ? "?" + new URLSearchParams({ cwd }) : "";
+  const address = location.origin.replace(/^http/, "ws") + "/page" + query;
   let opened = false;
   try {
     socket = new WebSocket(address, ["stentor", "stentor.token." + token]);

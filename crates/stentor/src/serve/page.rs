@@ -26,7 +26,13 @@ pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), S
         true => tokens.observe,
         false => tokens.drive,
     };
-    let address = format!("{}/#token={}", http.address, token.reveal());
+    let cwd = std::env::current_dir()?;
+    // New sessions work where the page was asked for; the server may have been started elsewhere.
+    let behind = form_urlencoded::Serializer::new(String::new())
+        .append_pair("token", token.reveal())
+        .append_pair("cwd", &cwd.to_string_lossy())
+        .finish();
+    let address = format!("{}/#{behind}", http.address);
     writeln!(out, "{address}")?;
     if !args.print && out.is_terminal() && has_screen() {
         // Arguments of a process can be read by everybody: the token goes by a file.
@@ -59,7 +65,10 @@ fn has_screen() -> bool {
 
 /// A page that goes on to an address. It is ours and plain.
 fn leading_to(address: &str) -> String {
-    format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={address}\">\n")
+    format!(
+        "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={}\">\n",
+        address.replace('&', "&amp;")
+    )
 }
 
 /// The first program that takes it. Where none does, the address was printed.

@@ -107,6 +107,7 @@ fn the_program_prints_the_address_of_the_page_and_starts_a_server_for_it() {
     let address = page(&[]);
     assert!(address.starts_with("http://127.0.0.1:"), "{address}");
     assert!(address.contains("/#token="), "{address}");
+    assert!(address.trim_end().ends_with("work"), "{address}");
     assert_eq!(page(&[]), address);
     assert_ne!(page(&["--observe"]), address);
     let status = world.asked(&["serve", "status", "--json", "--socket", &socket]);

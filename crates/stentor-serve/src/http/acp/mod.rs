@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 pub(super) use first_message::FirstMessage;
 
-use super::answer::{Answer, empty, json, text};
+use super::answer::{Answer, Refusal, empty, json, text};
 use super::{Http, limits as http_limits};
 use crate::connection::Access;
 use connection::AcpConnection;
@@ -65,17 +65,17 @@ pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, access: 
         Method::POST => post(&http, request, access).await,
         Method::GET => get(&http, request.headers(), access),
         Method::DELETE => delete(&http, request.headers(), access),
-        _ => Err(text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")),
+        _ => Err(text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed").into()),
     };
-    answered.unwrap_or_else(|refusal| refusal)
+    answered.unwrap_or_else(|refusal| *refusal)
 }
 
 /// A message of the client.
-async fn post(http: &Http, request: Request<Incoming>, access: Access) -> Result<Answer, Answer> {
+async fn post(http: &Http, request: Request<Incoming>, access: Access) -> Result<Answer, Refusal> {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(text(status, "Unsupported Media Type"));
+        return Err(text(status, "Unsupported Media Type").into());
     }
     let body = body_of(body).await?;
     let message = Posted::read(&body).map_err(|bad| match bad {
@@ -85,7 +85,7 @@ async fn post(http: &Http, request: Request<Incoming>, access: Access) -> Result
     if message.is_initialize() {
         if parts.headers.contains_key(CONNECTION_ID) {
             let why = "Initialize not allowed on existing connection";
-            return Err(text(StatusCode::BAD_REQUEST, why));
+            return Err(text(StatusCode::BAD_REQUEST, why).into());
         }
         return initialize(http, &message, parts.uri.query(), access).await;
     }
@@ -101,10 +101,10 @@ async fn initialize(
     message: &Posted<'_>,
     query: Option<&str>,
     access: Access,
-) -> Result<Answer, Answer> {
+) -> Result<Answer, Refusal> {
     let Some(id) = message.id() else {
         let why = "Initialize request must include an ID";
-        return Err(text(StatusCode::BAD_REQUEST, why));
+        return Err(text(StatusCode::BAD_REQUEST, why).into());
     };
     let client = http.options.place.client("acp", query, access);
     let opened = match http.server.admit(client, access).await {
@@ -127,10 +127,10 @@ async fn initialize(
 }
 
 /// A stream of the agent's messages.
-fn get(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Answer> {
+fn get(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Refusal> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     if !accept.is_some_and(|types| types.to_ascii_lowercase().contains(EVENT_STREAM)) {
-        return Err(text(StatusCode::NOT_ACCEPTABLE, "Not Acceptable"));
+        return Err(text(StatusCode::NOT_ACCEPTABLE, "Not Acceptable").into());
     }
     let connection = connection_of(http, headers, access)?;
     let route = match session_of(headers)? {
@@ -147,14 +147,16 @@ fn get(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Answe
         }
         Err(Taken::Receiver) => {
             let why = "Outbound stream already has an active receiver";
-            Err(text(StatusCode::CONFLICT, why))
+            Err(text(StatusCode::CONFLICT, why).into())
         }
-        Err(Taken::TooMany) => Err(text(StatusCode::BAD_REQUEST, "too many session streams")),
+        Err(Taken::TooMany) => {
+            Err(text(StatusCode::BAD_REQUEST, "too many session streams").into())
+        }
         Err(Taken::Ended) => Err(unknown()),
     }
 }
 
-fn delete(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Answer> {
+fn delete(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Refusal> {
     let connection = connection_of(http, headers, access)?;
     http.acp.remove(connection.id()).ok_or_else(unknown)?;
     connection.end();
@@ -166,7 +168,7 @@ fn connection_of(
     http: &Http,
     headers: &HeaderMap,
     access: Access,
-) -> Result<Arc<AcpConnection>, Answer> {
+) -> Result<Arc<AcpConnection>, Refusal> {
     let id = headers
         .get(CONNECTION_ID)
         .and_then(|value| value.to_str().ok());
@@ -176,17 +178,17 @@ fn connection_of(
     connection.ok_or_else(unknown)
 }
 
-fn unknown() -> Answer {
-    text(StatusCode::NOT_FOUND, "Unknown Acp-Connection-Id")
+fn unknown() -> Refusal {
+    text(StatusCode::NOT_FOUND, "Unknown Acp-Connection-Id").into()
 }
 
-fn session_of(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
+fn session_of(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let Some(value) = headers.get(SESSION_ID) else {
         return Ok(None);
     };
     let id = value.to_str().ok();
     let id = id.filter(|id| !id.is_empty() && id.len() <= limits::MAX_ID_BYTES);
-    let invalid = || text(StatusCode::BAD_REQUEST, "Invalid Acp-Session-Id");
+    let invalid = || text(StatusCode::BAD_REQUEST, "Invalid Acp-Session-Id").into();
     id.ok_or_else(invalid).map(Some)
 }
 
@@ -198,7 +200,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-async fn body_of(body: Incoming) -> Result<Bytes, Answer> {
+async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
     let body = Limited::new(body, http_limits::MAX_MESSAGE_BYTES).collect();
     match timeout(http_limits::BODY_WAIT, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
@@ -207,11 +209,12 @@ async fn body_of(body: Incoming) -> Result<Bytes, Answer> {
                 "a message is at most {} bytes",
                 http_limits::MAX_MESSAGE_BYTES
             );
-            Err(text(StatusCode::PAYLOAD_TOO_LARGE, why))
+            Err(text(StatusCode::PAYLOAD_TOO_LARGE, why).into())
         }
         Err(_) => Err(text(
             StatusCode::REQUEST_TIMEOUT,
             "the message did not come in time",
-        )),
+        )
+        .into()),
     }
 }
