@@ -215,13 +215,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         }
         (Some(Command::Complete { values }), _) => job.complete(*values, &mut out),
         (Some(Command::Export { session, output }), _) => {
-            let file = job.agent(UNASKED).find(session);
-            let file = file.map_err(|error| Failure::other(error.to_string()))?;
-            commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
-                .map_err(Failure::other)?;
-            Ok(0)
+            job.export(session, output.as_deref(), &mut out)
         }
-        // Those are done.
         (
             Some(
                 Command::Completions { .. }
