@@ -227,13 +227,7 @@ fn command_of(
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
         Command::Complete { values } => job.complete(*values, &mut out),
-        Command::Export { session, output } => {
-            let file = job.agent(UNASKED).find(session);
-            let file = file.map_err(|error| Failure::other(error.to_string()))?;
-            commands::export::run(&file, output.as_deref(), &job.cwd, &mut out)
-                .map_err(Failure::other)?;
-            Ok(0)
-        }
+        Command::Export { session, output } => job.export(session, output.as_deref(), &mut out),
         // Those are done.
         Command::Completions { .. }
         | Command::Man { .. }

@@ -1,7 +1,8 @@
-//! `stentor sessions`, and what a shell completes.
+//! `stentor sessions` and `stentor export`, and what a shell completes.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::Path;
 
 use stentor_journal::store::short_id;
 
@@ -65,6 +66,19 @@ impl Job<'_> {
                 Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
             }
         }
+    }
+
+    pub(super) fn export(
+        &self,
+        session: &str,
+        output: Option<&Path>,
+        out: &mut File,
+    ) -> Result<u8, Failure> {
+        let file = self.agent(UNASKED).find(session);
+        let file = file.map_err(|error| Failure::other(error.to_string()))?;
+        let exported = commands::export::run(&file, output, &self.cwd, out);
+        exported.map_err(Failure::other)?;
+        Ok(0)
     }
 
     /// What a shell offers: the newest sessions of this folder, or the models.
