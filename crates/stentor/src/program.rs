@@ -196,20 +196,8 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 },
             ),
             _,
-        ) => {
-            let logins = job.models.logins();
-            let mut out = printed(&out);
-            let login = commands::login::login(&logins, provider.as_deref(), &mut stdin, &mut out);
-            block_on(login)?.map_err(Failure::other)?;
-            Ok(0)
-        }
-        (Some(Command::Logout { provider }), _) => {
-            let logins = job.models.logins();
-            let mut out = printed(&out);
-            let logout = commands::login::logout(&logins, provider, &mut out);
-            block_on(logout)?.map_err(Failure::other)?;
-            Ok(0)
-        }
+        ) => job.login(provider.as_deref(), &mut stdin, &mut printed(&out)),
+        (Some(Command::Logout { provider }), _) => job.logout(provider, &mut printed(&out)),
         (Some(Command::Sessions { action, all }), _) => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
@@ -358,6 +346,25 @@ impl Job<'_> {
 
     fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
         mcp_servers::find(&self.config, &|name| self.config.variable(name))
+    }
+
+    fn login(
+        &self,
+        provider: Option<&str>,
+        stdin: &mut File,
+        out: &mut Printed<'_>,
+    ) -> Result<u8, Failure> {
+        let logins = self.models.logins();
+        let login = commands::login::login(&logins, provider, stdin, out);
+        block_on(login)?.map_err(Failure::other)?;
+        Ok(0)
+    }
+
+    fn logout(&self, provider: &str, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        let logins = self.models.logins();
+        let logout = commands::login::logout(&logins, provider, out);
+        block_on(logout)?.map_err(Failure::other)?;
+        Ok(0)
     }
 
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
