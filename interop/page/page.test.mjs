@@ -16,6 +16,8 @@ const binary = process.env.STENTOR ?? resolve(here, "../../target/debug/stentor"
 const pictures = process.env.PICTURES;
 const scenario = join(here, "scenario.toml");
 const SLOW = 60_000;
+// Frames are drawn only in the tab in front.
+const POLLING = { polling: 50 };
 
 let browser;
 before(async () => {
@@ -71,11 +73,11 @@ const shows = (page, selector, text) =>
   page.waitForFunction(
     (selector, text) =>
       [...document.querySelectorAll(selector)].some((found) => found.textContent.includes(text)),
-    {},
+    POLLING,
     selector,
     text,
   );
-const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("running"));
+const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("running"), POLLING);
 const connected = (page) => shows(page, "#connection", "Connected");
 
 async function say(page, text) {
@@ -132,7 +134,7 @@ test("a change is approved in one tab and seen in both", () =>
     await picture(page, "question-desktop-light", { width: 1280, height: 800 });
     await second.click(".question .allow_once");
     await shows(page, "#transcript .diff .added", "good morning");
-    await page.waitForFunction(() => !document.querySelector(".question"));
+    await page.waitForFunction(() => !document.querySelector(".question"), POLLING);
     await idle(page);
     assert.equal(readFileSync(join(cwd, "greeting.txt"), "utf8"), "good morning\nworld\n");
     await say(page, "a command");
@@ -152,8 +154,8 @@ test("what runs is stopped by Escape, and messages wait and are taken back", () 
     await page.click("#follow-up");
     await shows(page, "#queue", "later");
     await page.click("#unqueue");
-    await page.waitForFunction(() => document.querySelector("#queue").textContent === "");
-    await page.waitForFunction(() => document.querySelector("#text").value === "later");
+    await page.waitForFunction(() => document.querySelector("#queue").textContent === "", POLLING);
+    await page.waitForFunction(() => document.querySelector("#text").value === "later", POLLING);
     await page.keyboard.press("Escape");
     await idle(page);
     await shows(page, "#transcript .trouble", "Stopped");
@@ -178,7 +180,7 @@ test("a token to observe sees and changes nothing", () =>
     const session = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)).get("session");
     const watching = await open(`#token=${token("observe")}&session=${session}`);
     await shows(watching, "#transcript .md em", "first");
-    await watching.waitForFunction(() => document.body.classList.contains("observes"));
+    await watching.waitForFunction(() => document.body.classList.contains("observes"), POLLING);
     assert.equal(await watching.$eval("#prompt", (form) => getComputedStyle(form).display), "none");
     await watching.evaluate(() => send({ do: "abort" }));
     await shows(watching, "#notices", "this page only watches");
@@ -239,8 +241,8 @@ test("pictures are sent, a session is forked, and all of it fits a phone", () =>
     await page.evaluate(() =>
       [...document.querySelectorAll("#forks button")].find((one) => one.textContent.includes("stream it")).click(),
     );
-    await page.waitForFunction((before) => location.hash !== before, {}, before);
-    await page.waitForFunction(() => document.querySelector("#text").value === "stream it");
+    await page.waitForFunction((before) => location.hash !== before, POLLING, before);
+    await page.waitForFunction(() => document.querySelector("#text").value === "stream it", POLLING);
     assert.equal(await page.$$eval("#transcript article.user", (all) => all.length), 1);
     await page.evaluate((hash) => (location.hash = hash), before);
     await shows(page, "#plan li", "Write the notes");
@@ -253,7 +255,7 @@ test("pictures are sent, a session is forked, and all of it fits a phone", () =>
       assert.ok(wide <= 0, `${wide} pixels too wide`);
     }
     await page.click("#show-sessions");
-    await page.waitForFunction(() => getComputedStyle(document.querySelector("#session-list")).display === "block");
+    await page.waitForFunction(() => getComputedStyle(document.querySelector("#session-list")).display === "block", POLLING);
     await picture(page, "sessions-phone-dark", { width: 390, height: 780, dark: true });
     const labelled = await page.$$eval("button, input, select, textarea", (all) =>
       all.filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).map((one) => one.outerHTML),
