@@ -155,19 +155,19 @@ async fn during_a_tool_its_end_is_awaited_and_an_empty_aborted_answer_follows() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_does_not_listen_is_given_up_within_200_ms() {
+async fn a_tool_that_does_not_listen_is_given_up_after_a_second() {
     let mut stage = with(Scenario::new().tool("deaf", json!({}))).start();
     stage.prompt("hi").await;
     stage.until_tool_started().await;
     let begun = tokio::time::Instant::now();
     let seen = aborted(&mut stage).await;
     assert!(
-        begun.elapsed() <= Duration::from_millis(200),
+        begun.elapsed() <= Duration::from_millis(1100),
         "{:?}",
         begun.elapsed()
     );
     assert!(
-        seen.contains("deaf call_1_1 ended after 150 ms: \"Command aborted\" error"),
+        seen.contains("deaf call_1_1 ended after 1000 ms: \"Command aborted\" error"),
         "{seen}"
     );
 }

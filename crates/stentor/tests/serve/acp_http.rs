@@ -95,8 +95,8 @@ fn messages_are_posted_and_answers_come_on_streams() {
         &client.connection,
     ];
     assert_eq!(server.ask("DELETE /acp", &gone, "").status, 202);
-    assert!(events.is_over());
-    assert!(connection.is_over());
+    assert!(events.ends());
+    assert!(connection.ends());
     assert_eq!(server.ask("DELETE /acp", &gone, "").status, 404);
     assert_eq!(client.post(&prompt, &[&header]).status, 404);
 }

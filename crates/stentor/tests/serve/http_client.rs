@@ -188,8 +188,8 @@ impl Answering {
         }
     }
 
-    /// True when nothing more comes.
-    pub fn is_over(mut self) -> bool {
+    /// Reads on to the end; true when no event came any more.
+    pub fn ends(mut self) -> bool {
         let mut rest = String::new();
         self.body.read_to_string(&mut rest).unwrap();
         !rest.contains("data:")

@@ -11,6 +11,9 @@ const HANDSHAKE: &str =
 #[test]
 fn every_dialect_is_the_same_through_a_relay() {
     let server = Server::new("");
+    // What each session has of its own.
+    let uuid = regex::Regex::new(r"[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
+    let time = regex::Regex::new(r"\d{4}-\d\d-\d\d?T[\d:.-]+Z").unwrap();
     for (words, line) in [
         (&["acp"][..], INITIALIZE),
         (&["rpc", "--dialect", "acp"], INITIALIZE),
@@ -26,9 +29,6 @@ fn every_dialect_is_the_same_through_a_relay() {
             child.close_stdin();
             let lines = child.ended();
             assert!(!lines.is_empty(), "{words:?}");
-            // What each session has of its own.
-            let uuid = regex::Regex::new(r"[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
-            let time = regex::Regex::new(r"\d{4}-\d\d-\d\d?T[\d:.-]+Z").unwrap();
             let shown = lines.iter().map(|line| {
                 let line = uuid.replace_all(line, "ID").into_owned();
                 time.replace_all(&line, "TIME").into_owned()
