@@ -12,6 +12,7 @@ use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
 use stentor_serve::signals::{EndSignal, EndSignals};
+use stentor_text::visible::visible;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -45,6 +46,8 @@ pub struct Ask<'a> {
     pub images: &'a [PathBuf],
     /// The terminal of a person who can be asked.
     pub person: Option<File>,
+    /// What the folder brings that is left out because the folder is not trusted, for people.
+    pub waiting_for_trust: &'a dyn Fn() -> Option<String>,
     pub print: PrintOptions,
 }
 
@@ -123,10 +126,14 @@ impl Ask<'_> {
         let answering = self.asked.answering(&state);
         let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
             Ok(()) => {
-                let blocks = typed_prompt(&session, self.asked.cwd, &self.prompt, self.images);
-                let blocks = blocks.await.map_err(|error| error.to_string())?;
-                let accepted = session.prompt(blocks).await;
-                drop(accepted.map_err(|error| error.to_string())?);
+                if let Err(why) = self.send(&session).await {
+                    // The command may be one of a folder that is not trusted.
+                    if let Some(waiting) = (self.waiting_for_trust)() {
+                        let _ = writeln!(err, "warning: {}", visible(&waiting));
+                    }
+                    close(&session).await;
+                    return Err(why);
+                }
                 let following = Following {
                     session: &session,
                     printer,
@@ -144,6 +151,17 @@ impl Ask<'_> {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
             Err(error) => Err(format!("cannot print the answer: {error}")),
         }
+    }
+}
+
+impl Ask<'_> {
+    /// Hands the prompt to the session; what follows comes as events.
+    async fn send(&self, session: &Session) -> Result<(), String> {
+        let blocks = typed_prompt(session, self.asked.cwd, &self.prompt, self.images);
+        let blocks = blocks.await.map_err(|error| error.to_string())?;
+        let accepted = session.prompt(blocks).await;
+        drop(accepted.map_err(|error| error.to_string())?);
+        Ok(())
     }
 }
 

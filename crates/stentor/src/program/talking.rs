@@ -17,6 +17,7 @@ use crate::print::style::Style;
 use crate::print::{Format, PrintOptions};
 use crate::terminal::conversation::{Beginning, converse};
 use crate::terminal::tty::Abilities;
+use crate::untrusted::brought;
 use crate::{session_places, setup};
 
 impl Job<'_> {
@@ -60,6 +61,7 @@ impl Job<'_> {
             prompt,
             images: &self.args.ask.image,
             person,
+            waiting_for_trust: &|| brought::notice_of(&self.config),
             print: PrintOptions {
                 format: if self.args.ask.json {
                     Format::Json

@@ -32,6 +32,13 @@ pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
     wanted
 }
 
+/// What people are told of the folder of a configuration, if it brings anything that waits.
+pub fn notice_of(config: &Config) -> Option<String> {
+    let waiting = waiting(config, &|name| config.variable(name));
+    let root = config.project.root();
+    (!waiting.is_empty()).then(|| notice(root, &waiting))
+}
+
 /// What people are told of it, in one line.
 pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
     let listed: Vec<String> = wanted

@@ -30,8 +30,8 @@ fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
     assert!(address.starts_with("http://127.0.0.1:"), "{address}");
     // Nobody said what it costs.
     assert_eq!(model["cost"], Value::Null);
-    assert!(shown[2].contains("acme/m1"), "{}", shown[2]);
-    assert!(shown[2].contains("price unknown"), "{}", shown[2]);
+    let refused = "acme, 1 model: it answers 401 Unauthorized";
+    assert!(shown[2].contains(refused), "{}", shown[2]);
 
     let mut child = world.omp();
     for command in ["get_available_models", "get_state"] {
@@ -44,7 +44,8 @@ fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
     for text in shown {
         assert!(!text.contains("hidden-word"), "{text}");
     }
-    assert_eq!(provider.requests(), 1);
+    // Asked twice for its models, once for an answer.
+    assert_eq!(provider.requests(), 3);
 }
 
 #[test]

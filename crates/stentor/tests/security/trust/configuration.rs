@@ -82,8 +82,11 @@ fn one_notice_says_what_waits_and_how_to_allow_it() {
     let out = world.command(&["-p", "go"]).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr).into_owned();
     let root = world.path("work").display().to_string();
+    let err = err.replace(&root, "WORK");
+    let (model, warning) = err.split_once('\n').unwrap();
+    assert!(model.starts_with("model: script/WORK/plan.toml"), "{model}");
     assert_eq!(
-        err.replace(&root, "WORK"),
+        warning,
         "warning: WORK is not trusted, so part of what it contains is not used: the MCP server \
          talk (.mcp.json), `system_prompt` (.stentor/config.toml:1), `retry.fallback` \
          (.stentor/config.toml:3). To see why and to allow it, run `stentor trust WORK`\n"

@@ -67,8 +67,10 @@ fn a_template_of_a_folder_does_not_replace_one_of_the_users() {
     world.file("home/.config/stentor/prompts/review.md", "Mine.\n");
     let said = world.asked(&["-p", "/review"]);
     assert!(said.contains("Mine."), "{said}");
-    let said = world.asked(&["-p", "/other"]);
-    assert!(!said.contains("Other."), "{said}");
+    let out = world.command(&["-p", "/other"]).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(err.contains("there is no command /other"), "{err}");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "");
 }
 
 #[test]
