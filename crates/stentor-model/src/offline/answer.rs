@@ -32,7 +32,7 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
     let (said, thinking, calls) = match steps::next(&wanted, &exchanges, &request.tools) {
         Next::Calls(calls) => {
             let tools: Vec<&str> = calls.iter().map(|call| call.tool).collect();
-            let thinking = format!("A rule fits. Tools: {}.", tools.join(", "));
+            let thinking = format!("This matches a rule that uses: {}.", tools.join(", "));
             let said = calls.first().map(report::announcement);
             let said = said.unwrap_or_default();
             (said, thinking, calls)
@@ -41,7 +41,7 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
         Next::Done => {
             let thinking = match exchanges.is_empty() {
                 true => "No tool is needed.",
-                false => "The results are there. I report what came back.",
+                false => "The results are in; here is the report.",
             };
             let said = report::report(&wanted, &exchanges, &text);
             (said, thinking.to_owned(), Vec::new())

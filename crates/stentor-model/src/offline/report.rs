@@ -85,13 +85,13 @@ pub fn announcement(call: &Call) -> String {
             .unwrap_or_default(),
     );
     match call.tool {
-        "ls" => format!("I list {place}."),
-        "read" => format!("I read {place}."),
-        "find" => format!("I look for files named {what} in {place}."),
-        "grep" => format!("I search {place} for {what}."),
-        "bash" => format!("I run {what}."),
-        "edit" => format!("I change {place}."),
-        _ => format!("I write {place}."),
+        "ls" => format!("Listing {place}."),
+        "read" => format!("Reading {place}."),
+        "find" => format!("Looking for files named {what} in {place}."),
+        "grep" => format!("Searching {place} for {what}."),
+        "bash" => format!("Running {what}."),
+        "edit" => format!("Changing {place}."),
+        _ => format!("Writing {place}."),
     }
 }
 
@@ -345,7 +345,7 @@ fn folder(path: Option<&str>, had: &[Exchange]) -> String {
     let mut parts = vec![
         format!("## {}", capital(&here_or(path))),
         format!(
-            "At the top {} and {}.",
+            "At the top: {} and {}.",
             counted(folders.len(), "folder"),
             counted(top.len() - folders.len(), "file")
         ),

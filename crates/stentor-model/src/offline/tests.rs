@@ -113,9 +113,9 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
     assert_eq!(
         first,
         Said {
-            thinking: "A rule fits. Tools: grep.".into(),
+            thinking: "This matches a rule that uses: grep.".into(),
             text: format!(
-                "{}\n\nI search this folder for `TODO`.",
+                "{}\n\nSearching this folder for `TODO`.",
                 super::replies::WHO_I_AM
             ),
             calls: vec![(
@@ -131,7 +131,7 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
     assert_eq!(
         second,
         Said {
-            thinking: "The results are there. I report what came back.".into(),
+            thinking: "The results are in; here is the report.".into(),
             text: "Found 1 match for `TODO` in 1 file:\n\n- `a.rs:1` `// TODO`".into(),
             calls: vec![],
             stop: StopReason::Stop,
@@ -145,7 +145,7 @@ async fn it_says_once_that_it_is_no_language_model() {
     let first = turn(&[Arc::clone(&hello)]).await;
     assert!(first.text.starts_with(super::replies::WHO_I_AM));
     let second = turn(&[hello, answered(&first), user("list")]).await;
-    assert_eq!(second.text, "I list this folder.");
+    assert_eq!(second.text, "Listing this folder.");
     let help = turn(&[user("help")]).await;
     assert_eq!(help.text.matches(super::replies::WHO_I_AM).count(), 1);
 }
@@ -171,7 +171,7 @@ async fn a_new_prompt_in_the_middle_replaces_the_old_one() {
     ];
     let second = turn(&messages).await;
     assert_eq!(second.calls[0].2, json!({"command": "pwd"}));
-    assert_eq!(second.text, "I run `pwd`.");
+    assert_eq!(second.text, "Running `pwd`.");
 }
 
 #[tokio::test]
@@ -364,7 +364,7 @@ async fn a_folder_is_summed_up_by_its_kinds_of_files_and_its_readme() {
     let said = conversation("summarise this folder", &results).await;
     assert_eq!(
         said[2].text,
-        "## This folder\n\nAt the top 1 folder and 1 file.\n\n**Folders:** `src/`\n\n**Files in all:** 3 (2 `.rs`, 1 `.md`)\n\n**README:** Name\n\n> What it is."
+        "## This folder\n\nAt the top: 1 folder and 1 file.\n\n**Folders:** `src/`\n\n**Files in all:** 3 (2 `.rs`, 1 `.md`)\n\n**README:** Name\n\n> What it is."
     );
 }
 
