@@ -134,9 +134,17 @@ const KINDS: &[(&str, &str)] = &[
 ];
 
 impl Request {
-    /// What `prompt` asks for.
+    /// What `prompt` asks for. What comes after a request in a paragraph of its own, such as standard
+    /// input, is material that the guide cannot use.
     pub fn parse(prompt: &str) -> Self {
         let prompt = prompt.trim();
+        match (Self::of(prompt), prompt.split_once("\n\n")) {
+            (Self::Unknown, Some((first, _))) => Self::of(first.trim()),
+            (request, _) => request,
+        }
+    }
+
+    fn of(prompt: &str) -> Self {
         if let Some(command) = as_command(prompt) {
             return Self::Run { command };
         }

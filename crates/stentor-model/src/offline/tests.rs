@@ -188,7 +188,7 @@ async fn a_summary_tells_goals_files_commands_and_results() {
     let said = say(request(&messages, Purpose::Compaction)).await;
     assert_eq!(
         said.text,
-        "Summary of 6 earlier messages.\n\n## What the user asked for\n- write 'hi' to a.txt\n- run `cat a.txt`\n\n## Files changed\n- a.txt\n\n## Commands run\n- cat a.txt\n\n## Last results\n- write: Successfully wrote 3 bytes to a.txt\n- bash: hi\n\n## Last answer\n- I run `cat a.txt`.\n"
+        "Summary of 6 earlier messages.\n\n## What the user asked for\n- write 'hi' to a.txt\n- run `cat a.txt`\n\n## Files changed\n- a.txt\n\n## Commands run\n- cat a.txt\n\n## Last results\n- write: Successfully wrote 3 bytes to a.txt\n- bash: hi\n\n## Last answer\n- Running `cat a.txt`.\n"
     );
 }
 
@@ -489,4 +489,11 @@ fn the_verbs_and_their_arguments() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_request_counts_whatever_is_piped_in_behind_it() {
+    let asked = Request::parse("read a.txt\n\nsome piped text\n\nand more");
+    assert_eq!(asked, Request::parse("read a.txt"));
+    assert_eq!(Request::parse("think\n\nread a.txt"), Request::Unknown);
 }
