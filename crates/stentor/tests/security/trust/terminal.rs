@@ -9,10 +9,12 @@ use crate::world::World;
 
 /// Gives a program a terminal, answers its question and passes on what it showed and how it ended.
 const TYPIST: &str = r#"
-import os, pty, sys
+import os, pty, signal, sys
 answer = sys.argv[1].encode()
 pid, terminal = pty.fork()
 if pid == 0:
+    # Whoever runs the tests in the background may ignore interrupts; a terminal's user does not.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(sys.argv[2], sys.argv[2:])
 def read():
     try:
