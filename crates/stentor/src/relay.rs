@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use stentor_serve::stdio::{self, Pipes};
 use stentor_wire::attach::{ClientHello, Hello, MAX_HELLO_BYTES, Outcome, Welcome, Wish};
@@ -38,6 +39,9 @@ const MAX_VARIABLE_BYTES: usize = 32 << 10;
 /// A server that was started for a frontend ends when nobody has been connected for so long.
 const IDLE_S: &str = "3600";
 
+/// How long a server may take for its first line, in which it loads the configuration of a folder.
+const FIRST_LINE_WITHIN: Duration = Duration::from_secs(20);
+
 /// Why a relay has no server.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
@@ -53,6 +57,8 @@ pub enum RelayError {
     Unreachable(io::Error),
     #[error("the server does not go on with this connection: {0}")]
     Forgotten(String),
+    #[error("the server on the socket does not answer; `stentor serve stop` may end it")]
+    Silent,
     #[error("the server on the socket does not answer as stentor does: {0}")]
     Foreign(String),
     #[error("{0} is not UTF-8, which the server needs it to be")]
@@ -134,12 +140,39 @@ pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<
     }
 }
 
-/// Connects to a server.
+/// Connects to a server of the same user.
 pub fn connect(socket: &Path) -> Result<UnixStream, RelayError> {
-    UnixStream::connect(socket).map_err(|why| RelayError::NoServer {
+    connect_to_own(socket).map_err(|why| RelayError::NoServer {
         socket: socket.to_owned(),
         why,
     })
+}
+
+/// Anybody may have made a socket in a shared folder, and a server is sent the whole environment.
+fn connect_to_own(socket: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    let ours = rustix::process::geteuid();
+    let owner = peer(&stream, socket)?;
+    if owner != ours.as_raw() && owner != 0 {
+        let why = "its process belongs to another user";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    stream.set_read_timeout(Some(FIRST_LINE_WITHIN))?;
+    Ok(stream)
+}
+
+/// The user whose process listens.
+#[cfg(target_os = "linux")]
+fn peer(stream: &UnixStream, _socket: &Path) -> io::Result<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok(peer.uid.as_raw())
+}
+
+/// The user who made the socket, where the system does not say who listens.
+#[cfg(not(target_os = "linux"))]
+fn peer(_stream: &UnixStream, socket: &Path) -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(socket.metadata()?.uid())
 }
 
 fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
@@ -169,12 +202,22 @@ pub fn variables() -> BTreeMap<String, String> {
     variables.collect()
 }
 
+/// What an error of the first line means.
+pub fn silent_or_broken(error: io::Error) -> RelayError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RelayError::Silent,
+        _ => RelayError::Broken(error),
+    }
+}
+
 /// The first line of the server.
 fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayError> {
     let mut line = Vec::new();
     let mut limited = from_server.by_ref().take(MAX_HELLO_BYTES as u64);
     let read = limited.read_until(b'\n', &mut line);
-    read.map_err(RelayError::Broken)?;
+    read.map_err(silent_or_broken)?;
+    let stream = from_server.get_ref();
+    stream.set_read_timeout(None).map_err(RelayError::Broken)?;
     let foreign = || RelayError::Foreign(String::from_utf8_lossy(&line).trim().to_owned());
     let welcome: Welcome = serde_json::from_slice(&line).map_err(|_| foreign())?;
     Ok(welcome.outcome)

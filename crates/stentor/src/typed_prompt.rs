@@ -41,11 +41,13 @@ fn said(error: &AttachError) -> String {
         .map_or(text.clone(), str::to_owned)
 }
 
-/// What the agent is asked for a text, and for pictures that were named beside it.
+/// What the agent is asked for a text, for the files that its `typed` part mentions, and for pictures
+/// that were named beside it.
 pub async fn typed_prompt(
     session: &Session,
     cwd: &Path,
     text: &str,
+    typed: &str,
     pictures: &[PathBuf],
 ) -> Result<Vec<ContentBlock>, TypedPromptError> {
     if let Some((name, _)) = slash::split(text) {
@@ -67,8 +69,8 @@ pub async fn typed_prompt(
     }
     let expanded = session.expand(vec![ContentBlock::text(text)]).await;
     let mut blocks = expanded.map_err(|error| TypedPromptError::Command(error.to_string()))?;
-    let (folder, text, pictures) = (cwd.to_owned(), text.to_owned(), pictures.to_vec());
-    let files = tokio::task::spawn_blocking(move || files(&folder, &text, &pictures)).await;
+    let (folder, typed, pictures) = (cwd.to_owned(), typed.to_owned(), pictures.to_vec());
+    let files = tokio::task::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
     let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
     blocks.extend(files?);
     fits(session, &blocks).await?;

@@ -15,7 +15,8 @@ pub struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// The client of a request: `?cwd=FOLDER&arg=--model&arg=NAME`, each flag a word.
+    /// The client of a request: `?cwd=FOLDER&arg=--model&arg=NAME`, each flag a word. Who only
+    /// observes has no flags: some of them start programs.
     pub(super) fn client(&self, dialect: &str, query: Option<&str>, access: Access) -> ClientHello {
         let mut client = ClientHello {
             dialect: dialect.to_owned(),
@@ -28,7 +29,7 @@ impl ClientPlace {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "cwd" => client.cwd = value.into_owned(),
-                "arg" => client.args.push(value.into_owned()),
+                "arg" if !client.observe => client.args.push(value.into_owned()),
                 _ => {}
             }
         }
@@ -47,10 +48,11 @@ mod tests {
             env: BTreeMap::new(),
         };
         let query = "cwd=%2Fhome%2Fme&arg=--model&arg=a%20b&x=1";
-        let client = place.client("acp", Some(query), Access::Observe);
+        let client = place.client("acp", Some(query), Access::Drive);
         assert_eq!(client.cwd, "/home/me");
         assert_eq!(client.args, ["--model", "a b"]);
-        assert!(client.observe);
+        let observer = place.client("page", Some(query), Access::Observe);
+        assert!(observer.observe && observer.args.is_empty());
         assert_eq!(place.client("psi", None, Access::Drive).cwd, "/srv");
     }
 }

@@ -14,7 +14,8 @@ use crate::connection::Access;
 use crate::page::assets;
 
 /// The dialects, each at its path. The page has one of its own.
-const DIALECTS: [&str; 5] = ["acp", "omp", "psi", "synaps", "page"];
+const DIALECTS: [&str; 5] = ["acp", "omp", "psi", "synaps", PAGE];
+const PAGE: &str = "page";
 
 /// Answers a request.
 pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, peer: Peer) -> Answer {
@@ -52,6 +53,11 @@ fn check(http: &Http, request: &Request<Incoming>, peer: IpAddr) -> Result<Wante
     let access = access(http, token, peer)?;
     let dialect = DIALECTS.into_iter().find(|name| *name == path);
     let dialect = dialect.ok_or_else(|| text(StatusCode::NOT_FOUND, "there is nothing here"))?;
+    // A dialect has many ways to change something beside sessions: files, logins, programs.
+    if access == Access::Observe && dialect != PAGE {
+        let why = "a token to observe opens the page and nothing else";
+        return Err(text(StatusCode::FORBIDDEN, why).into());
+    }
     Ok(Wanted::Dialect(dialect, access))
 }
 
@@ -72,6 +78,10 @@ fn token_and_path<'a>(headers: &'a HeaderMap, path: &'a str) -> (Option<&'a str>
 }
 
 fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Refusal> {
+    // Who has the right one is not kept waiting by others at the same address.
+    if let Some(access) = token.and_then(|token| http.options.tokens.access(token)) {
+        return Ok(access);
+    }
     let now = Instant::now();
     if let Some(wait) = http.wrong_tokens.wait(peer, now) {
         return Err(too_many(wait).into());
@@ -82,11 +92,11 @@ fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Refu
         answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
         Box::new(answer)
     };
-    let token = token.ok_or_else(|| unauthorized("a token is needed"))?;
-    http.options.tokens.access(token).ok_or_else(|| {
-        http.wrong_tokens.count(peer, now);
-        unauthorized("the token is wrong")
-    })
+    if token.is_none() {
+        return Err(unauthorized("a token is needed"));
+    }
+    http.wrong_tokens.count(peer, now);
+    Err(unauthorized("the token is wrong"))
 }
 
 fn too_many(wait: Duration) -> Answer {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo};
+use stentor_agent::sandbox::SandboxMode;
 use stentor_agents::{AgentModel, AgentSettings, DialectName};
 use stentor_model::registry::PluggedProvider;
 use stentor_tools::process::Launcher;
@@ -20,6 +21,8 @@ pub struct Agents {
     agents: BTreeMap<String, Arc<AgentSettings>>,
     /// Starts them. Until there is one, none can be used.
     launcher: OnceLock<Launcher>,
+    /// Commands are restricted, which an agent would not be.
+    has_sandbox: bool,
 }
 
 /// The agents of a configuration, by name.
@@ -43,6 +46,7 @@ impl Agents {
         Ok(Self {
             agents: configured(config)?,
             launcher: OnceLock::new(),
+            has_sandbox: has_sandbox(config),
         })
     }
 
@@ -67,8 +71,13 @@ impl Agents {
         Self {
             agents: [(COMMAND_LINE.to_owned(), Arc::new(settings))].into(),
             launcher: launcher(config, Vec::new()).into(),
+            has_sandbox: has_sandbox(config),
         }
     }
+}
+
+fn has_sandbox(config: &Config) -> bool {
+    config.settings.sandbox_mode.value != SandboxMode::Off
 }
 
 impl PluggedProvider for Agents {
@@ -78,6 +87,13 @@ impl PluggedProvider for Agents {
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
+        if self.has_sandbox {
+            let text = format!(
+                "{}: an agent runs outside the sandbox; to use it, switch the sandbox off",
+                info.full_name()
+            );
+            return Err(ModelError::new(ModelErrorKind::UnknownModel, text));
+        }
         match (self.agents.get(&info.id), self.launcher.get()) {
             (Some(settings), Some(launcher)) => Ok(Arc::new(AgentModel::new(
                 &info.id,

@@ -43,6 +43,9 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct Ask<'a> {
     pub asked: AskedSession<'a>,
     pub prompt: String,
+    /// The part of it that a person typed: only that names files to attach, since what is piped in
+    /// may be anybody's.
+    pub typed: &'a str,
     pub images: &'a [PathBuf],
     /// The terminal of a person who can be asked.
     pub person: Option<File>,
@@ -54,7 +57,10 @@ pub struct Ask<'a> {
 /// The text of the prompt: what was given, or what stdin says, or both.
 pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<String, String> {
     if given != "-" && !add_stdin && !is_written_to(stdin) {
-        return Ok(given.to_owned());
+        return match given.trim() {
+            "" => Err("the prompt is empty".to_owned()),
+            _ => Ok(given.to_owned()),
+        };
     }
     if stdin.is_terminal() && given == "-" {
         return Err("no prompt: give one with -p \"...\", or pipe it in".to_owned());
@@ -157,7 +163,13 @@ impl Ask<'_> {
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
     async fn send(&self, session: &Session) -> Result<(), String> {
-        let blocks = typed_prompt(session, self.asked.cwd, &self.prompt, self.images);
+        let blocks = typed_prompt(
+            session,
+            self.asked.cwd,
+            &self.prompt,
+            self.typed,
+            self.images,
+        );
         let blocks = blocks.await.map_err(|error| error.to_string())?;
         let accepted = session.prompt(blocks).await;
         drop(accepted.map_err(|error| error.to_string())?);

@@ -167,13 +167,13 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
         models,
         extensions,
         mcp_servers,
-        agents,
+        // None of them is left: no folder has agents, trusted or not.
+        agents: _,
     } = folder;
     for (section, tables, why, at_once) in [
         ("providers", providers, SENDS_KEYS, false),
         ("models", models, SENDS_KEYS, false),
         ("extensions", extensions, RUNS_PROGRAM, true),
-        ("agents", agents, RUNS_PROGRAM, false),
     ] {
         wanted.extend(tables.drain(..).map(|raw| {
             let what = format!("[{section}.{}]", raw.name);

@@ -77,6 +77,9 @@ pub fn restrict(
     refused.drop_if(&mut layer.model, SCRIPTED, |name| {
         is_scripts || scripted(&name.0)
     });
+    for table in project.agents.drain(..) {
+        refused.warn(table.at, only_yours!("agents"));
+    }
     for table in project.providers.iter_mut().chain(&mut project.models) {
         refused.without_command(table);
     }

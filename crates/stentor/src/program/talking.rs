@@ -41,7 +41,13 @@ impl Job<'_> {
         }
     }
 
-    pub(super) fn ask(&self, prompt: String, stdin: &File, out: &mut File) -> Result<u8, Failure> {
+    pub(super) fn ask(
+        &self,
+        prompt: String,
+        typed: &str,
+        stdin: &File,
+        out: &mut File,
+    ) -> Result<u8, Failure> {
         let mut err = io::stderr();
         self.warn_if_not_stored();
         let person = match stdin.is_terminal() && err.is_terminal() {
@@ -59,6 +65,7 @@ impl Job<'_> {
                 chosen: &chosen,
             },
             prompt,
+            typed,
             images: &self.args.ask.image,
             person,
             waiting_for_trust: &|| brought::notice_of(&self.config),

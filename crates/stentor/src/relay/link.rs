@@ -15,7 +15,7 @@ use stentor_wire::link::{
     FrameKind, HEADER_BYTES, Header, MAX_FRAME_BYTES, Received, Unreported, read_end, read_received,
 };
 
-use super::{CHUNK_BYTES, RelayError, welcome};
+use super::{CHUNK_BYTES, RelayError, connect_to_own, welcome};
 
 /// How long a server that cannot be reached is tried again.
 const RECONNECT_FOR: Duration = Duration::from_secs(10);
@@ -170,7 +170,7 @@ impl Link {
         let broken = RelayError::Broken;
         let socket = self.socket.as_ref();
         let socket = socket.ok_or_else(|| broken(io::ErrorKind::NotConnected.into()))?;
-        let stream = UnixStream::connect(socket).map_err(broken)?;
+        let stream = connect_to_own(socket).map_err(broken)?;
         let resume = Resume {
             token: self.token.clone(),
             received: self.shared.lock().received.bytes(),

@@ -5,10 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use stentor_serve::server::ServerStatus;
+use stentor_text::visible::visible;
 use stentor_wire::attach::{Control, Hello, Wish};
 
 use super::ServeError;
-use crate::relay::{RelayError, connect};
+use crate::relay::{RelayError, connect, silent_or_broken};
+
+/// The longest line that a server describes itself with.
+const MAX_STATUS_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Prints what goes on in the server on `socket`.
 pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), ServeError> {
@@ -24,11 +28,12 @@ pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), 
         status.pid
     )?;
     if let Some(http) = &status.http {
-        writeln!(out, "  {}", http.address)?;
+        writeln!(out, "  {}", visible(&http.address))?;
     }
     for client in &status.clients {
         let observes = if client.observes { ", observing" } else { "" };
-        writeln!(out, "  {} in {}{observes}", client.dialect, client.cwd)?;
+        let (dialect, cwd) = (visible(&client.dialect), visible(&client.cwd));
+        writeln!(out, "  {dialect} in {cwd}{observes}")?;
     }
     for session in &status.sessions {
         let clients = match session.clients {
@@ -58,7 +63,9 @@ pub(super) fn ask(
     (&stream).write_all(&hello)?;
     let mut answers = BufReader::<UnixStream>::new(stream);
     let mut line = String::new();
-    answers.read_line(&mut line)?;
+    let read = answers.by_ref().take(MAX_STATUS_BYTES).read_line(&mut line);
+    read.map_err(silent_or_broken)?;
+    answers.get_ref().set_read_timeout(None)?;
     let status = serde_json::from_str(&line);
     let status = status.map_err(|_| RelayError::Foreign(line.trim().to_owned()))?;
     Ok((status, answers))

@@ -9,7 +9,7 @@ use crate::typed_prompt::typed_prompt;
 
 /// Says it. Where something runs it steers that. The error is text for a person.
 pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<(), String> {
-    let blocks = typed_prompt(session, cwd, text, &[]).await;
+    let blocks = typed_prompt(session, cwd, text, text, &[]).await;
     let blocks = blocks.map_err(|error| error.to_string())?;
     match session.prompt(blocks.clone()).await {
         Ok(accepted) => drop(accepted),

@@ -21,7 +21,7 @@ fn an_agent_of_the_configuration_is_among_the_models_and_answers() {
 }
 
 #[test]
-fn a_folder_that_is_not_trusted_brings_no_agent() {
+fn a_folder_brings_no_agent() {
     let inner = World::new(HELLO, "");
     let world = World::new("[[turn]]\ntext = \"Me.\"\n", "");
     world.file("work/.stentor/config.toml", &agent(&inner, Dialect::Omp));
@@ -29,7 +29,7 @@ fn a_folder_that_is_not_trusted_brings_no_agent() {
     assert!(!models.contains("agent/inner"), "{models}");
     let config = world.asked(&["config"]);
     assert!(
-        config.contains("[agents.inner]: it would run a program"),
+        config.contains("`agents` counts only in your own file"),
         "{config}"
     );
 }

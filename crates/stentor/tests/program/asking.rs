@@ -304,9 +304,16 @@ fn what_comes_through_a_pipe_is_added_to_the_prompt() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"here\n").unwrap();
+    // Whoever wrote what is piped in cannot have files attached.
+    world.file("work/secret.txt", "hidden");
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"@secret.txt\n").unwrap();
     let ran = world.finish(child.wait_with_output().unwrap());
-    assert_eq!(ran.ok(), "<look\n\nhere>\n");
+    assert_eq!(ran.ok(), "<look\n\n@secret.txt>\n");
+    for empty in ["", "  "] {
+        let ran = world.run(&["-p", empty]);
+        assert_eq!(ran.status, Some(2), "{}", ran.out);
+        assert!(ran.err.contains("the prompt is empty"), "{}", ran.err);
+    }
 }
 
 #[test]

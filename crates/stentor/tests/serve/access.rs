@@ -134,11 +134,31 @@ fn who_sends_too_many_wrong_tokens_has_to_wait() {
         .collect();
     assert_eq!(statuses[..10], [401; 10]);
     assert_eq!(statuses[11], 429);
-    let answer = server.ask("POST /acp", &[&server.bearer()], "{}");
+    let answer = server.ask("POST /acp", &[&wrong], "{}");
     assert_eq!(answer.status, 429);
     assert!(answer.header("retry-after").is_some());
+    // Others at the same address do not keep out who has the right one.
+    let answer = server.ask("GET /omp", &[&server.bearer()], "");
+    assert_eq!(answer.status, 426);
     // The page itself is still there to say so.
     assert_eq!(server.ask("GET /", &[], "").status, 200);
+}
+
+#[test]
+fn a_token_to_observe_opens_the_page_and_no_dialect_and_has_no_flags() {
+    let server = http_server("");
+    let observer = format!("Authorization: Bearer {}", server.token("observe"));
+    for path in ["/acp", "/omp", "/psi", "/synaps"] {
+        assert_eq!(status(&server, path, &[&observer]), 403, "{path}");
+    }
+    assert_eq!(server.ask("POST /acp", &[&observer], "{}").status, 403);
+    server
+        .world
+        .executable("work/e.sh", "#!/bin/sh\ntouch PWNED\n");
+    let program = server.world.path("work/e.sh");
+    let path = format!("/page?arg=-e&arg={}", program.display());
+    assert_eq!(status(&server, &path, &[&observer]), 101);
+    assert!(!server.world.path("work/PWNED").exists());
 }
 
 #[test]

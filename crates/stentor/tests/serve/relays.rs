@@ -104,6 +104,46 @@ fn a_relay_without_a_server_says_how_to_start_one() {
 }
 
 #[test]
+fn a_server_of_another_user_is_told_nothing() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const ANOTHER: u32 = 65534;
+    let world = World::new("", "");
+    let folder = world.path("shared");
+    std::fs::create_dir(&folder).unwrap();
+    if chown(&folder, Some(ANOTHER), None).is_err() {
+        eprintln!("SKIPPED: acting as another user needs root");
+        return;
+    }
+    std::fs::set_permissions(world.root(), PermissionsExt::from_mode(0o755)).unwrap();
+    let listen = "import os,socket,sys\nos.setuid(int(sys.argv[2]))\ns=socket.socket(socket.AF_UNIX)\n\
+                  s.bind(sys.argv[1])\ns.listen()\nprint('ready',flush=True)\nc,_=s.accept()\n\
+                  print(c.recv(9),flush=True)";
+    let socket = folder.join("serve.sock").display().to_string();
+    let planted = std::process::Command::new("python3")
+        .args(["-c", listen, &socket, &ANOTHER.to_string()])
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut planted) = planted else {
+        eprintln!("SKIPPED: there is no Python");
+        return;
+    };
+    let mut heard = std::io::BufReader::new(planted.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut heard, &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let ran = world
+        .command(&["acp", &format!("--attach={socket}")])
+        .output()
+        .unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert!(err.contains("its process belongs to another user"), "{err}");
+    line.clear();
+    std::io::BufRead::read_line(&mut heard, &mut line).unwrap();
+    assert_eq!(line, "b''\n");
+    planted.wait().unwrap();
+}
+
+#[test]
 fn the_users_file_can_ask_for_a_server_that_runs_or_for_one_to_be_started() {
     let run = |world: &World, socket: &str| {
         let mut command = world.command(&["acp"]);

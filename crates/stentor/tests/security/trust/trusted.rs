@@ -25,6 +25,43 @@ fn a_key_command_of_a_folder_never_runs() {
 }
 
 #[test]
+fn an_agent_of_a_folder_never_runs() {
+    let world = world("[[turn]]\ntext = \"x\"\n", TRUSTED);
+    world.file(
+        "work/.stentor/config.toml",
+        "[agents.theirs]\ncommand = [\"touch\", \"PWNED\"]\ndialect = \"acp\"\n",
+    );
+    let words = ["--model", "agent/theirs", "-p", "go"];
+    let out = world.command(&words).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_untouched(&world, "-p");
+    assert!(err.contains("there is no model `agent/theirs`"), "{err}");
+    let config = world.asked(&["config"]);
+    let why = "`agents` counts only in your own file";
+    assert!(config.contains(why), "{config}");
+}
+
+#[test]
+fn an_agent_does_not_run_where_commands_are_in_the_sandbox() {
+    let world = world(
+        "[[turn]]\ntext = \"x\"\n",
+        "[agents.mine]\ncommand = [\"touch\", \"PWNED\"]\ndialect = \"acp\"\n",
+    );
+    let words = [
+        "--model",
+        "agent/mine",
+        "--sandbox",
+        "read-only",
+        "-p",
+        "go",
+    ];
+    let out = world.command(&words).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_untouched(&world, "-p");
+    assert!(err.contains("runs outside the sandbox"), "{err}");
+}
+
+#[test]
 fn a_link_cannot_have_another_file_changed_in_the_place_of_the_projects() {
     let world = world("[[turn]]\ntext = \"x\"\n", "");
     let mine = world.path("home/.config/stentor/config.toml");
