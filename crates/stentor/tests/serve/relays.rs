@@ -104,6 +104,7 @@ fn a_relay_without_a_server_says_how_to_start_one() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn a_server_of_another_user_is_told_nothing() {
     use std::os::unix::fs::{PermissionsExt, chown};
     const ANOTHER: u32 = 65534;
