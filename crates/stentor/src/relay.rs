@@ -57,7 +57,7 @@ pub enum RelayError {
     Unreachable(io::Error),
     #[error("the server does not go on with this connection: {0}")]
     Forgotten(String),
-    #[error("the server on the socket does not answer; `stentor serve stop` may end it")]
+    #[error("the server on the socket does not answer; end its process and start it again")]
     Silent,
     #[error("the server on the socket does not answer as stentor does: {0}")]
     Foreign(String),

@@ -104,13 +104,32 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     let file = File::open(&path).map_err(StoreError::io("open", &path))?;
     read_preamble(&file, &path)?;
     fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-    let subagents = subagents_folder(&path);
-    match fs::remove_dir_all(&subagents) {
-        // The folder around it may hold what others put there; only an empty one goes.
-        Ok(()) => fs::remove_dir(path.with_extension("")).or(Ok(())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(StoreError::io("remove", &subagents)(error)),
+    remove_subagents(&path)
+}
+
+/// Removes the sessions of a session's subagents. The folders may hold what others put there: only
+/// sessions go, and folders that are empty then.
+fn remove_subagents(session: &Path) -> Result<(), StoreError> {
+    let folder = subagents_folder(session);
+    // A link would lead to the sessions of others.
+    if !fs::canonicalize(&folder).is_ok_and(|found| found == folder) {
+        return Ok(());
     }
+    let entries = fs::read_dir(&folder).map_err(StoreError::io("read", &folder))?;
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("read", &folder))?;
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.path().extension().is_some_and(|end| end == "jsonl") {
+            match remove(&entry.path()) {
+                Ok(()) | Err(StoreError::NotASession { .. } | StoreError::Empty { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    if fs::remove_dir(&folder).is_ok() {
+        fs::remove_dir(session.with_extension("")).ok();
+    }
+    Ok(())
 }
 
 /// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to

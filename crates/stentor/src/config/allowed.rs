@@ -29,8 +29,8 @@ const ALLOWED: &[Allowed] = &[
             provider.is_none_or(|set| is_hosted_provider(&set.value.0))
                 && model.is_none_or(|set| is_hosted(&set.value.0))
         },
-        reason: "it may only choose a hosted model that you have credentials for, without a \
-                 thinking level: nothing of the folder runs then",
+        reason: "without trust it may only choose a hosted model that you have credentials for, \
+                 without a thinking level",
     },
     Allowed {
         key: "provider",

@@ -18,11 +18,9 @@ pub enum AttachMode {
 
 impl AttachMode {
     /// Every mode.
-    /// Every mode there is.
     pub const ALL: [Self; 3] = [Self::Never, Self::IfRunning, Self::Start];
 
     /// Its name in configuration files and flags.
-    /// As it is written in a file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",

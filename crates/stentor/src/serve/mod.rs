@@ -47,7 +47,7 @@ pub enum ServeError {
     Origin(#[from] stentor_serve::http::NoOrigin),
     #[error(
         "{0} can be reached from other machines: that needs a token that is known there, so name \
-         its file by --token-file. What is sent is not encrypted: put TLS in front, as a proxy \
+         its file with --token-file. What is sent is not encrypted: put TLS in front, as a proxy \
          does, and listen on loopback"
     )]
     BeyondLoopback(std::net::SocketAddr),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::fs::OFlags;
 use stentor_serve::http::{NoToken, Token, Tokens};
 
 /// Only the user may read it.
@@ -100,8 +101,17 @@ pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
         path: path.to_owned(),
         why,
     };
-    let file = File::open(path).map_err(failed)?;
+    // One that is no file must not be waited for.
+    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options()
+        .read(true)
+        .custom_flags(without_waiting)
+        .open(path);
+    let file = file.map_err(failed)?;
     let about = file.metadata().map_err(failed)?;
+    if !about.is_file() {
+        return Err(TokenFileError::Missing(path.to_owned()));
+    }
     if about.uid() != rustix::process::geteuid().as_raw() {
         return Err(TokenFileError::NotOurs(path.to_owned()));
     }

@@ -172,7 +172,7 @@ fn it_does_not_listen_beyond_this_machine_without_a_token_that_was_named() {
     assert_eq!(
         err,
         "stentor: 0.0.0.0:0 can be reached from other machines: that needs a token that is known \
-         there, so name its file by --token-file. What is sent is not encrypted: put TLS in front, \
+         there, so name its file with --token-file. What is sent is not encrypted: put TLS in front, \
          as a proxy does, and listen on loopback\n"
     );
     assert!(!world.path("s").exists());
@@ -206,6 +206,15 @@ fn a_token_file_that_others_can_read_is_not_used() {
     assert_eq!(
         run(0o600),
         "stentor: ~~/tokens: a token is at least 32 letters, digits, `-` or `_`\n"
+    );
+    // Nobody writes to this one; it is not waited for.
+    std::fs::remove_file(&tokens).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&tokens).status();
+    assert!(made.unwrap().success());
+    assert_eq!(
+        run(0o600),
+        "stentor: ~~/tokens: it must have a line `drive TOKEN` and a line `observe TOKEN`; remove it \
+         and get a new one\n"
     );
 }
 

@@ -2,7 +2,9 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
-use crate::store::{NewestFirst, StoreError, create, find, list, list_all, remove};
+use crate::store::{
+    NewestFirst, StoreError, create, find, list, list_all, remove, subagents_folder,
+};
 
 fn touch(path: &Path, seconds: u64) {
     let file = fs::File::options().append(true).open(path).unwrap();
@@ -162,4 +164,37 @@ fn a_session_is_removed_unless_somebody_has_it_open_or_it_is_none() {
         Err(StoreError::NotASession { .. })
     ));
     assert!(other.exists());
+}
+
+#[test]
+fn with_a_session_go_those_of_its_subagents_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = |folder: &Path, id: &str| {
+        let journal = create(folder, header(id), &clock()).unwrap();
+        journal.path().unwrap().to_path_buf()
+    };
+    let parent = new(dir.path(), "parent");
+    let folder = subagents_folder(&parent);
+    fs::create_dir_all(&folder).unwrap();
+    let child = new(&folder, "child");
+    let grandchildren = subagents_folder(&child);
+    fs::create_dir_all(&grandchildren).unwrap();
+    let grandchild = new(&grandchildren, "grandchild");
+    remove(&parent).unwrap();
+    assert!(!grandchild.exists() && !parent.with_extension("").exists());
+
+    let parent = new(dir.path(), "another");
+    let folder = subagents_folder(&parent);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("mine.txt"), "kept").unwrap();
+    remove(&parent).unwrap();
+    assert!(folder.join("mine.txt").exists());
+
+    let stranger = new(&dir.path().join("elsewhere"), "stranger");
+    let parent = new(dir.path(), "linked");
+    fs::create_dir(parent.with_extension("")).unwrap();
+    let elsewhere = stranger.parent().unwrap();
+    std::os::unix::fs::symlink(elsewhere, subagents_folder(&parent)).unwrap();
+    remove(&parent).unwrap();
+    assert!(stranger.exists());
 }
