@@ -99,10 +99,15 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: AcpOpti
             () = output.closed() => break 0,
         }
     };
-    signals
-        .wind_down(limits::LAST_FRAMES, connection.end())
-        .await;
-    let last_frames = output.finish();
-    signals.wind_down(limits::LAST_FRAMES, last_frames).await;
+    // Both within one: a second signal ends whatever is left of them.
+    let ending = async {
+        tokio::time::timeout(limits::LAST_FRAMES, connection.end())
+            .await
+            .ok();
+        tokio::time::timeout(limits::LAST_FRAMES, output.finish())
+            .await
+            .ok();
+    };
+    signals.wind_down(2 * limits::LAST_FRAMES, ending).await;
     code
 }
