@@ -127,3 +127,37 @@ except PermissionError:
         .concat();
     assert_attempts("read-only", program, &expected);
 }
+
+/// Starts the program on a thread to whose children the kernel says that it has no Landlock.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sandbox_that_cannot_be_held_refuses_to_start_in_every_dialect() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let calls = [
+        libc::SYS_landlock_create_ruleset,
+        libc::SYS_landlock_add_rule,
+        libc::SYS_landlock_restrict_self,
+    ];
+    let rules = calls.into_iter().map(|number| (number, Vec::new()));
+    let filter = SeccompFilter::new(
+        rules.collect(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let filter: BpfProgram = filter.unwrap().try_into().unwrap();
+    let config = "permission_mode = \"all\"\nsandbox.mode = \"read-only\"\n";
+    let world = World::new(&bash("touch made"), config);
+    // A project's file cannot do without.
+    world.file("work/.stentor/config.toml", "[sandbox]\nrequired = false\n");
+    let attack = || {
+        seccompiler::apply_filter(&filter).unwrap();
+        for dialect in ALL {
+            let said = dialects::attempt(&world, dialect);
+            assert!(!world.path("work/made").exists(), "{dialect}: {said}");
+            let why = "the sandbox cannot be enforced: this system has no Landlock";
+            assert!(said.contains(why), "{dialect}: {said}");
+        }
+    };
+    std::thread::scope(|scope| scope.spawn(attack).join().unwrap());
+}
