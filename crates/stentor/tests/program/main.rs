@@ -32,4 +32,6 @@ mod sessions;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
+mod usage;
+#[cfg(test)]
 mod world;
