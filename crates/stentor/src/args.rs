@@ -300,6 +300,9 @@ pub struct AskArgs {
     /// Send this picture with the prompt; can be repeated
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub image: Vec<PathBuf>,
+    /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub schema: Option<PathBuf>,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod checked_result;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crash;
