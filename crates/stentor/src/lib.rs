@@ -34,6 +34,7 @@ pub mod sandbox;
 pub mod serve;
 pub mod session_places;
 pub mod setup;
+pub mod shell_argument;
 pub mod slash;
 pub mod socket;
 pub mod stored_answers;
