@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod agent_folders;
 pub mod arguments;
+pub mod box_error;
 mod budget;
 pub mod commands;
 pub mod context_files;

@@ -229,7 +229,7 @@ impl Admitted {
         drop(self.place);
         match served {
             Ok(Ok(status)) => Ok(status),
-            Ok(Err(why)) => Err(refused(why)),
+            Ok(Err(why)) => Err(refused(why.to_string())),
             Err(panicked) => {
                 tracing::error!(%panicked, "a connection failed inside");
                 Err(refused("the server failed inside"))

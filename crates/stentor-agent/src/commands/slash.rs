@@ -9,6 +9,7 @@ use super::book::{AgentDefinition, CommandBook};
 use super::command_cache::CommandCache;
 use super::prompts::PromptSource;
 use super::skill_list::skill_list;
+use crate::box_error::BoxError;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
@@ -58,6 +59,14 @@ pub struct Called {
     /// What follows, trimmed.
     pub arguments: String,
     pub source: CommandSource,
+}
+
+/// A command that its source could not fill in.
+#[derive(Debug, thiserror::Error)]
+#[error("/{name} failed: {why}")]
+pub struct ExpandError {
+    name: String,
+    why: BoxError,
 }
 
 /// What the agent is asked instead of a command.
@@ -179,8 +188,8 @@ impl SlashCommands {
     }
 
     /// What the agent is asked when the user says `text`; `None` when that is for the agent as it
-    /// is, or for an extension. The error is text for a person.
-    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, String> {
+    /// is, or for an extension.
+    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, ExpandError> {
         if !text.trim_start().starts_with('/') {
             return Ok(None);
         }
@@ -201,7 +210,10 @@ impl SlashCommands {
             CommandSource::McpPrompt => match self.source_of(&called.name) {
                 Some(source) => {
                     let fetched = source.fetch(&called.name, &called.arguments).await;
-                    Some(fetched.map_err(|why| format!("/{} failed: {why}", called.name))?)
+                    Some(fetched.map_err(|why| ExpandError {
+                        name: called.name.clone(),
+                        why,
+                    })?)
                 }
                 None => None,
             },

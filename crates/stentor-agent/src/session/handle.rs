@@ -176,8 +176,7 @@ impl Session {
         let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
             return Ok(content);
         };
-        let expanded = self.shared.slash.expand(&first.text).await;
-        match expanded.map_err(SessionError::Command)? {
+        match self.shared.slash.expand(&first.text).await? {
             None => Ok(content),
             Some(expanded) => {
                 let rest = content.into_iter().skip(1);

@@ -1,5 +1,6 @@
 //! The child: its one session, from `ready` to the exit code.
 
+use std::io;
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError};
@@ -53,7 +54,9 @@ pub(super) enum Ending {
 
 /// Why a child could not begin.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum StartError {
+pub enum SynapsError {
+    #[error("the parent cannot be served: {0}")]
+    Parent(io::Error),
     #[error(transparent)]
     Session(#[from] AgentError),
     #[error(transparent)]
@@ -66,7 +69,7 @@ impl Child {
         agent: Agent,
         options: SynapsOptions,
         output: Output,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, SynapsError> {
         let session = opening::open(&agent, &options)?;
         let model = session.state().await.ok().and_then(|state| state.model);
         let mut ready = Vec::new();

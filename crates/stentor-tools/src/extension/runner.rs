@@ -16,7 +16,7 @@ use super::handle::{Extension, Live, State};
 use super::incoming::ExtensionMessages;
 use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
 use super::ordered_output::OrderedOutput;
-use super::registered::Registered;
+use super::registered::{InitializeError, Registered};
 use super::spec::ExtensionSpec;
 use super::ui::ShownUi;
 use crate::json_rpc_child::{
@@ -76,8 +76,8 @@ pub(super) enum StartError {
     Ended(String),
     #[error(transparent)]
     Request(#[from] RequestError),
-    #[error("{0}")]
-    Registration(String),
+    #[error(transparent)]
+    Registration(#[from] InitializeError),
 }
 
 /// A process of an extension and everything that works for it.
@@ -162,8 +162,8 @@ impl Attached {
             }
             Err(error) => return Err(error.into()),
         };
-        let registered = Registered::from_initialize(result, extension.spec.events.as_deref());
-        registered.map_err(StartError::Registration)
+        let allowed = extension.spec.events.as_deref();
+        Ok(Registered::from_initialize(result, allowed)?)
     }
 
     /// Waits until the extension is of no use any more. Returns why.

@@ -190,7 +190,7 @@ impl Permissions {
         let problem = match stored {
             Ok(Ok(())) => return,
             Ok(Err(problem)) => problem,
-            Err(panicked) => panicked.to_string(),
+            Err(panicked) => panicked.into(),
         };
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,

@@ -128,8 +128,8 @@ async fn store_default(
     let stored =
         tokio::task::spawn_blocking(move || store.store(&provider, &id, scope, &cwd)).await;
     stored
-        .unwrap_or_else(|error| Err(error.to_string()))
-        .map_err(NotChosen::NotStored)
+        .unwrap_or_else(|error| Err(error.into()))
+        .map_err(|why| NotChosen::NotStored(why.to_string()))
 }
 
 pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::memory::NewNote;
 use stentor_agent::model::ModelRegistry;
 
@@ -91,11 +92,11 @@ async fn reload_models(shared: &Shared) -> Effect {
     let reloading = tokio::task::spawn_blocking(move || {
         let before = names(&*models);
         let warnings = models.reload()?;
-        Ok::<_, String>((before, names(&*models), warnings))
+        Ok::<_, BoxError>((before, names(&*models), warnings))
     });
     let reloaded = match reloading.await {
         Ok(reloaded) => reloaded,
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     };
     Effect::Text(match reloaded {
         Ok((before, now, warnings)) => report(&before, &now, &warnings),

@@ -130,8 +130,8 @@ impl Conversation<'_> {
         self.act(move |actions| async move {
             match submit(&actions.session, &actions.cwd, &said).await {
                 Ok(()) => Outcome::Rows(Vec::new()),
-                Err(why) if steers => Outcome::Failed(why),
-                Err(why) => Outcome::NotPrompted(why),
+                Err(why) if steers => Outcome::Failed(why.to_string()),
+                Err(why) => Outcome::NotPrompted(why.to_string()),
             }
         });
         Ok(())
