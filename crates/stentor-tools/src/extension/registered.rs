@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    fn registered(result: Value) -> Result<Registered, String> {
+    fn registered(result: Value) -> Result<Registered, InitializeError> {
         Registered::from_initialize(serde_json::from_value(result).unwrap(), None)
     }
 
