@@ -8,6 +8,7 @@ use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionState};
 use stentor_journal::store::Listed;
 
+use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
 
 /// Which session is wanted.
@@ -31,6 +32,8 @@ pub struct AskedSession<'a> {
     pub wanted: Wanted<'a>,
     /// The model of new sessions, and why that one.
     pub chosen: &'a ChosenModel,
+    /// What the last answer is to match.
+    pub schema: Option<&'a ResultSchema>,
 }
 
 /// The model that answers.
@@ -75,6 +78,13 @@ impl AskedSession<'_> {
     /// Opens a session of a file, or begins one.
     pub fn open(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
         let mut options = self.agent.options(self.cwd)?;
+        if let Some(schema) = self.schema {
+            let usual = &options.system_prompt;
+            options.system_prompt = format!("{usual}
+
+{}", schema.instructions()).into();
+            options.output_schema = Some(schema.for_model());
+        }
         Ok(match file {
             None => self.agent.start_with(options, NewSession::default())?,
             Some(file) => {

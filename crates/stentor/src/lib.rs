@@ -7,6 +7,7 @@ pub mod agents;
 pub mod args;
 pub mod asked_session;
 pub mod attached_files;
+pub mod checked_result;
 pub mod choose_model;
 pub mod commands;
 pub mod config;

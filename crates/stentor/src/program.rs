@@ -226,6 +226,7 @@ fn command_of(
         Command::Sessions { action, all } => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
+        Command::Usage(wanted) => job.usage(wanted, &mut printed(&out)),
         Command::Complete { values } => job.complete(*values, &mut out),
         Command::Export { session, output } => job.export(session, output.as_deref(), &mut out),
         // Those are done.

@@ -6,6 +6,7 @@ use stentor_agent::model::{ModelRequest, ThinkingLevel};
 use super::thinking;
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
+use crate::output_schema::enforceable;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
 
 const VERSION: &str = "2023-06-01";
@@ -74,6 +75,19 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Value {
         let (thinking, output) = thinking::fields(&info.id, level, limit);
         body.extend(thinking.map(|thinking| ("thinking".to_owned(), thinking)));
         body.extend(output.map(|output| ("output_config".to_owned(), output)));
+    }
+    if info.provider == "anthropic"
+        && thinking::takes_schema(&info.id)
+        && let Some(schema) = enforceable(request)
+        && let Some(output) = body
+            .entry("output_config")
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
+    {
+        output.insert(
+            "format".into(),
+            json!({"type": "json_schema", "schema": schema}),
+        );
     }
     body.insert("messages".into(), messages(&turns).into());
     Value::Object(body)

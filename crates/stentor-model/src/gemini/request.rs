@@ -5,6 +5,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
+use crate::output_schema::enforceable;
 use crate::transcript::{
     self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
 };
@@ -56,6 +57,13 @@ fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
     generation.insert("maxOutputTokens".into(), output_limit(info, request).into());
     if info.reasoning {
         generation.insert("thinkingConfig".into(), thinking(info, request.thinking));
+    }
+    // Older models have one or the other.
+    if (is_third_generation(info) || request.tools.is_empty())
+        && let Some(schema) = enforceable(request)
+    {
+        generation.insert("responseMimeType".into(), "application/json".into());
+        generation.insert("responseJsonSchema".into(), schema);
     }
     body.insert("generationConfig".into(), Value::Object(generation));
     let mut contents = Vec::new();

@@ -7,6 +7,7 @@ use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
+use crate::output_schema::enforceable;
 use crate::transcript::{
     self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media,
 };
@@ -44,6 +45,13 @@ fn body(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>], quirks: 
     quirks.ask_to_think(info, request.thinking, &mut body);
     if quirks.takes_cache_key && !request.session_id.is_empty() {
         body.insert("prompt_cache_key".into(), (*request.session_id).into());
+    }
+    if quirks.takes_schema
+        && let Some(schema) = enforceable(request)
+    {
+        let format = json!({"name": "result", "schema": schema, "strict": true});
+        let format = json!({"type": "json_schema", "json_schema": format});
+        body.insert("response_format".into(), format);
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -252,6 +260,7 @@ mod tests {
             messages: vec![Arc::new(Message::user(vec![ContentBlock::text("hi")], 1))],
             tools: Arc::new([]),
             thinking: level,
+            output_schema: None,
             max_output_tokens: None,
             session_id: "s".into(),
             session_file: None,

@@ -8,6 +8,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
+use crate::output_schema::enforceable;
 use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
@@ -69,6 +70,11 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Map<String, Value> {
         if let Some(reasoning) = reasoning(info, request.thinking) {
             body.insert("reasoning".into(), reasoning);
         }
+    }
+    if let Some(schema) = enforceable(request) {
+        let format =
+            json!({"type": "json_schema", "name": "result", "schema": schema, "strict": true});
+        body.insert("text".into(), json!({ "format": format }));
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
