@@ -36,6 +36,7 @@ pub mod sandbox;
 pub mod session;
 pub mod subagents;
 pub mod system_prompt;
+pub mod tasks;
 pub mod tool;
 mod tool_output;
 pub mod tool_servers;

@@ -80,9 +80,13 @@ impl AskedSession<'_> {
         let mut options = self.agent.options(self.cwd)?;
         if let Some(schema) = self.schema {
             let usual = &options.system_prompt;
-            options.system_prompt = format!("{usual}
+            options.system_prompt = format!(
+                "{usual}
 
-{}", schema.instructions()).into();
+{}",
+                schema.instructions()
+            )
+            .into();
             options.output_schema = Some(schema.for_model());
         }
         Ok(match file {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stentor_agent::commands::ExpandError;
 use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 
 use crate::attached_files::{AttachError, attached};
@@ -67,7 +68,7 @@ pub async fn typed_prompt(
     let expanded = session.expand(vec![ContentBlock::text(text)]).await;
     let mut blocks = expanded?;
     let (folder, typed, pictures) = (cwd.to_owned(), typed.to_owned(), pictures.to_vec());
-    let files = tokio::task::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
+    let files = tasks::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
     let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
     blocks.extend(files?);
     fits(session, &blocks).await?;

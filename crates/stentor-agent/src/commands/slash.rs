@@ -14,6 +14,7 @@ use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
 use crate::project_files::Project;
+use crate::tasks;
 use crate::tool::ToolSpec;
 
 /// All slash commands of a session: those of files, of extensions, of servers.
@@ -266,7 +267,7 @@ impl SlashCommands {
     async fn look(&self) {
         if let Some(cache) = &self.cache {
             let cache = Arc::clone(cache);
-            let looked = tokio::task::spawn_blocking(move || drop(cache.look())).await;
+            let looked = tasks::spawn_blocking(move || drop(cache.look())).await;
             if let Err(error) = looked {
                 tracing::warn!(%error, "cannot look for commands");
             }

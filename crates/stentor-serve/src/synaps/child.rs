@@ -7,6 +7,7 @@ use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -231,7 +232,7 @@ fn start_pump(
         false => session.subscribe(),
     };
     let (pump, answers) = Pump::new(events, output.clone(), encoder);
-    (answers, tokio::spawn(pump.run()))
+    (answers, tasks::spawn(pump.run()))
 }
 
 async fn until_idle(session: &Session) {

@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 use stentor_agent::event::{CommandSource, EventKind, RunEnd};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use stentor_text::visible::visible;
@@ -412,7 +413,7 @@ impl Following<'_> {
                         gave_up = true;
                         self.printer.on_problem(&why, err)?;
                         let session = self.session.clone();
-                        tokio::spawn(async move { session.abort().await });
+                        tasks::spawn(async move { session.abort().await });
                     }
                     self.ask(&event.kind, err).await?;
                     if let EventKind::Settled { .. } = event.kind {
@@ -513,7 +514,7 @@ fn last_answer(end: &RunEnd) -> String {
 /// The signal that stopped the run, as soon as there was one.
 fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
     let stopped = Arc::new(OnceLock::new());
-    tokio::spawn(stop_by_signals(
+    tasks::spawn(stop_by_signals(
         signals,
         session.clone(),
         Arc::clone(&stopped),
@@ -530,7 +531,7 @@ async fn stop_by_signals(
 ) {
     let first = signals.next().await;
     stopped.set(first).ok();
-    tokio::spawn(async move { session.abort().await });
+    tasks::spawn(async move { session.abort().await });
     signals.next().await;
     // What was said is on disk, and the processes of tools end with this one.
     std::process::exit(first.exit_code().into());

@@ -8,6 +8,7 @@ use stentor_agent::agent::Agent;
 use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Session};
+use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
 use stentor_journal::export::session_page;
 use stentor_journal::message::{KnownMessage, Message};
@@ -167,7 +168,7 @@ impl Actions {
         if wanted.is_empty() {
             let models = Arc::clone(&self.models);
             // Servers on this machine are asked.
-            let available = tokio::task::spawn_blocking(move || models.available()).await;
+            let available = tasks::spawn_blocking(move || models.available()).await;
             let available = available?;
             let state = self.session.state().await?;
             let used = state.model.as_ref().map(|info| info.full_name());
@@ -185,8 +186,7 @@ impl Actions {
             return Ok(Outcome::Choose(menu, Purpose::Model(values.collect())));
         }
         let (models, name) = (Arc::clone(&self.models), wanted.to_owned());
-        let named =
-            tokio::task::spawn_blocking(move || models.resolve_for_person(&name, NamedBy::User));
+        let named = tasks::spawn_blocking(move || models.resolve_for_person(&name, NamedBy::User));
         let named = named.await?;
         let (info, thinking) = named?;
         if let Some(level) = thinking {
@@ -293,11 +293,11 @@ impl Actions {
     async fn resume(&self, wanted: String) -> Acted {
         let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
         if !wanted.is_empty() {
-            let found = tokio::task::spawn_blocking(move || agent.find(&wanted)).await;
+            let found = tasks::spawn_blocking(move || agent.find(&wanted)).await;
             let found = found?;
             return Ok(Outcome::Open(Some(found?)));
         }
-        let listed = tokio::task::spawn_blocking(move || {
+        let listed = tasks::spawn_blocking(move || {
             let listed = agent.newest_first(Some(&cwd));
             let usable = listed.filter(|session| session.problem.is_none());
             usable.take(MOST_SESSIONS).collect::<Vec<_>>()
@@ -369,7 +369,7 @@ impl Actions {
             file => file.to_owned(),
         };
         let target = self.cwd.join(name);
-        let written = tokio::task::spawn_blocking(move || {
+        let written = tasks::spawn_blocking(move || {
             let view = store::view(&stored)?;
             let written = std::fs::write(&target, session_page(&view));
             written.map_err(|error| format!("cannot write {}: {error}", target.display()))?;

@@ -13,6 +13,7 @@ use stentor_agent::agent::Agent;
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -422,7 +423,7 @@ impl Conversation<'_> {
         self.questions.clear();
         self.run_expected = false;
         self.print(vec![Row::new()])?;
-        tokio::spawn(async move { timeout(CLOSING, before.close()).await });
+        tasks::spawn(async move { timeout(CLOSING, before.close()).await });
         self.greet(is_resumed).await
     }
 

@@ -14,6 +14,7 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::session::{HookSource, HookedSession, Session};
+use stentor_agent::tasks;
 use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_journal::message::ToolCall;
@@ -127,7 +128,7 @@ impl Asked {
                 self.ask(&session).await;
             } else {
                 let asked = Arc::clone(self);
-                tokio::spawn(async move { asked.ask(&session).await });
+                tasks::spawn(async move { asked.ask(&session).await });
             }
         }
     }
@@ -138,7 +139,7 @@ impl Asked {
             return;
         }
         let question = self.question.clone();
-        let trusted = tokio::task::spawn_blocking(move || question.trust()).await;
+        let trusted = tasks::spawn_blocking(move || question.trust()).await;
         let trusted = trusted.map_err(TrustError::Panicked).flatten();
         let root = self.question.root.display();
         let loaded = match trusted {

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use stentor_agent::event::NoticeLevel;
+use stentor_agent::tasks;
 
 use super::Conversation;
 use crate::slash::{self, Builtin};
@@ -158,7 +159,7 @@ impl Conversation<'_> {
 
     pub(super) fn abort(&self) {
         let session = self.session.clone();
-        tokio::spawn(async move { session.abort().await });
+        tasks::spawn(async move { session.abort().await });
     }
 
     /// Stops the program as a shell expects it, and goes on when it is continued.
@@ -194,7 +195,7 @@ impl Conversation<'_> {
     fn answer(&mut self, id: u64, answer: Answer) -> io::Result<()> {
         let rows = questions::answered_rows(&answer);
         let session = self.session.clone();
-        tokio::spawn(async move { questions::give(&session, id, answer).await });
+        tasks::spawn(async move { questions::give(&session, id, answer).await });
         self.print(rows)
     }
 
@@ -218,7 +219,7 @@ impl Conversation<'_> {
             cwd: self.asked.cwd.to_owned(),
         });
         let outcomes = self.outcomes.0.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let outcome = acting.await;
             // Whoever left wants to know nothing.
             outcomes.send(outcome).await.ok();
