@@ -31,7 +31,7 @@ impl Job<'_> {
         let of_this = if all { "" } else { " of this folder" };
         let find = |wanted: &String| {
             let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
+            found.map_err(Failure::other)
         };
         match action {
             None => {
@@ -46,8 +46,7 @@ impl Job<'_> {
             }
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
+                rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
                 Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
@@ -63,7 +62,7 @@ impl Job<'_> {
                     &mut BufReader::new(stdin),
                     &mut io::stderr(),
                 );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
+                let deleted = deleted.map_err(Failure::other)?;
                 let sessions = if deleted == 1 { "session" } else { "sessions" };
                 Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
             }
@@ -102,7 +101,7 @@ impl Job<'_> {
         out: &mut File,
     ) -> Result<u8, Failure> {
         let file = self.agent(UNASKED).find(session);
-        let file = file.map_err(|error| Failure::other(error.to_string()))?;
+        let file = file.map_err(Failure::other)?;
         let exported = commands::export::run(&file, output, &self.cwd, out);
         exported.map_err(Failure::other)?;
         Ok(0)
