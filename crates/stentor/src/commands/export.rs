@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stentor_journal::export::{session_json, session_markdown, session_page};
-use stentor_journal::store::{self, View};
+use stentor_journal::store::{self, StoreError, View};
 
 /// Where the page goes.
 pub enum Target {
@@ -42,7 +42,7 @@ enum Form {
 
 impl Form {
     /// What the name of a file says; a page where it says nothing.
-    fn of(target: &Target) -> Result<Self, String> {
+    fn of(target: &Target) -> Result<Self, ExportError> {
         let Target::File(path) = target else {
             return Ok(Self::Page);
         };
@@ -51,54 +51,63 @@ impl Form {
             Some("md" | "markdown") => Ok(Self::Markdown),
             Some("json") => Ok(Self::Json),
             Some("jsonl") => Ok(Self::Session),
-            _ => Err(format!(
-                "{}: use a name that ends in .html, .md, .json or .jsonl",
-                path.display()
-            )),
+            _ => Err(ExportError::UnknownForm(path.clone())),
         }
     }
 
-    fn write(self, file: &Path, view: &View) -> Result<Vec<u8>, String> {
+    fn write(self, file: &Path, view: &View) -> Result<Vec<u8>, ExportError> {
         Ok(match self {
             Self::Page => session_page(view).into_bytes(),
             Self::Markdown => session_markdown(view).into_bytes(),
             Self::Json => {
-                let text = serde_json::to_string_pretty(&session_json(view));
-                let text = text.map_err(|error| error.to_string())?;
+                let text = serde_json::to_string_pretty(&session_json(view))?;
                 format!("{text}\n").into_bytes()
             }
             Self::Session => {
                 let mut copy = Vec::new();
-                store::copy_with_pictures(file, &mut copy).map_err(|error| error.to_string())?;
+                store::copy_with_pictures(file, &mut copy)?;
                 copy
             }
         })
     }
 }
 
-/// Writes the session in `file` in the form that the name of the output asks for. The error is
-/// text for a person.
+/// Why a session was not exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("{}: use a name that ends in .html, .md, .json or .jsonl", .0.display())]
+    UnknownForm(PathBuf),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write {}: {error}", path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot print the page: {0}")]
+    Print(io::Error),
+}
+
+/// Writes the session in `file` in the form that the name of the output asks for.
 pub fn run(
     file: &Path,
     output: Option<&Path>,
     cwd: &Path,
     out: &mut impl Write,
-) -> Result<(), String> {
-    let view = store::view(file).map_err(|error| error.to_string())?;
+) -> Result<(), ExportError> {
+    let view = store::view(file)?;
     let target = Target::choose(output, &view.header.id, cwd);
     let written = Form::of(&target)?.write(file, &view)?;
     let printed = match target {
         Target::Stdout => out.write_all(&written),
-        Target::File(path) => {
-            fs::write(&path, written)
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-            writeln!(out, "{}", path.display())
-        }
+        Target::File(path) => match fs::write(&path, written) {
+            Ok(()) => writeln!(out, "{}", path.display()),
+            Err(error) => return Err(ExportError::Write { path, error }),
+        },
     };
     match printed {
         // Whoever reads has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(format!("cannot print the page: {error}")),
+        Err(error) => Err(ExportError::Print(error)),
         Ok(()) => Ok(()),
     }
 }
