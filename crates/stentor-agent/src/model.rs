@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::usage::{Prices, Usage};
 
@@ -186,6 +187,9 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolSpec]>,
     pub thinking: ThinkingLevel,
+    /// The JSON schema of the answer. A provider that can hold a model to it does; whoever asks checks
+    /// all the same.
+    pub output_schema: Option<Arc<Value>>,
     /// Limits the answer below the model's own limit.
     pub max_output_tokens: Option<u64>,
     /// The session, for providers that route or cache by it.

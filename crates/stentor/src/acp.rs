@@ -19,7 +19,6 @@ use crate::frontend::{Prepared, Start};
 use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::untrusted::question::Asking;
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -84,7 +83,6 @@ pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
     let defaults = Defaults {
         // Its clients show questions.
         permission_mode: PermissionMode::Ask,
-        trust: Asking::in_turn(),
         ..Defaults::new(flags, models, &config)
     };
     let files = session_places::own(&config.settings, args.session.no_session);

@@ -8,6 +8,7 @@ use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionState};
 use stentor_journal::store::Listed;
 
+use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
 
 /// Which session is wanted.
@@ -31,6 +32,8 @@ pub struct AskedSession<'a> {
     pub wanted: Wanted<'a>,
     /// The model of new sessions, and why that one.
     pub chosen: &'a ChosenModel,
+    /// What the last answer is to match.
+    pub schema: Option<&'a ResultSchema>,
 }
 
 /// The model that answers.
@@ -71,6 +74,11 @@ impl AskedSession<'_> {
     pub fn open(&self, file: Option<&Path>) -> Result<Session, String> {
         let options = self.agent.options(self.cwd);
         let mut options = options.map_err(|error| error.to_string())?;
+        if let Some(schema) = self.schema {
+            let usual = &options.system_prompt;
+            options.system_prompt = format!("{usual}\n\n{}", schema.instructions()).into();
+            options.output_schema = Some(schema.for_model());
+        }
         let session = match file {
             None => self.agent.start_with(options, NewSession::default()),
             Some(file) => {

@@ -26,6 +26,7 @@ use crate::config::{Layer, Source, locate};
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{Prepared, Start, exit_code, take_pipes};
 use crate::log;
+use crate::print::printed::usage_error;
 use crate::session_places;
 use crate::setup::{self, Defaults};
 
@@ -101,11 +102,7 @@ fn parsed<'a, A: Parser>(
 ) -> ExitCode {
     let args = match A::try_parse_from(words) {
         Ok(args) => args,
-        Err(error) => {
-            // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
-        }
+        Err(error) => return usage_error(error),
     };
     // Parents show every line as a warning, and some never read any.
     log::to_stderr("error");

@@ -119,7 +119,7 @@ impl Defaults {
             rules: true,
             tools: BuiltinTools::default(),
             notes: Notes::of(config, false),
-            trust: Asking::in_background(),
+            trust: Asking::default(),
             clock: system_clock(),
         }
     }

@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
-use stentor_agent::event::{CommandSource, EventKind};
+use stentor_agent::event::{CommandSource, EventKind, RunEnd};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
+use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use stentor_text::visible::visible;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::asked_session::{AskedSession, Wanted};
+use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
@@ -32,6 +34,9 @@ const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A pipe into which nobody writes for so long is one that was left open by accident.
 const SILENT_PIPE_S: i64 = 3;
+
+/// Exit status when the model gave no answer that matches the schema.
+const NO_RESULT: u8 = 3;
 
 /// How long the session may take to stop its tools and save.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -140,13 +145,19 @@ impl Ask<'_> {
                     close(&session).await;
                     return Err(why);
                 }
-                let following = Following {
+                let mut following = Following {
                     session: &session,
+                    events,
                     printer,
                     person: Person::at(self.person),
                     repeated: RepeatedCalls::default(),
+                    stopped: stopped_by(signals, &session),
+                    answer: String::new(),
                 };
-                following.follow(events, signals, out, err).await
+                match self.asked.schema {
+                    None => following.follow(out, err).await,
+                    Some(schema) => following.follow_to_result(schema, out, err).await,
+                }
             }
             Err(error) => Err(error),
         };
@@ -295,30 +306,63 @@ impl Ask<'_> {
 /// Prints events until the session is settled. A signal stops the run, a second one the program.
 struct Following<'a> {
     session: &'a Session,
+    events: Subscription,
     printer: Printer,
     person: Person,
     repeated: RepeatedCalls,
+    stopped: Arc<OnceLock<EndSignal>>,
+    /// The last answer of the last run.
+    answer: String,
 }
 
 impl Following<'_> {
-    async fn follow(
-        mut self,
-        mut events: Subscription,
-        signals: EndSignals,
+    /// Asks again until the last answer matches `schema`, or has been asked for often enough.
+    async fn follow_to_result(
+        &mut self,
+        schema: &ResultSchema,
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<u8> {
-        let stopped = Arc::new(OnceLock::new());
-        let session = self.session.clone();
-        tokio::spawn(stop_by_signals(signals, session, Arc::clone(&stopped)));
+        for tries in 1.. {
+            let status = self.follow(out, err).await?;
+            if status != 0 {
+                return Ok(status);
+            }
+            let mistakes = match schema.check(&self.answer) {
+                Ok(value) => {
+                    self.printer
+                        .on_result(self.session.id(), &value, tries, out)?;
+                    return Ok(0);
+                }
+                Err(mistakes) => mistakes,
+            };
+            self.printer.on_invalid(&mistakes, tries, err)?;
+            if tries == TRIES {
+                break;
+            }
+            let again = vec![ContentBlock::text(schema.correction(&mistakes))];
+            if let Err(error) = self.session.prompt(again).await {
+                self.printer.on_problem(&error.to_string(), err)?;
+                return Ok(1);
+            }
+        }
+        self.printer
+            .on_no_result(self.session.id(), &self.answer, TRIES, out, err)?;
+        Ok(NO_RESULT)
+    }
+
+    async fn follow(&mut self, out: &mut impl Write, err: &mut impl Write) -> io::Result<u8> {
         let begun = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         let mut gave_up = false;
         loop {
             tokio::select! {
-                event = events.next() => {
+                event = self.events.next() => {
                     let Some(event) = event else { break };
                     self.printer.on_event(&event, out, err)?;
+                    if let EventKind::RunEnded(end) = &event.kind {
+                        self.answer = last_answer(end);
+                    }
                     if let Some(why) = self.repeated.on_event(&event.kind) {
                         gave_up = true;
                         self.printer.on_problem(&why, err)?;
@@ -343,7 +387,8 @@ impl Following<'_> {
             true => 1,
             false => self.printer.exit_code(),
         };
-        Ok(stopped
+        Ok(self
+            .stopped
             .get()
             .map_or(status, |signal: &EndSignal| signal.exit_code()))
     }
@@ -408,6 +453,27 @@ fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result
         writeln!(err, "{}", row.to_text(in_colour))?;
     }
     Ok(())
+}
+
+/// The text of the last answer of a run.
+fn last_answer(end: &RunEnd) -> String {
+    let answers = end.messages.iter().rev();
+    let mut answers = answers.filter_map(|message| message.as_assistant());
+    answers
+        .next()
+        .map(|answer| answer.text())
+        .unwrap_or_default()
+}
+
+/// The signal that stopped the run, as soon as there was one.
+fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
+    let stopped = Arc::new(OnceLock::new());
+    tokio::spawn(stop_by_signals(
+        signals,
+        session.clone(),
+        Arc::clone(&stopped),
+    ));
+    stopped
 }
 
 /// Stops the run at the first signal and the program at the second. Printing may have to wait for

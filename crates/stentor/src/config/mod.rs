@@ -13,6 +13,7 @@ pub mod file;
 pub mod keys;
 pub mod locate;
 pub mod model_choice;
+pub mod rights;
 pub mod rules;
 pub mod show;
 pub mod source;
@@ -106,7 +107,11 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let home = places.home.as_deref();
     let cwd = surroundings.cwd;
     let mut errors = Vec::new();
+    let mut warnings = Vec::new();
 
+    if let Some(dir) = places.config_dir.as_ref().filter(|_| !places.is_named) {
+        rights::tighten(dir);
+    }
     let user_file = places
         .config_dir
         .as_ref()
@@ -114,6 +119,12 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let user = match &user_file {
         Some(path) => {
             let base = path.parent().unwrap_or(cwd);
+            for path in [base, path] {
+                match rights::check(path) {
+                    Ok(warning) => warnings.extend(warning),
+                    Err(error) => errors.push(error),
+                }
+            }
             content((path, Reader::Own), Scope::User, base, home, &mut errors)
         }
         None => FileContent::default(),
@@ -124,7 +135,6 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
             wrong_variables = wrong;
             Layer::default()
         });
-    let mut warnings = Vec::new();
     let listed = environment.trusted_projects.as_ref();
     let listed = listed.or(user.layer.trusted_projects.as_ref());
     let listed = listed.map_or(&[][..], |set| &set.value.0);

@@ -286,3 +286,19 @@ fn one_prompt_at_a_terminal_asks_the_person_there() {
     terminal.shows("It said: ran");
     assert_eq!(terminal.ends().0, Some(0));
 }
+
+#[test]
+fn a_folder_that_is_not_trusted_is_asked_about_once_before_the_conversation() {
+    let world = World::new();
+    world.file("work/.stentor/config.toml", "auto_compaction = false\n");
+    let mut terminal = conversation(&world, ANSWER, &[], "xterm-256color");
+    terminal.shows("Trust this folder? [y/N]");
+    terminal.press("n\n");
+    terminal.shows(READY);
+    terminal.press("hello there").press(ENTER);
+    terminal.shows("1 │ 2");
+    let screen = terminal.shows(READY);
+    assert_eq!(screen.matches("is not trusted").count(), 1, "{screen}");
+    assert!(!screen.contains("stentor trust"), "{screen}");
+    terminal.press(CTRL_D);
+}
