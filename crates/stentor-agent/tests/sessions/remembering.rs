@@ -100,6 +100,7 @@ async fn what_of_the_sandbox_does_not_hold_is_in_the_state_and_told_at_the_start
         mode: SandboxMode::Off,
         network: false,
         writable: Vec::new(),
+        unreadable: Vec::new(),
         gaps: vec!["files are not held".to_owned()],
     });
     let given = Arc::clone(&sandbox);

@@ -51,7 +51,9 @@ async fn a_child_that_never_shakes_hands_is_given_up() {
 async fn a_program_that_is_not_there_is_an_error() {
     let options = StartOptions::new(Dialect::Acp, ["/no/such/program"]);
     let failed = Agent::start(options, DenyAll).await.map(drop);
-    assert!(matches!(failed, Err(AgentError::Spawn(_))), "{failed:?}");
+    let why = failed.unwrap_err().to_string();
+    let expected = "the agent could not be started: /no/such/program: No such file or directory";
+    assert!(why.starts_with(expected), "{why}");
 }
 
 #[tokio::test]
