@@ -21,6 +21,7 @@ use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
+use crate::session_name::check_name;
 use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
@@ -199,11 +200,10 @@ async fn command(
                 .unwrap_or_else(|| "the session has no name".to_owned())
         }
         Builtin::Name => {
-            session
-                .set_name(rest)
-                .await
-                .map_err(|error| error.to_string())?;
-            format!("name: {rest}")
+            let name = check_name(rest).map_err(|error| error.to_string())?;
+            let named = session.set_name(name).await;
+            named.map_err(|error| error.to_string())?;
+            format!("name: {name}")
         }
         Builtin::Compact => {
             let instructions = (!rest.is_empty()).then(|| rest.to_owned());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 
-use stentor_model::login::{LoginInput, LoginStep, Logins};
+use stentor_model::login::{LoginError, LoginInput, LoginStep, Logins};
 use stentor_model::registry::Registry;
 use stentor_serve::input::{Input, InputLines};
 
@@ -16,6 +16,7 @@ const PASTED_BYTES: usize = 64 * 1024;
 /// Logs in at a provider, or lists where one can. The error is text for a person.
 pub async fn login(
     logins: &Logins,
+    registry: &Registry,
     provider: Option<&str>,
     stdin: &mut File,
     out: &mut impl Write,
@@ -23,10 +24,12 @@ pub async fn login(
     let Some(provider) = provider else {
         return list(logins, out);
     };
-    let step = logins
-        .begin(provider)
-        .await
-        .map_err(|error| error.to_string())?;
+    let step = logins.begin(provider).await.map_err(|error| match error {
+        LoginError::UnknownProvider { .. } if registry.knows_provider(provider) => format!(
+            "{provider} has no login, only API keys; `stentor login {provider} --key` stores one"
+        ),
+        error => error.to_string(),
+    })?;
     show_step(&step, out).map_err(|error| error.to_string())?;
     let pasted = stdin
         .as_fd()
@@ -121,7 +124,11 @@ fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
         writeln!(out, "{:<width$}  {}: {state}", one.id, one.name)
             .map_err(|error| error.to_string())?;
     }
-    Ok(())
+    writeln!(
+        out,
+        "\nFor the key of any provider: stentor login PROVIDER --key"
+    )
+    .map_err(|error| error.to_string())
 }
 
 fn show_step(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {

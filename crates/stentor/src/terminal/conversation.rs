@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use stentor_agent::agent::Agent;
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::hub::Subscription;
@@ -86,9 +87,15 @@ pub async fn converse(beginning: Beginning<'_>) -> Result<u8, String> {
     {
         tracing::warn!("the session did not end in time");
     }
-    talked
-        .and_then(|status| ended.map(|()| status))
-        .map_err(wrong)
+    match talked.and_then(|status| ended.map(|()| status)) {
+        Err(error) if is_gone(&error) => Ok(0),
+        talked => talked.map_err(wrong),
+    }
+}
+
+/// True when the terminal was closed: whoever closes it leaves.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
 struct Conversation<'a> {

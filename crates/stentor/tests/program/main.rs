@@ -32,4 +32,6 @@ mod sessions;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
+mod terminal_commands;
+#[cfg(test)]
 mod world;
