@@ -16,6 +16,7 @@ cd "$(dirname "$0")/.."
 table='
 npm             acpx@0.19.1,node@22.23.3                      acpx.sh
 npm             pi-acp@0.0.34                                 pi-acp.sh
+npm             @mcpc-tech/acp-ai-provider@0.2.9,ai@6.0.326    ai-sdk.mjs
 npm             @zed-industries/agent-client-protocol@0.4.5   acp-sdk.mjs
 npm             @agentclientprotocol/sdk@0.14.1               acp-sdk.mjs
 npm             @agentclientprotocol/sdk@1.9.0                acp-sdk.mjs

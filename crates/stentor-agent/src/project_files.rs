@@ -75,6 +75,8 @@ pub enum NotRead {
     Missing,
     #[error("it is not a regular file")]
     NotRegular,
+    #[error("it is no file but what the system says of itself, which may hold secrets")]
+    OfSystem,
     #[error("it leads out of the project")]
     Outside,
     #[error("it belongs to another user")]
@@ -254,7 +256,7 @@ impl Reader<'_> {
             return Err(too_large());
         }
         let mut bytes = Vec::new();
-        // Files of /proc say that they are empty and are not.
+        // A file may grow meanwhile.
         let taken = file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
         match taken as u64 > limit_bytes {
             true => Err(too_large()),
@@ -281,7 +283,7 @@ impl Reader<'_> {
     fn open(self, path: &Path) -> Result<(File, Metadata), NotRead> {
         let (file, about) = open_regular(path)?;
         match self {
-            Self::Own => {}
+            Self::Own => check_not_of_system(path)?,
             Self::Private => check_private(path, &about)?,
             Self::Project(project) => project.check(path, &about)?,
         }
@@ -312,6 +314,16 @@ fn open_regular(path: &Path) -> Result<(File, Metadata), NotRead> {
     match about.is_file() {
         true => Ok((file, about)),
         false => Err(NotRead::NotRegular),
+    }
+}
+
+/// What the system says of itself looks like regular files, and the environment of a process, with
+/// its keys, is among it.
+fn check_not_of_system(path: &Path) -> Result<(), NotRead> {
+    let real = path.canonicalize()?;
+    match ["/proc", "/sys"].iter().any(|view| real.starts_with(view)) {
+        true => Err(NotRead::OfSystem),
+        false => Ok(()),
     }
 }
 
@@ -407,6 +419,10 @@ mod tests {
             ("long", "TooLarge { limit_bytes: 5 }"),
         ] {
             assert_eq!(read(name), expected, "{name}");
+        }
+        let environ = Path::new("/proc/self/environ");
+        for read in [environ, &at("repo/environ")].map(|path| Reader::Own.read(path, 1 << 20)) {
+            assert!(matches!(read, Err(NotRead::OfSystem | NotRead::Missing)));
         }
     }
 

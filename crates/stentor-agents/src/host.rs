@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
+use stentor_agent::tasks;
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
     Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, PermissionKind,
@@ -253,7 +254,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Result<T, HostRefusal> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = tasks::spawn_blocking(work).await;
     match done {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(HostRefusal::Because(error.to_string())),

@@ -8,6 +8,7 @@ use futures_util::stream;
 use stentor_agent::model::{
     CallStream, Model, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, Purpose,
 };
+use stentor_agent::tasks;
 use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
 use stentor_journal::message::ToolCall;
 use stentor_tools::process::Launcher;
@@ -95,7 +96,7 @@ impl Model for AgentModel {
         }
         self.shared.abandoned.store(true, Ordering::Release);
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let mut inbox = shared.inbox.lock().await;
             if shared.abandoned.load(Ordering::Acquire) {
                 inbox.abort(&shared).await;

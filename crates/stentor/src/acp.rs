@@ -1,6 +1,7 @@
 //! `stentor acp`: the Agent Client Protocol on stdin and stdout.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,7 +20,6 @@ use crate::frontend::{Prepared, Start};
 use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
-use crate::untrusted::question::Asking;
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -43,7 +43,7 @@ pub fn serve(
     };
     if let Some(AttachFlag(socket)) = attach {
         let attached = relay::attach(socket.as_deref(), &invocation, pipes);
-        return attached.map_err(|why| failed(why.to_string()));
+        return attached.map_err(failed);
     }
     let prepared = prepare(args, &Start::of_process())?;
     prepared.serve(pipes, &invocation).map_err(failed)
@@ -84,7 +84,6 @@ pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
     let defaults = Defaults {
         // Its clients show questions.
         permission_mode: PermissionMode::Ask,
-        trust: Asking::in_turn(),
         ..Defaults::new(flags, models, &config)
     };
     let files = session_places::own(&config.settings, args.session.no_session);
@@ -104,16 +103,16 @@ fn configured(errors: ConfigErrors) -> Refused {
     usage(texts.join("\nstentor: "))
 }
 
-fn usage(message: impl Into<String>) -> Refused {
+fn usage(why: impl Display) -> Refused {
     Refused {
-        message: message.into(),
+        message: why.to_string(),
         status: USAGE,
     }
 }
 
-fn failed(message: String) -> Refused {
+fn failed(why: impl Display) -> Refused {
     Refused {
-        message,
+        message: why.to_string(),
         status: FAILED,
     }
 }

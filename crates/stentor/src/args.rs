@@ -98,6 +98,8 @@ pub enum Command {
         #[arg(long, global = true)]
         all: bool,
     },
+    /// Sum up the tokens and the cost of the stored sessions by day, model and folder
+    Usage(UsageArgs),
     /// Export a session as a web page, Markdown, JSON or a session file
     Export {
         /// The session: its file, its id, or the beginning of its id or short id
@@ -232,6 +234,20 @@ pub enum SessionsAction {
     },
 }
 
+/// Which sessions to sum up.
+#[derive(Debug, clap::Args)]
+pub struct UsageArgs {
+    /// How many days to look back, today included
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub days: u32,
+    /// Look at everything that is stored
+    #[arg(long, conflicts_with = "days")]
+    pub all_time: bool,
+    /// Look at the sessions of this folder only
+    #[arg(long)]
+    pub here: bool,
+}
+
 /// What to do with a scenario file.
 #[derive(Debug, Subcommand)]
 pub enum ScenarioAction {
@@ -284,6 +300,9 @@ pub struct AskArgs {
     /// Send this picture with the prompt; can be repeated
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub image: Vec<PathBuf>,
+    /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub schema: Option<PathBuf>,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,

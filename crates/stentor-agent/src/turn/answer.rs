@@ -51,6 +51,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         messages: call.messages.clone(),
         tools: Arc::clone(&call.specs),
         thinking: call.thinking,
+        output_schema: link.watch.output_schema.clone(),
         max_output_tokens: None,
         session_id: Arc::clone(&link.session_id),
         session_file: link.session_file.clone(),

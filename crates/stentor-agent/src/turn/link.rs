@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use serde_json::Value;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_journal::store::StoreError;
@@ -53,6 +54,8 @@ pub(crate) struct Watch {
     pub plan_reminders: u32,
     /// How long one answer of a model may become.
     pub max_answer_bytes: u64,
+    /// The JSON schema that answers are to match.
+    pub output_schema: Option<Arc<Value>>,
     /// The first model call of a run takes no steering messages.
     pub steering_waits_for_first_call: bool,
 }

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_agent::tasks;
 use stentor_agent::tool::Place;
 use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 
@@ -128,7 +129,7 @@ impl Position<'_> {
                 false => framed(&link.uri, &text),
             });
         }
-        let read = tokio::task::spawn_blocking(move || Linked::read(&path)).await;
+        let read = tasks::spawn_blocking(move || Linked::read(&path)).await;
         Ok(match read.unwrap_or(Linked::Other) {
             Linked::Text(text) => framed(&link.uri, &text),
             Linked::Image(data, mime) if self.accepts(InputKind::Image) => {

@@ -23,7 +23,7 @@ fn doctor_says_what_works_what_does_not_and_what_to_do() {
         "  ok    working folder: ~~/work\n",
         "  ok    data: ~~/home/.local/share/stentor (made when needed)\n",
         "  note  offline/guide would answer: no key is configured",
-        "  note  anthropic: 9 models, not usable yet\n        -> set ANTHROPIC_API_KEY, or run `stentor login anthropic`\n",
+        "  note  anthropic: 14 models, not usable yet\n        -> set ANTHROPIC_API_KEY, or run `stentor login anthropic`\n",
         "  BAD   broken: ",
         "        -> `stentor mcp test` shows more",
         "~~/work is not trusted, so these are not used: ",

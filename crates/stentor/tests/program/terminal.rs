@@ -351,3 +351,19 @@ fn closing_the_window_is_leaving() {
     let listed = world.run(&["sessions"]).ok();
     assert!(listed.contains("2 messages"), "{listed}");
 }
+
+#[test]
+fn a_folder_that_is_not_trusted_is_asked_about_once_before_the_conversation() {
+    let world = World::new();
+    world.file("work/.stentor/config.toml", "auto_compaction = false\n");
+    let mut terminal = conversation(&world, ANSWER, &[], "xterm-256color");
+    terminal.shows("Trust this folder? [y/N]");
+    terminal.press("n\n");
+    terminal.shows(READY);
+    terminal.press("hello there").press(ENTER);
+    terminal.shows("1 │ 2");
+    let screen = terminal.shows(READY);
+    assert_eq!(screen.matches("is not trusted").count(), 1, "{screen}");
+    assert!(!screen.contains("stentor trust"), "{screen}");
+    terminal.press(CTRL_D);
+}

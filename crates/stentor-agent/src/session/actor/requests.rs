@@ -9,6 +9,7 @@ use super::tools::CurrentTools;
 use super::{Actor, answer};
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::command::Reply;
+use crate::tasks;
 use crate::tool::ToolHost;
 use crate::turn::{ModelCall, NOT_RUN_ABORTED, Refusal, RefusalReason, Request, Verdict};
 
@@ -189,6 +190,6 @@ impl Actor {
             Err(error) => return answer(reply, Err(error)),
         };
         let synced = self.log.sync();
-        tokio::spawn(async move { answer(reply, synced.await.map(|()| value)) });
+        tasks::spawn(async move { answer(reply, synced.await.map(|()| value)) });
     }
 }
