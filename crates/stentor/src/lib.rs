@@ -32,6 +32,7 @@ pub mod rpc;
 pub mod rpc_edn;
 pub mod sandbox;
 pub mod serve;
+pub mod session_name;
 pub mod session_places;
 pub mod setup;
 pub mod shell_argument;

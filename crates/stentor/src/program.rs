@@ -376,8 +376,10 @@ impl Job<'_> {
                 block_on(commands::login::store_key(&registry, provider, stdin, out))?
             }
             None => {
-                let logins = self.models.logins();
-                block_on(commands::login::login(&logins, provider, stdin, out))?
+                let (logins, registry) = (self.models.logins(), self.models.registry());
+                block_on(commands::login::login(
+                    &logins, &registry, provider, stdin, out,
+                ))?
             }
         };
         logged_in.map_err(Failure::other).map(|()| 0)

@@ -47,17 +47,24 @@ impl Job<'_> {
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
                 rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
+                Failure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
+                let mut files = Vec::new();
+                for file in sessions.iter().map(find) {
+                    let file = file?;
+                    // Named twice, it is deleted once.
+                    if !files.contains(&file) {
+                        files.push(file);
+                    }
+                }
                 let consent = match (yes, stdin.is_terminal()) {
                     (true, _) => Consent::Given,
                     (false, true) => Consent::Ask,
                     (false, false) => Consent::Missing,
                 };
                 let deleted = delete(
-                    &files?,
+                    &files,
                     consent,
                     &mut BufReader::new(stdin),
                     &mut io::stderr(),

@@ -84,6 +84,10 @@ impl Actor {
                 }
             }
             Request::Automatic { reply } => answer(reply, self.automatic),
+            Request::LimitReached { reply } => {
+                let limit = self.spending.limit_reached().await;
+                answer(reply, limit.map(|why| why.to_string()));
+            }
             Request::PlanCompaction { reason, reply } => {
                 answer(reply, self.plan_compaction(reason));
             }
