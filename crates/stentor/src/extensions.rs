@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use serde::Deserialize;
+use stentor_agent::project_files::Reader;
 use stentor_agent::session::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::process::Launcher;
@@ -140,11 +141,11 @@ impl All {
                 .filter(move |raw| raw.at.scope == scope)
         };
         if let Some(config_dir) = &config.places.config_dir {
-            self.folder(&config_dir.join("extensions"));
+            self.folder(&config_dir.join("extensions"), Reader::Own);
         }
         self.tables(of(Scope::User), config);
         if let Some(folder) = project_folder(config).filter(|_| config.files.project_trusted) {
-            self.folder(&folder);
+            self.folder(&folder, Reader::Project(&config.project));
         }
         self.tables(of(Scope::Project), config);
     }
@@ -171,8 +172,8 @@ impl All {
         }
     }
 
-    fn folder(&mut self, folder: &Path) {
-        for file in files_in(folder) {
+    fn folder(&mut self, folder: &Path, reader: Reader<'_>) {
+        for file in files_in(folder, reader) {
             let source = file.display().to_string();
             self.add(in_file(&file, source));
         }
@@ -185,15 +186,17 @@ pub fn project_folder(config: &Config) -> Option<PathBuf> {
     Some(beside.join("extensions"))
 }
 
-/// Every program, Python and JavaScript file of a folder. A folder that is not there has none.
-pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+/// Every program, Python and JavaScript file of a folder that may be read. A folder that is not
+/// there has none.
+pub fn files_in(folder: &Path, reader: Reader<'_>) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
     let is_extension = |file: &PathBuf| {
         let name = file.file_name();
         let is_hidden = name.is_none_or(|name| name.to_string_lossy().starts_with('.'));
-        file.is_file() && !is_hidden && (interpreter(file).is_some() || is_program(file))
+        let is_one = interpreter(file).is_some() || is_program(file);
+        !is_hidden && file.is_file() && is_one && reader.found(file).is_some()
     };
     let files = entries.flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files.filter(is_extension).collect();

@@ -7,7 +7,7 @@ mod talking;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ use crate::frontend::{Start, runtime};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
-use crate::print::printed::{Printed, stderr};
+use crate::print::printed::{Printed, stderr, usage_error};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
-use crate::untrusted::question::{Asking, ask_at_terminal};
+use crate::untrusted::question::{AT_TERMINAL, Asking, ask_at_terminal};
 use crate::{acp, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
@@ -65,9 +65,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let _ = io::stdout().write_all(help.as_bytes());
                 return ExitCode::SUCCESS;
             }
-            // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+            return usage_error(error);
         }
     };
     log::to_stderr(if args.verbose { "info" } else { "warn" });
@@ -257,7 +255,7 @@ fn asked_for_trust(
     cwd: &Path,
     flags: &Layer,
     trust: &Asking,
-    stdin: &File,
+    mut stdin: &File,
 ) -> Result<Config, Failure> {
     let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
@@ -265,8 +263,7 @@ fn asked_for_trust(
     };
     let root = config.project.root();
     trust.mark_asked(root);
-    let mut answers = BufReader::new(stdin);
-    let yes = ask_at_terminal(root, &wanted, &mut answers, &mut io::stderr());
+    let yes = ask_at_terminal(root, &wanted, &mut stdin, AT_TERMINAL, &mut io::stderr());
     if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
         return Ok(config);
     }
@@ -274,6 +271,14 @@ fn asked_for_trust(
     let kept = store.trust(root, &now);
     kept.map_err(Failure::other)?;
     Ok(setup::load_config(cwd, flags, &config.variables)?)
+}
+
+/// True for a terminal whose keys reach this process. In the background of a shell, reading them
+/// would stop it.
+fn is_in_foreground(stdin: &File) -> bool {
+    let group = rustix::process::getpgrp();
+    let foreground = rustix::termios::tcgetpgrp(stdin);
+    stdin.is_terminal() && foreground.map_or(true, |foreground| foreground == group)
 }
 
 impl<'a> Job<'a> {
@@ -286,9 +291,9 @@ impl<'a> Job<'a> {
         let home = start.home();
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
-        let trust = Asking::in_background();
+        let trust = Asking::default();
         let talks = args.command.is_none();
-        if talks && stdin.is_terminal() && io::stderr().is_terminal() {
+        if talks && is_in_foreground(stdin) && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
         }
         let models = setup::models(&config, &flags, &cwd)?;
@@ -341,6 +346,7 @@ impl Job<'_> {
                 Err(Failure::usage(format!("there is no agent `{name}`")))
             }
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
+            Err(AgentsFailure::Sandbox(why)) => Err(Failure::other(why)),
             Err(AgentsFailure::Agent(error)) => Err(Failure::other(error)),
             Ok(printed) => Failure::printing(printed),
         }
@@ -370,8 +376,10 @@ impl Job<'_> {
                 block_on(commands::login::store_key(&registry, provider, stdin, out))?
             }
             None => {
-                let logins = self.models.logins();
-                block_on(commands::login::login(&logins, provider, stdin, out))?
+                let (logins, registry) = (self.models.logins(), self.models.registry());
+                block_on(commands::login::login(
+                    &logins, &registry, provider, stdin, out,
+                ))?
             }
         };
         logged_in.map_err(Failure::other).map(|()| 0)

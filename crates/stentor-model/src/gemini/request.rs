@@ -6,9 +6,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::output_schema::enforceable;
-use crate::transcript::{
-    self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
-};
+use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn, split_media};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 /// Stands, as documented, for the signature of a call this model did not make.
@@ -137,11 +135,9 @@ fn assistant_parts(parts: &[AssistantPart<'_>], signs_calls: bool) -> Vec<Value>
     for part in parts {
         let (mut value, signature) = match part {
             AssistantPart::Text { text, signature } => (json!({"text": text}), *signature),
-            AssistantPart::Thinking { text, signature } => match signature {
-                Some(_) => (json!({"text": text, "thought": true}), *signature),
-                None if text.trim().is_empty() => continue,
-                None => (json!({"text": format!("{EARLIER_REASONING}{text}")}), None),
-            },
+            AssistantPart::Thinking { text, signature } => {
+                (json!({"text": text, "thought": true}), Some(*signature))
+            }
             AssistantPart::Redacted { .. } => continue,
             AssistantPart::Call {
                 call, signature, ..

@@ -8,9 +8,7 @@ use stentor_agent::model::ModelRequest;
 use super::quirks::Quirks;
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::output_schema::enforceable;
-use crate::transcript::{
-    self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media,
-};
+use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn, split_media};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
 const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
@@ -128,7 +126,7 @@ fn assistant(parts: &[AssistantPart<'_>]) -> Value {
             AssistantPart::Thinking {
                 text: thought,
                 signature,
-            } => think(&mut message, &mut text, thought, *signature),
+            } => think(&mut message, thought, signature),
             AssistantPart::Redacted { .. } => {}
             AssistantPart::Call { id, call, .. } => calls.push(json!({
                 "id": id,
@@ -153,14 +151,9 @@ fn assistant(parts: &[AssistantPart<'_>]) -> Value {
 }
 
 /// Puts reasoning back into the field it came in, which its signature names.
-fn think(
-    message: &mut Map<String, Value>,
-    text: &mut String,
-    thought: &str,
-    signature: Option<&str>,
-) {
+fn think(message: &mut Map<String, Value>, thought: &str, signature: &str) {
     match signature {
-        Some(field @ ("reasoning_content" | "reasoning" | "reasoning_text")) => {
+        field @ ("reasoning_content" | "reasoning" | "reasoning_text") => {
             match message.get_mut(field) {
                 Some(Value::String(before)) => append(before, thought),
                 _ => {
@@ -168,13 +161,13 @@ fn think(
                 }
             }
         }
-        Some(details) if details.starts_with('[') => {
+        details if details.starts_with('[') => {
             if let Ok(details @ Value::Array(_)) = serde_json::from_str(details) {
                 message.insert("reasoning_details".into(), details);
             }
         }
-        _ if thought.trim().is_empty() => {}
-        _ => append(text, &format!("{EARLIER_REASONING}{thought}")),
+        // Nobody knows the field it came in.
+        _ => {}
     }
 }
 

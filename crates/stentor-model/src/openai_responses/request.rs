@@ -9,7 +9,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::output_schema::enforceable;
-use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
+use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 
@@ -142,13 +142,8 @@ fn assistant_items(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
             AssistantPart::Text { text, signature } if !text.trim().is_empty() => {
                 input.push(message(text, *signature));
             }
-            AssistantPart::Thinking { text, signature } => {
-                match signature.and_then(reasoning_item) {
-                    Some(item) if is_followed => input.push(item),
-                    Some(_) => {}
-                    None if text.trim().is_empty() => {}
-                    None => input.push(message(&format!("{EARLIER_REASONING}{text}"), None)),
-                }
+            AssistantPart::Thinking { signature, .. } => {
+                input.extend(reasoning_item(signature).filter(|_| is_followed));
             }
             AssistantPart::Text { .. } | AssistantPart::Redacted { .. } => {}
             AssistantPart::Call { id, call, .. } => input.push(json!({

@@ -27,6 +27,7 @@ use super::questions::Questions;
 use super::replay::MessageRole;
 use super::settings::Settings;
 use super::turn::{Stage, Turn, TurnEnd};
+use crate::notice_log;
 use crate::pump::EventEncoder;
 
 /// Writes the frames of a session's events, and knows the turn they belong to.
@@ -542,7 +543,7 @@ impl Encoder {
                 let id = format!("{}-notice-{}", self.message_prefix, event.seq);
                 self.write_message(ChunkKind::Agent, &id, &format!("{text}\n\n"), frames);
             }
-            NoticeLevel::Info => tracing::info!("{text}"),
+            NoticeLevel::Info => notice_log::log(level, text),
         }
     }
 

@@ -227,10 +227,8 @@ fn start_pump(
         is_shared: session.is_shared(),
         foreign: None,
     };
-    let events = match session.is_joined() {
-        true => session.subscribe_first(),
-        false => session.subscribe(),
-    };
+    // A session publishes before anybody subscribes as well: warnings about its file.
+    let events = session.subscribe_first();
     let (pump, answers) = Pump::new(events, output.clone(), encoder);
     (answers, tasks::spawn(pump.run()))
 }

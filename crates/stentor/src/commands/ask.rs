@@ -24,6 +24,7 @@ use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
+use crate::session_name::{NameError, check_name};
 use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
@@ -103,6 +104,8 @@ pub enum AskError {
 pub enum CommandError {
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error("use {flag} to choose a {what}")]
     IsFlag {
         flag: &'static str,
@@ -265,8 +268,9 @@ async fn command(
                 .unwrap_or_else(|| "the session has no name".to_owned())
         }
         Builtin::Name => {
-            session.set_name(rest).await?;
-            format!("name: {rest}")
+            let name = check_name(rest)?;
+            session.set_name(name).await?;
+            format!("name: {name}")
         }
         Builtin::Compact => {
             let instructions = (!rest.is_empty()).then(|| rest.to_owned());

@@ -20,6 +20,8 @@ pub enum LoginError {
     Provider(#[from] login::LoginError),
     #[error(transparent)]
     StoreKey(#[from] StoreKeyError),
+    #[error("{0} has no login, only API keys; `stentor login {0} --key` stores one")]
+    OnlyKeys(String),
     #[error("nothing was pasted, so the login was not completed")]
     NothingPasted,
     #[error("cannot hide what is typed: {0}")]
@@ -35,6 +37,7 @@ pub enum LoginError {
 /// Logs in at a provider, or lists where one can.
 pub async fn login(
     logins: &Logins,
+    registry: &Registry,
     provider: Option<&str>,
     stdin: &mut File,
     out: &mut impl Write,
@@ -42,7 +45,12 @@ pub async fn login(
     let Some(provider) = provider else {
         return list(logins, out);
     };
-    let step = logins.begin(provider).await?;
+    let step = logins.begin(provider).await.map_err(|error| match error {
+        login::LoginError::UnknownProvider { .. } if registry.knows_provider(provider) => {
+            LoginError::OnlyKeys(provider.to_owned())
+        }
+        error => error.into(),
+    })?;
     show_step(&step, out)?;
     let pasted = stdin.as_fd().try_clone_to_owned()?;
     let mut lines = InputLines::read(pasted, PASTED_BYTES);
@@ -128,6 +136,10 @@ fn list(logins: &Logins, out: &mut impl Write) -> Result<(), LoginError> {
         };
         writeln!(out, "{:<width$}  {}: {state}", one.id, one.name)?;
     }
+    writeln!(
+        out,
+        "\nFor the key of any provider: stentor login PROVIDER --key"
+    )?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use stentor_agent::project_files::NotRead;
 
 use super::source::{Location, Scope, Source};
+use crate::shell_argument::shell_argument;
 
 /// Everything that is wrong, in the order it was found. Never empty.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,13 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 pub enum ConfigError {
     #[error("{}: cannot be read: {why}", path.display())]
     Unreadable { path: PathBuf, why: NotRead },
+    #[error(
+        "{}: anybody on this machine can write to it, and it can run commands as you, so it is not \
+         used; check what it contains and run `chmod go-w {}`",
+        path.display(),
+        shell_argument(path)
+    )]
+    WritableByAnybody { path: PathBuf },
     #[error("{}: is not UTF-8 (byte {offset})", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("{at}: {message}")]

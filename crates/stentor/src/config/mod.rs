@@ -13,6 +13,7 @@ pub mod file;
 pub mod keys;
 pub mod locate;
 pub mod model_choice;
+pub mod rights;
 pub mod rules;
 pub mod show;
 pub mod source;
@@ -106,25 +107,29 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     let home = places.home.as_deref();
     let cwd = surroundings.cwd;
     let mut errors = Vec::new();
+    let mut warnings = Vec::new();
 
+    if let Some(dir) = places.config_dir.as_ref().filter(|_| !places.is_named) {
+        rights::tighten(dir);
+    }
     let user_file = places
         .config_dir
         .as_ref()
         .map(|dir| cwd.join(dir).join("config.toml"));
-    let user = match &user_file {
-        Some(path) => {
-            let base = path.parent().unwrap_or(cwd);
-            content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    let user = user_file.as_deref().map(|path| {
+        let base = path.parent().unwrap_or(cwd);
+        for path in [base, path] {
+            warnings.extend(rights::check(path, &mut errors));
         }
-        None => FileContent::default(),
-    };
+        content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    });
+    let user = user.unwrap_or_default();
     let mut wrong_variables = Vec::new();
     let environment =
         environment::read_environment(surroundings.env, cwd, home).unwrap_or_else(|wrong| {
             wrong_variables = wrong;
             Layer::default()
         });
-    let mut warnings = Vec::new();
     let listed = environment.trusted_projects.as_ref();
     let listed = listed.or(user.layer.trusted_projects.as_ref());
     let listed = listed.map_or(&[][..], |set| &set.value.0);

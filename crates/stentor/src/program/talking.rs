@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 
-use super::{Failure, Job, UNASKED};
+use super::{Failure, Job, UNASKED, is_in_foreground};
 use crate::asked_session::{AskedSession, Wanted};
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
@@ -51,7 +51,7 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let mut err = io::stderr();
         self.warn_if_not_stored();
-        let person = match stdin.is_terminal() && err.is_terminal() {
+        let person = match is_in_foreground(stdin) && err.is_terminal() {
             true => stdin.try_clone().ok(),
             false => None,
         };

@@ -10,15 +10,16 @@ use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Session};
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
-use stentor_journal::export::session_page;
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, Entry, Listed};
+use stentor_journal::store::{Entry, Listed};
 use stentor_policy::PermissionMode;
 
 use super::menu::{Item, Menu};
 use super::styled::{Colour, Look, Row};
+use crate::export::to_file;
 use crate::models::Models;
 use crate::print::call_line::one_line;
+use crate::session_name::check_name;
 use crate::slash::{BUILTINS, Builtin};
 
 /// Sessions that are offered at once.
@@ -263,7 +264,7 @@ impl Actions {
                 .unwrap_or_else(|| "it has no name; /name NAME gives it one".to_owned());
             return Ok(note(&name));
         }
-        self.session.set_name(name).await?;
+        self.session.set_name(check_name(name)?).await?;
         Ok(nothing())
     }
 
@@ -364,17 +365,9 @@ impl Actions {
         let stored = state
             .file
             .ok_or("this session is not stored, so it cannot be exported")?;
-        let name = match file {
-            "" => format!("{}.html", self.session.id()),
-            file => file.to_owned(),
-        };
-        let target = self.cwd.join(name);
-        let written = tasks::spawn_blocking(move || {
-            let view = store::view(&stored)?;
-            let written = std::fs::write(&target, session_page(&view));
-            written.map_err(|error| format!("cannot write {}: {error}", target.display()))?;
-            Ok::<_, BoxError>(target)
-        });
+        let output = (!file.is_empty()).then(|| PathBuf::from(file));
+        let cwd = self.cwd.clone();
+        let written = tasks::spawn_blocking(move || to_file(&stored, output.as_deref(), &cwd));
         let target = written.await??;
         Ok(note(&format!("written: {}", target.display())))
     }

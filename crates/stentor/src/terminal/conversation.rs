@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use stentor_agent::agent::Agent;
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::hub::Subscription;
@@ -95,9 +96,11 @@ pub async fn converse(beginning: Beginning<'_>) -> Result<u8, ConversationError>
     {
         tracing::warn!("the session did not end in time");
     }
-    let status = talked?;
-    ended?;
-    Ok(status)
+    match talked.and_then(|status| ended.map(|()| status)) {
+        // Whoever closes the terminal leaves.
+        Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(0),
+        talked => Ok(talked?),
+    }
 }
 
 struct Conversation<'a> {
