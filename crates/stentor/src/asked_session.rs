@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionState};
 use stentor_journal::store::Listed;
 
 use crate::choose_model::ChosenModel;
+use crate::released::with_released;
 
 /// Which session is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,18 +70,24 @@ impl AskedSession<'_> {
 
     /// Opens a session of a file, or begins one. The error is text for a person.
     pub fn open(&self, file: Option<&Path>) -> Result<Session, String> {
-        let options = self.agent.options(self.cwd);
-        let mut options = options.map_err(|error| error.to_string())?;
         let session = match file {
-            None => self.agent.start_with(options, NewSession::default()),
-            Some(file) => {
-                if !self.chosen.asked_for {
-                    options.prefer_stored_model();
-                }
-                self.agent.resume(file, options)
-            }
+            None => self.start(),
+            Some(file) => with_released(file, || self.resume(file)),
         };
         session.map_err(|error| error.to_string())
+    }
+
+    fn start(&self) -> Result<Session, AgentError> {
+        let options = self.agent.options(self.cwd)?;
+        self.agent.start_with(options, NewSession::default())
+    }
+
+    fn resume(&self, file: &Path) -> Result<Session, AgentError> {
+        let mut options = self.agent.options(self.cwd)?;
+        if !self.chosen.asked_for {
+            options.prefer_stored_model();
+        }
+        self.agent.resume(file, options)
     }
 
     /// Which model answers, and why that one.

@@ -178,6 +178,7 @@ impl ToolHost for SessionToolHost {
             let asked = requests
                 .send(Request::Permit {
                     call,
+                    is_own: false,
                     spec,
                     touches,
                     reply,

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::store::{self, Entry, EntryKind, StoreError, View, new_entry_id, short_id};
 
+use crate::released::with_released;
+
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
 pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
-    let mut opened = store::open(file)?;
+    let mut opened = with_released(file, || store::open(file))?;
     let taken = opened.journal.read_all()?;
     let entry = Entry {
         id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
@@ -77,7 +79,7 @@ pub fn delete(
             }
         };
         if wanted {
-            store::remove(file)?;
+            with_released(file, || store::remove(file))?;
             deleted += 1;
         }
     }
