@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::usage::{Prices, Usage};
 
+use crate::box_error::BoxError;
 use crate::live::LiveBlockKind;
 use crate::model_host::ModelHost;
 use crate::tool_output::ToolOutput;
@@ -36,6 +38,13 @@ pub trait Model: Send + Sync {
     /// until it is done.
     fn takes_messages(&self) -> bool {
         true
+    }
+
+    /// The same under another name, for models that are one thing in several forms: an agent with
+    /// several models of its own goes on working as it is. `None` when that is another model.
+    fn switched_to(&self, info: &Arc<ModelInfo>) -> Option<Arc<dyn Model>> {
+        let _ = info;
+        None
     }
 
     /// The run that asked it has ended. What it still does for that run it stops.
@@ -85,9 +94,9 @@ pub trait ModelRegistry: Send + Sync {
         full.or_else(|| self.available().into_iter().find(|info| info.id == name))
     }
 
-    /// Looks again at everything models are known from. Returns what should be mended there; the
-    /// error is text for a person, and then everything stays as it was.
-    fn reload(&self) -> Result<Vec<String>, String> {
+    /// Looks again at everything models are known from. Returns what should be mended there; after
+    /// an error everything is as it was.
+    fn reload(&self) -> Result<Vec<String>, BoxError> {
         Ok(Vec::new())
     }
 
@@ -179,6 +188,9 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolSpec]>,
     pub thinking: ThinkingLevel,
+    /// The JSON schema of the answer. A provider that can hold a model to it does; whoever asks checks
+    /// all the same.
+    pub output_schema: Option<Arc<Value>>,
     /// Limits the answer below the model's own limit.
     pub max_output_tokens: Option<u64>,
     /// The session, for providers that route or cache by it.

@@ -75,6 +75,8 @@ pub enum NotRead {
     Missing,
     #[error("it is not a regular file")]
     NotRegular,
+    #[error("it is no file but what the system says of itself, which may hold secrets")]
+    OfSystem,
     #[error("it leads out of the project")]
     Outside,
     #[error("it belongs to another user")]
@@ -193,10 +195,19 @@ impl Project {
         if !is_same || !real.starts_with(&self.real_root) {
             return Err(NotRead::Outside);
         }
-        let folder = real.parent().map(fs::metadata).transpose()?;
         let of_another = |about: &Metadata| !self.owners.include(&real, about.uid());
-        if of_another(about) || folder.as_ref().is_some_and(of_another) {
+        if of_another(about) {
             return Err(NotRead::OfAnother);
+        }
+        // Whoever owns a folder on the way can put something else into its place. That the root is
+        // somebody else's is a matter of trust.
+        let folders = real.ancestors().skip(1);
+        let inside = |folder: &&Path| **folder != self.real_root;
+        let below_root = folders.clone().take_while(inside);
+        for folder in below_root.chain(folders.take(1)) {
+            if of_another(&fs::metadata(folder)?) {
+                return Err(NotRead::OfAnother);
+            }
         }
         match self.unreadable.iter().any(|named| real.starts_with(named)) {
             true => Err(NotRead::Unreadable),
@@ -254,7 +265,7 @@ impl Reader<'_> {
             return Err(too_large());
         }
         let mut bytes = Vec::new();
-        // Files of /proc say that they are empty and are not.
+        // A file may grow meanwhile.
         let taken = file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
         match taken as u64 > limit_bytes {
             true => Err(too_large()),
@@ -281,7 +292,7 @@ impl Reader<'_> {
     fn open(self, path: &Path) -> Result<(File, Metadata), NotRead> {
         let (file, about) = open_regular(path)?;
         match self {
-            Self::Own => {}
+            Self::Own => check_not_of_system(path)?,
             Self::Private => check_private(path, &about)?,
             Self::Project(project) => project.check(path, &about)?,
         }
@@ -312,6 +323,16 @@ fn open_regular(path: &Path) -> Result<(File, Metadata), NotRead> {
     match about.is_file() {
         true => Ok((file, about)),
         false => Err(NotRead::NotRegular),
+    }
+}
+
+/// What the system says of itself looks like regular files, and the environment of a process, with
+/// its keys, is among it.
+fn check_not_of_system(path: &Path) -> Result<(), NotRead> {
+    let real = path.canonicalize()?;
+    match ["/proc", "/sys"].iter().any(|view| real.starts_with(view)) {
+        true => Err(NotRead::OfSystem),
+        false => Ok(()),
     }
 }
 
@@ -407,6 +428,10 @@ mod tests {
             ("long", "TooLarge { limit_bytes: 5 }"),
         ] {
             assert_eq!(read(name), expected, "{name}");
+        }
+        let environ = Path::new("/proc/self/environ");
+        for read in [environ, &at("repo/environ")].map(|path| Reader::Own.read(path, 1 << 20)) {
+            assert!(matches!(read, Err(NotRead::OfSystem | NotRead::Missing)));
         }
     }
 

@@ -20,6 +20,7 @@ pub mod login;
 pub mod offline;
 pub mod openai_chat;
 pub mod openai_responses;
+mod output_schema;
 pub mod registry;
 pub mod remote;
 mod response;

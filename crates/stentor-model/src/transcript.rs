@@ -40,10 +40,10 @@ pub enum AssistantPart<'a> {
         text: Cow<'a, str>,
         signature: Option<&'a str>,
     },
-    /// Reasoning of this very model.
+    /// Reasoning of this very model, which was not broken off.
     Thinking {
         text: &'a str,
-        signature: Option<&'a str>,
+        signature: &'a str,
     },
     Redacted {
         data: &'a str,
@@ -75,8 +75,6 @@ pub enum IdRule {
 
 /// What stands for the result of a call that never got one.
 pub const INTERRUPTED: &str = "The call was interrupted; there is no result.";
-/// Precedes reasoning of another model, which only that model could take back as such.
-pub const EARLIER_REASONING: &str = "(earlier reasoning)\n";
 /// Opens a conversation whose beginning is gone: wires want a user first.
 pub const BEGINS_EARLIER: &str = "(the conversation began earlier)";
 /// Follows an answer that was broken off: wires want a user last.
@@ -371,15 +369,14 @@ fn assistant_part(block: &ContentBlock, native: bool) -> Option<AssistantPart<'_
                 signature,
             })
         }
-        ContentBlock::Known(KnownBlock::Thinking(block)) if native => {
+        // Others' reasoning, and what was broken off before it was signed, could only go back as text,
+        // and that teaches a model to write its own into its answers.
+        ContentBlock::Known(KnownBlock::Thinking(block)) => {
+            let signature = block.thinking_signature.as_deref().filter(|_| native)?;
             Some(AssistantPart::Thinking {
                 text: &block.thinking,
-                signature: block.thinking_signature.as_deref(),
+                signature,
             })
-        }
-        ContentBlock::Known(KnownBlock::Thinking(block)) => {
-            let text = block.thinking.trim();
-            (!text.is_empty()).then(|| plain(Cow::Owned(format!("{EARLIER_REASONING}{text}"))))
         }
         // Nobody but its maker can read it, so there is nothing to lower.
         ContentBlock::Known(KnownBlock::RedactedThinking(block)) => {

@@ -285,16 +285,23 @@ impl Reader {
     fn redirection_out(&mut self, current: &mut Current, depth: usize) -> Option<()> {
         current.text.push('>');
         match self.peek() {
-            // A process substitution.
-            Some('(') => {
-                self.at += 1;
-                return self.commands(Some(')'), depth + 1);
-            }
+            Some('(') => return self.process_substitution(current, depth),
             Some('>' | '|') => current.text.push(self.next()?),
             Some('&') => return self.descriptor(current),
             _ => {}
         }
         self.redirected_to(current);
+        Some(())
+    }
+
+    /// After the sign of `<(…)` or `>(…)`: commands of their own, whose place a file takes. It is
+    /// a word or part of one, and what follows is no file of a redirection.
+    fn process_substitution(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+        let from = self.at;
+        self.at += 1;
+        self.commands(Some(')'), depth + 1)?;
+        let inner = self.chars.get(from..self.at)?;
+        current.text.extend(inner);
         Some(())
     }
 
@@ -330,10 +337,7 @@ impl Reader {
     fn redirection_in(&mut self, current: &mut Current, depth: usize) -> Option<()> {
         current.text.push('<');
         match self.peek() {
-            Some('(') => {
-                self.at += 1;
-                self.commands(Some(')'), depth + 1)
-            }
+            Some('(') => self.process_substitution(current, depth),
             // A here-document or here-string; `<>` also writes.
             Some('<' | '>') => None,
             Some('&') => self.descriptor(current),

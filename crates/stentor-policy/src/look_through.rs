@@ -25,8 +25,11 @@ pub(super) fn inside(command: &str) -> Inside {
     let mut search = Search {
         found: Inside::default(),
         bytes_left: MAX_BYTES,
+        names_startup_file: false,
+        is_interactive: false,
     };
     search.look_into(command, 0);
+    search.found.runs_unknown |= search.names_startup_file && search.is_interactive;
     search.found
 }
 
@@ -111,12 +114,18 @@ const EVALUATORS: [&str; 4] = ["compgen", "complete", "mapfile", "readarray"];
 /// Variables that have a shell run what they say, or what lies in the file they name.
 const RUN_BY_SHELLS: [&str; 2] = ["BASH_ENV", "PROMPT_COMMAND"];
 
+/// The variable that names the file an interactive shell runs when it starts. Most who set it mean
+/// something else, so it counts only beside such a shell.
+const STARTUP_FILE: &str = "ENV";
+
 /// Programs that run what a file says.
 const SOURCES: [&str; 2] = [".", "source"];
 
 struct Search {
     found: Inside,
     bytes_left: usize,
+    names_startup_file: bool,
+    is_interactive: bool,
 }
 
 impl Search {
@@ -203,6 +212,7 @@ impl Search {
             };
             self.found.runs_unknown |= is_certain && (program.is_expanded || program.is_pattern);
             let name = base_name(&program.text);
+            self.is_interactive |= SHELLS.contains(&name) && rest.iter().any(is_interactive);
             let is_fed = !here.is_empty() || input.as_ref().is_some_and(is_script_file);
             self.found.runs_unknown |= runs_input(name, rest, is_fed)
                 || here
@@ -231,6 +241,7 @@ impl Search {
         let text = word.text.as_str();
         let sets = |variable: &&str| text.strip_prefix(*variable).is_some_and(is_value);
         self.found.runs_unknown |= RUN_BY_SHELLS.iter().any(sets);
+        self.names_startup_file |= sets(&STARTUP_FILE);
         let Some(at) = text.find("$(").into_iter().chain(text.find('`')).min() else {
             return;
         };
@@ -307,6 +318,7 @@ fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
         }
         "trap" => trapped(rest),
         "find" => after_exec(rest),
+        "git" => git_settings(rest),
         // It only says where a program is.
         "command"
             if rest
@@ -434,8 +446,16 @@ fn shell_scripts(rest: &[Word]) -> Vec<(usize, Inner)> {
 }
 
 fn takes_script(word: &Word) -> bool {
+    has_short_option(word, 'c')
+}
+
+fn is_interactive(word: &Word) -> bool {
+    has_short_option(word, 'i')
+}
+
+fn has_short_option(word: &Word, option: char) -> bool {
     let text = word.text.as_str();
-    text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+    text.starts_with('-') && !text.starts_with("--") && text.contains(option)
 }
 
 /// `ld-linux.so.2 PROGRAM` runs a program without its name.
@@ -505,6 +525,27 @@ fn trapped(rest: &[Word]) -> Vec<(usize, Inner)> {
         .map(|action| (rest.len(), Inner::Script(action)))
         .into_iter()
         .collect()
+}
+
+/// The values of `git -c NAME=VALUE`: some settings are commands (`alias.x=!rm`, `core.pager=rm`).
+fn git_settings(rest: &[Word]) -> Vec<(usize, Inner)> {
+    let mut found = Vec::new();
+    for (offset, option) in rest.iter().enumerate() {
+        if option.text != "-c" {
+            continue;
+        }
+        let Some(setting) = rest.get(offset + 1) else {
+            continue;
+        };
+        if let Some((_, value)) = setting.text.split_once('=') {
+            let script = Word {
+                text: value.trim_start_matches('!').to_owned(),
+                ..setting.clone()
+            };
+            found.push((offset + 1, Inner::Script(script)));
+        }
+    }
+    found
 }
 
 fn after_exec(rest: &[Word]) -> Vec<(usize, Inner)> {

@@ -119,7 +119,17 @@ impl Reader {
     fn word(&mut self) -> (Word, bool) {
         let mut word = Word::default();
         let mut is_quoted = false;
-        while let Some(c) = self.next_if(|c| !is_blank(c) && c != '\n' && !is_redirection(c)) {
+        loop {
+            if self.is_process_substitution() {
+                word.is_expanded = true;
+                word.text.extend(self.next());
+                self.between('(', ')', &mut word.text);
+                continue;
+            }
+            let belongs = |c: char| !is_blank(c) && c != '\n' && !is_redirection(c);
+            let Some(c) = self.next_if(belongs) else {
+                break;
+            };
             match c {
                 '\'' => {
                     is_quoted = true;
@@ -152,6 +162,10 @@ impl Reader {
             word.is_pattern = false;
         }
         (word, is_quoted)
+    }
+
+    fn is_process_substitution(&self) -> bool {
+        matches!(self.peek(), Some('<' | '>')) && self.chars.get(self.at + 1) == Some(&'(')
     }
 
     fn double_quoted(&mut self, word: &mut Word) {

@@ -15,6 +15,7 @@ pub mod input;
 mod loaded;
 pub mod login;
 pub mod merge;
+mod notice_log;
 pub mod omp;
 pub mod output;
 pub mod page;

@@ -66,7 +66,7 @@ pub enum Command {
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
         /// Have another agent that speaks ACP answer, started with this command
-        #[arg(long, value_name = "COMMAND")]
+        #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
         #[arg(
@@ -87,17 +87,19 @@ pub enum Command {
     },
     /// Serve many clients at once over a Unix socket, in any dialect
     Serve(ServeArgs),
-    /// Open the page that shows and drives sessions in a browser, of a server that runs or is started
+    /// Show and drive sessions in a browser; starts the server if none runs
     Page(PageArgs),
-    /// List, search, rename or delete the stored sessions of this folder
+    /// List the stored sessions of this folder, or search, rename or delete some
     #[command(disable_help_subcommand = true)]
     Sessions {
         #[command(subcommand)]
         action: Option<SessionsAction>,
-        /// Include the sessions of all folders
+        /// The sessions of all folders, not only of this one
         #[arg(long, global = true)]
         all: bool,
     },
+    /// Sum up the tokens and the cost of the stored sessions by day, model and folder
+    Usage(UsageArgs),
     /// Export a session as a web page, Markdown, JSON or a session file
     Export {
         /// The session: its file, its id, or the beginning of its id or short id
@@ -221,15 +223,29 @@ pub enum SessionsAction {
         /// The new name
         name: String,
     },
-    /// Delete sessions for good
+    /// Delete sessions for good, after asking
     Delete {
-        /// The sessions
+        /// The sessions: files, ids, or the beginnings of ids or short ids
         #[arg(value_name = "ID", required = true)]
         sessions: Vec<String>,
-        /// Do not ask
+        /// Delete without asking
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+/// Which sessions to sum up.
+#[derive(Debug, clap::Args)]
+pub struct UsageArgs {
+    /// How many days to look back, today included
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub days: u32,
+    /// Look at everything that is stored
+    #[arg(long, conflicts_with = "days")]
+    pub all_time: bool,
+    /// Look at the sessions of this folder only
+    #[arg(long)]
+    pub here: bool,
 }
 
 /// What to do with a scenario file.
@@ -284,6 +300,9 @@ pub struct AskArgs {
     /// Send this picture with the prompt; can be repeated
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub image: Vec<PathBuf>,
+    /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub schema: Option<PathBuf>,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,
@@ -539,6 +558,13 @@ impl Flags<'_> {
                 problem,
             });
         }
+    }
+}
+
+fn some_command(text: &str) -> Result<String, &'static str> {
+    match text.trim().is_empty() {
+        true => Err("there is no command"),
+        false => Ok(text.to_owned()),
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::{Session, SessionState};
+use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_journal::store::Listed;
 
+use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
 use crate::released::with_released;
 
@@ -32,6 +33,8 @@ pub struct AskedSession<'a> {
     pub wanted: Wanted<'a>,
     /// The model of new sessions, and why that one.
     pub chosen: &'a ChosenModel,
+    /// What the last answer is to match.
+    pub schema: Option<&'a ResultSchema>,
 }
 
 /// The model that answers.
@@ -44,19 +47,24 @@ pub struct Answering {
     pub way_out: Option<String>,
 }
 
+/// Why the session that was asked for is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum AskedSessionError {
+    #[error("there is no session of this folder to continue")]
+    NothingToContinue,
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+}
+
 impl AskedSession<'_> {
     /// The file of the session that was asked for; `None` for a new one, and for one that is still to
-    /// be chosen. The error is text for a person.
-    pub fn file(&self) -> Result<Option<PathBuf>, String> {
+    /// be chosen.
+    pub fn file(&self) -> Result<Option<PathBuf>, AskedSessionError> {
         match self.wanted {
-            Wanted::Named(wanted) => {
-                let found = self.agent.find(wanted);
-                found.map(Some).map_err(|error| error.to_string())
-            }
+            Wanted::Named(wanted) => Ok(Some(self.agent.find(wanted)?)),
             Wanted::Last => {
                 let newest = self.sessions().next().map(|session| session.path);
-                let none = "there is no session of this folder to continue";
-                newest.map(Some).ok_or_else(|| none.to_owned())
+                newest.map(Some).ok_or(AskedSessionError::NothingToContinue)
             }
             Wanted::New | Wanted::Chosen => Ok(None),
         }
@@ -68,26 +76,33 @@ impl AskedSession<'_> {
         newest.filter(|session| session.problem.is_none())
     }
 
-    /// Opens a session of a file, or begins one. The error is text for a person.
-    pub fn open(&self, file: Option<&Path>) -> Result<Session, String> {
+    /// Opens a session of a file, or begins one.
+    pub fn open(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
         let session = match file {
-            None => self.start(),
+            None => self
+                .agent
+                .start_with(self.options()?, NewSession::default()),
             Some(file) => with_released(file, || self.resume(file)),
         };
-        session.map_err(|error| error.to_string())
-    }
-
-    fn start(&self) -> Result<Session, AgentError> {
-        let options = self.agent.options(self.cwd)?;
-        self.agent.start_with(options, NewSession::default())
+        Ok(session?)
     }
 
     fn resume(&self, file: &Path) -> Result<Session, AgentError> {
-        let mut options = self.agent.options(self.cwd)?;
+        let mut options = self.options()?;
         if !self.chosen.asked_for {
             options.prefer_stored_model();
         }
         self.agent.resume(file, options)
+    }
+
+    fn options(&self) -> Result<SessionOptions, AgentError> {
+        let mut options = self.agent.options(self.cwd)?;
+        if let Some(schema) = self.schema {
+            let (usual, wanted) = (&options.system_prompt, schema.instructions());
+            options.system_prompt = format!("{usual}\n\n{wanted}").into();
+            options.output_schema = Some(schema.for_model());
+        }
+        Ok(options)
     }
 
     /// Which model answers, and why that one.

@@ -1,10 +1,10 @@
 //! `@file` arguments: what is in the files goes in front of the prompt, as pi puts it there.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use stentor_agent::project_files::{NotRead, Reader};
 use stentor_journal::message::ContentBlock;
 use stentor_serve::picture;
 
@@ -16,12 +16,8 @@ const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
 pub enum AttachError {
     #[error("Error: File not found: {0}")]
     Missing(PathBuf),
-    #[error("Error: cannot read {path}: {source}")]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("Error: {0} is not a regular file")]
-    NoFile(PathBuf),
-    #[error("Error: {0} is larger than {LARGEST_BYTES} bytes")]
-    TooLarge(PathBuf),
+    #[error("Error: {path} is not attached: {why}")]
+    NotRead { path: PathBuf, why: NotRead },
     #[error("Error: {0} is neither text nor an image")]
     Binary(PathBuf),
 }
@@ -60,20 +56,11 @@ pub fn attached(
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, AttachError> {
-    let wrong = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => AttachError::Missing(path.to_owned()),
-        _ => AttachError::Unreadable {
-            path: path.to_owned(),
-            source,
-        },
-    };
-    // A pipe or a device of that name would make us wait for ever.
-    let found = std::fs::metadata(path).map_err(wrong)?;
-    if !found.is_file() {
-        return Err(AttachError::NoFile(path.to_owned()));
-    }
-    if found.len() > LARGEST_BYTES {
-        return Err(AttachError::TooLarge(path.to_owned()));
-    }
-    std::fs::read(path).map_err(wrong)
+    let path = path.to_owned();
+    Reader::Own
+        .read(&path, LARGEST_BYTES)
+        .map_err(|why| match why {
+            NotRead::Missing => AttachError::Missing(path),
+            why => AttachError::NotRead { path, why },
+        })
 }

@@ -5,8 +5,9 @@ mod sessions;
 mod talking;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,11 +34,11 @@ use crate::frontend::{Start, runtime};
 use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
-use crate::print::printed::{Printed, stderr};
+use crate::print::printed::{Printed, stderr, usage_error};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
-use crate::untrusted::question::{Asking, ask_at_terminal};
+use crate::untrusted::question::{AT_TERMINAL, Asking, ask_at_terminal};
 use crate::{acp, extensions, log, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
@@ -64,9 +65,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let _ = io::stdout().write_all(help.as_bytes());
                 return ExitCode::SUCCESS;
             }
-            // Help goes to stdout, errors to stderr; a closed pipe is nobody's problem.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+            return usage_error(error);
         }
     };
     log::to_stderr(if args.verbose { "info" } else { "warn" });
@@ -92,17 +91,17 @@ struct Failure {
 }
 
 impl Failure {
-    fn other(message: impl Into<String>) -> Self {
+    fn other(why: impl Display) -> Self {
         Self {
             status: FAILED,
-            message: message.into(),
+            message: why.to_string(),
         }
     }
 
-    fn usage(message: impl Into<String>) -> Self {
+    fn usage(why: impl Display) -> Self {
         Self {
             status: USAGE,
-            message: message.into(),
+            message: why.to_string(),
         }
     }
 
@@ -138,13 +137,11 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         }
         Some(Command::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
-            served.map_err(|why| Failure::other(why.to_string()))
+            served.map_err(Failure::other)
         }
         Some(Command::Page(wanted)) => {
             let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
-            shown
-                .map(|()| 0)
-                .map_err(|why| Failure::other(why.to_string()))
+            shown.map(|()| 0).map_err(Failure::other)
         }
         _ => do_job(args, pipes),
     }
@@ -227,6 +224,7 @@ fn command_of(
         Command::Sessions { action, all } => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
+        Command::Usage(wanted) => job.usage(wanted, &mut printed(&out)),
         Command::Complete { values } => job.complete(*values, &mut out),
         Command::Export { session, output } => job.export(session, output.as_deref(), &mut out),
         // Those are done.
@@ -257,7 +255,7 @@ fn asked_for_trust(
     cwd: &Path,
     flags: &Layer,
     trust: &Asking,
-    stdin: &File,
+    mut stdin: &File,
 ) -> Result<Config, Failure> {
     let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
@@ -265,15 +263,22 @@ fn asked_for_trust(
     };
     let root = config.project.root();
     trust.mark_asked(root);
-    let mut answers = BufReader::new(stdin);
-    let yes = ask_at_terminal(root, &wanted, &mut answers, &mut io::stderr());
+    let yes = ask_at_terminal(root, &wanted, &mut stdin, AT_TERMINAL, &mut io::stderr());
     if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
         return Ok(config);
     }
     let now = iso_time(setup::system_clock().now_ms());
     let kept = store.trust(root, &now);
-    kept.map_err(|error| Failure::other(error.to_string()))?;
+    kept.map_err(Failure::other)?;
     Ok(setup::load_config(cwd, flags, &config.variables)?)
+}
+
+/// True for a terminal whose keys reach this process. In the background of a shell, reading them
+/// would stop it.
+fn is_in_foreground(stdin: &File) -> bool {
+    let group = rustix::process::getpgrp();
+    let foreground = rustix::termios::tcgetpgrp(stdin);
+    stdin.is_terminal() && foreground.map_or(true, |foreground| foreground == group)
 }
 
 impl<'a> Job<'a> {
@@ -286,9 +291,9 @@ impl<'a> Job<'a> {
         let home = start.home();
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
-        let trust = Asking::in_background();
+        let trust = Asking::default();
         let talks = args.command.is_none();
-        if talks && stdin.is_terminal() && io::stderr().is_terminal() {
+        if talks && is_in_foreground(stdin) && io::stderr().is_terminal() {
             config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
         }
         let models = setup::models(&config, &flags, &cwd)?;
@@ -341,7 +346,8 @@ impl Job<'_> {
                 Err(Failure::usage(format!("there is no agent `{name}`")))
             }
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
-            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error.to_string())),
+            Err(AgentsFailure::Sandbox(why)) => Err(Failure::other(why)),
+            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error)),
             Ok(printed) => Failure::printing(printed),
         }
     }
@@ -370,8 +376,10 @@ impl Job<'_> {
                 block_on(commands::login::store_key(&registry, provider, stdin, out))?
             }
             None => {
-                let logins = self.models.logins();
-                block_on(commands::login::login(&logins, provider, stdin, out))?
+                let (logins, registry) = (self.models.logins(), self.models.registry());
+                block_on(commands::login::login(
+                    &logins, &registry, provider, stdin, out,
+                ))?
             }
         };
         logged_in.map_err(Failure::other).map(|()| 0)
@@ -463,7 +471,7 @@ impl Job<'_> {
 
     fn list_trusted(&self, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let stored = self.trust_store()?.all();
-        let stored = stored.map_err(|error| Failure::other(error.to_string()))?;
+        let stored = stored.map_err(Failure::other)?;
         let json = self.args.ask.json;
         Failure::printing(commands::trust::list(&stored, &self.config, json, out))
     }
@@ -477,7 +485,7 @@ impl Job<'_> {
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
             let kept = self.trust_store()?.trust(root, &now);
-            kept.map_err(|error| Failure::other(error.to_string()))?;
+            kept.map_err(Failure::other)?;
         }
         let trusted = commands::trust::Trusted {
             root,
@@ -494,7 +502,7 @@ impl Job<'_> {
         let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
-        let (said, was_trusted) = revoked.map_err(|error| Failure::other(error.to_string()))?;
+        let (said, was_trusted) = revoked.map_err(Failure::other)?;
         Failure::printing(match self.args.ask.json {
             true => writeln!(out, "{}", json!({ "folder": root, "revoked": was_trusted })),
             false => writeln!(out, "{said}"),
@@ -526,7 +534,7 @@ impl Job<'_> {
             (Some(answers), true) => answers.all(),
             (Some(answers), false) => answers.of_project(project),
         };
-        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let answers = answers.map_err(Failure::other)?;
         let permissions = Permissions {
             config: &self.config,
             project,
@@ -550,7 +558,7 @@ impl Job<'_> {
             true => answers.forget_project(self.config.project.root()),
             false => answers.forget(numbers),
         };
-        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        let forgotten = forgotten.map_err(Failure::other)?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
@@ -562,7 +570,7 @@ impl Job<'_> {
             },
             Err(problem) => ModelReport {
                 name: "none".to_owned(),
-                why: problem,
+                why: problem.to_string(),
             },
         };
         let text = overview(&self.config, &report, &self.cwd);

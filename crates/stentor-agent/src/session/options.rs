@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use stentor_journal::clock::SharedClock;
 use stentor_policy::{AnswerStore, PermissionMode, Policy};
 
@@ -85,6 +86,8 @@ pub struct SessionOptions {
     pub plan_reminders: u32,
     /// How long one answer of a model may become; a longer one is ended there with an error.
     pub max_answer_bytes: u64,
+    /// The JSON schema that the last answer of a run is to match.
+    pub output_schema: Option<Arc<Value>>,
     pub plan_clearing: PlanClearing,
     /// The prompt templates, skills and agents of files.
     pub commands: Option<Arc<CommandCache>>,
@@ -220,6 +223,7 @@ impl SessionOptions {
             rules: Arc::default(),
             plan_reminders: 0,
             max_answer_bytes: MAX_ANSWER_BYTES,
+            output_schema: None,
             plan_clearing: PlanClearing::default(),
             commands: None,
             hooks: Vec::new(),

@@ -16,8 +16,8 @@ use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
-use super::elsewhere;
 use super::link::{Link, ModelCall};
+use super::session_of_model;
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::model::{
@@ -51,11 +51,12 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         messages: call.messages.clone(),
         tools: Arc::clone(&call.specs),
         thinking: call.thinking,
+        output_schema: link.watch.output_schema.clone(),
         max_output_tokens: None,
         session_id: Arc::clone(&link.session_id),
         session_file: link.session_file.clone(),
         purpose: Purpose::Turn,
-        host: Some(elsewhere::host(link, call)),
+        host: Some(session_of_model::host(link, call)),
     };
     let started_ms = link.clock.now_ms();
     let live = LiveMessage::new(

@@ -252,6 +252,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
         ))],
         tools: Arc::new([]),
         thinking: info.clamp(ThinkingLevel::Off),
+        output_schema: None,
         max_output_tokens: Some((info.max_tokens / 2).max(1024).min(info.max_tokens.max(1))),
         session_id: Arc::clone(&link.session_id),
         session_file: link.session_file.clone(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use serde_json::Value;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, ToolCall};
@@ -18,6 +19,7 @@ use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
+use crate::sandbox::SandboxState;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
 use crate::turn::compaction::{CompactionError, CompactionPlan};
 use crate::turn::retry::RetryPolicy;
@@ -35,6 +37,8 @@ pub(crate) struct Link {
     pub retry: RetryPolicy,
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
+    /// What the commands of the session are held back from.
+    pub sandbox: Arc<SandboxState>,
     pub session_id: Arc<str>,
     pub session_file: Option<Arc<Path>>,
     pub watch: Arc<Watch>,
@@ -54,6 +58,8 @@ pub(crate) struct Watch {
     pub plan_reminders: u32,
     /// How long one answer of a model may become.
     pub max_answer_bytes: u64,
+    /// The JSON schema that answers are to match.
+    pub output_schema: Option<Arc<Value>>,
     /// The first model call of a run takes no steering messages.
     pub steering_waits_for_first_call: bool,
 }
@@ -152,10 +158,14 @@ pub(crate) enum Request {
         is_own: bool,
         spec: ToolSpec,
         touches: Touches,
+        /// It was permitted already in other words: nobody is asked once more.
+        is_approved: bool,
         reply: Reply<Verdict>,
     },
     /// What may be done without being asked?
     Automatic { reply: Reply<Automatic> },
+    /// Why the budget allows no further call, if it does not.
+    LimitReached { reply: Reply<Option<String>> },
     /// What to summarise, if the context should be compacted now.
     PlanCompaction {
         reason: CompactionReason,

@@ -287,6 +287,7 @@ async fn permit(
         is_own: true,
         spec,
         touches,
+        is_approved: false,
         reply,
     });
     tokio::select! {

@@ -119,6 +119,40 @@ pub const CONSUMED_BY_TOOLS: &str = "stentor.consumedByTools";
 /// The custom entry that says what the model call for a summary consumed: a [`Usage`].
 pub const CONSUMED_BY_SUMMARY: &str = "stentor.consumedBySummary";
 
+/// Who consumed what an entry records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consumer {
+    /// An answer of a model, `provider/id`.
+    Model(String),
+    /// A summary of the conversation, written by the model in use.
+    Summary,
+    /// Subagents and other tools that ask models.
+    Tools,
+}
+
+/// What an entry says was consumed, if it says so.
+pub(super) fn consumption(entry: &EntryKind) -> Option<(Consumer, Usage)> {
+    match entry {
+        EntryKind::Message { message } => {
+            let answer = message.as_assistant()?;
+            let model = format!("{}/{}", answer.provider, answer.model);
+            Some((Consumer::Model(model), answer.usage))
+        }
+        EntryKind::Custom {
+            custom_type,
+            data: Some(data),
+        } => {
+            let consumer = match custom_type.as_str() {
+                CONSUMED_BY_TOOLS => Consumer::Tools,
+                CONSUMED_BY_SUMMARY => Consumer::Summary,
+                _ => return None,
+            };
+            Some((consumer, Usage::deserialize(data).ok()?))
+        }
+        _ => None,
+    }
+}
+
 /// Sums over a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
@@ -141,16 +175,12 @@ impl Totals {
     pub fn count_entry(&mut self, entry: &EntryKind) {
         match entry {
             EntryKind::Message { message } => self.count(message),
-            EntryKind::Custom {
-                custom_type,
-                data: Some(data),
-            } if custom_type == CONSUMED_BY_TOOLS || custom_type == CONSUMED_BY_SUMMARY => {
-                if let Ok(usage) = Usage::deserialize(data) {
+            _ => {
+                if let Some((consumer, usage)) = consumption(entry) {
                     self.usage.add(&usage);
-                    self.summaries += u64::from(custom_type == CONSUMED_BY_SUMMARY);
+                    self.summaries += u64::from(consumer == Consumer::Summary);
                 }
             }
-            _ => {}
         }
     }
 

@@ -44,12 +44,12 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
+pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header, NoHeader};
 pub use error::{Holder, StoreError};
 pub use files::{check_can_create_at, create, create_at, fork, fork_in_memory, open, remove};
 pub use journal::{
-    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Journal, JournalReader, Opened, Totals, memory,
-    memory_reader,
+    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, Opened, Totals,
+    memory, memory_reader,
 };
 pub use list::{Listed, NewestFirst, find, list, list_all, short_id};
 pub use names::{
@@ -57,4 +57,6 @@ pub use names::{
 };
 pub use transcript::{Transcript, transcript};
 pub use view::{View, view};
-pub use whole_file::{Consumed, Occurrence, consumed, copy_with_pictures, occurrences};
+pub use whole_file::{
+    Consumed, Consumption, Occurrence, consumed, copy_with_pictures, each_consumption, occurrences,
+};

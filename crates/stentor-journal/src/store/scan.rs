@@ -64,6 +64,22 @@ pub(super) fn totals<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Total
     Ok(totals)
 }
 
+/// Hands every entry that consumed tokens to `visit`, in append order.
+pub(super) fn each_consuming_entry<B: Bytes + ?Sized>(
+    bytes: &B,
+    end: u64,
+    mut visit: impl FnMut(Entry),
+) -> io::Result<()> {
+    each_line(bytes, end, |glance, line| {
+        let is_answer = glance.kind == "message" && glance.role() == "assistant";
+        if (is_answer || glance.is_consumption())
+            && let Some(entry) = Entry::from_line(line)
+        {
+            visit(entry);
+        }
+    })
+}
+
 /// What one must know of a line to decide whether to read it.
 #[derive(Deserialize)]
 struct Glance<'a> {

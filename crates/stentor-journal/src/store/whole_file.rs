@@ -12,10 +12,11 @@ use super::bytes::LinesForward;
 use super::entry::{Entry, EntryKind};
 use super::error::StoreError;
 use super::files::{check_regular, read_preamble};
-use super::journal::Totals;
+use super::journal::{Consumer, Totals, consumption};
 use super::scan;
 use super::tail::tail_of;
 use crate::message::{KnownMessage, Message};
+use crate::usage::Usage;
 
 /// How much of the text around a match is shown.
 const CONTEXT_CHARS: usize = 60;
@@ -51,6 +52,30 @@ pub fn consumed(path: &Path) -> Result<Consumed, StoreError> {
     })
     .map_err(reading())?;
     Ok(Consumed { totals, model })
+}
+
+/// What one entry of a session file consumed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consumption {
+    /// The id and the time of the entry. A fork has copies of its parent's entries with the same.
+    pub entry: (String, String),
+    pub consumer: Consumer,
+    pub usage: Usage,
+}
+
+/// Hands what each entry of a session file consumed to `visit`, in append order.
+pub fn each_consumption(path: &Path, mut visit: impl FnMut(Consumption)) -> Result<(), StoreError> {
+    let (file, end) = open_to_read(path)?;
+    scan::each_consuming_entry(&file, end, |entry| {
+        if let Some((consumer, usage)) = consumption(&entry.kind) {
+            visit(Consumption {
+                entry: (entry.id, entry.timestamp),
+                consumer,
+                usage,
+            });
+        }
+    })
+    .map_err(StoreError::io("read", path))
 }
 
 /// Where `wanted` occurs in what was said and in the name, in any case; at most `limit` places.

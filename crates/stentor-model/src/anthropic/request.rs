@@ -6,7 +6,8 @@ use stentor_agent::model::{ModelRequest, ThinkingLevel};
 use super::thinking;
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
-use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
+use crate::output_schema::enforceable;
+use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
 const VERSION: &str = "2023-06-01";
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
@@ -75,6 +76,19 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Value {
         body.extend(thinking.map(|thinking| ("thinking".to_owned(), thinking)));
         body.extend(output.map(|output| ("output_config".to_owned(), output)));
     }
+    if info.provider == "anthropic"
+        && thinking::takes_schema(&info.id)
+        && let Some(schema) = enforceable(request)
+        && let Some(output) = body
+            .entry("output_config")
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
+    {
+        output.insert(
+            "format".into(),
+            json!({"type": "json_schema", "schema": schema}),
+        );
+    }
     body.insert("messages".into(), messages(&turns).into());
     Value::Object(body)
 }
@@ -93,12 +107,7 @@ fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]
     let unthought = |turn: &Turn<'_>| match turn {
         Turn::Assistant(parts) => !matches!(
             parts.first(),
-            Some(
-                AssistantPart::Thinking {
-                    signature: Some(_),
-                    ..
-                } | AssistantPart::Redacted { .. }
-            )
+            Some(AssistantPart::Thinking { .. } | AssistantPart::Redacted { .. })
         ),
         Turn::User(_) | Turn::Results(_) => false,
     };
@@ -196,13 +205,9 @@ fn assistant_block(part: &AssistantPart<'_>) -> Option<Value> {
     Some(match part {
         AssistantPart::Text { text, .. } if text.trim().is_empty() => return None,
         AssistantPart::Text { text, .. } => text_block(text),
-        AssistantPart::Thinking {
-            text,
-            signature: Some(signature),
-        } => json!({"type": "thinking", "thinking": text, "signature": signature}),
-        // Broken off before it was signed, so it can only go back as words.
-        AssistantPart::Thinking { text, .. } if text.trim().is_empty() => return None,
-        AssistantPart::Thinking { text, .. } => text_block(&format!("{EARLIER_REASONING}{text}")),
+        AssistantPart::Thinking { text, signature } => {
+            json!({"type": "thinking", "thinking": text, "signature": signature})
+        }
         AssistantPart::Redacted { data } => json!({"type": "redacted_thinking", "data": data}),
         AssistantPart::Call { id, call, .. } => {
             json!({"type": "tool_use", "id": id, "name": call.name, "input": call.arguments})

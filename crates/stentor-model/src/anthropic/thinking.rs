@@ -18,6 +18,7 @@ pub(super) enum Manner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(u32);
 
+const TAKES_SCHEMA_FROM: Generation = Generation(45);
 const BUDGET_ONLY_UP_TO: Generation = Generation(45);
 const KNOWS_XHIGH_FROM: Generation = Generation(47);
 const THINKS_UNLESS_TOLD_FROM: Generation = Generation(50);
@@ -55,6 +56,11 @@ pub(super) fn fields(
             (adaptive(), Some(json!({ "effort": effort })))
         }
     }
+}
+
+/// True when the model can be held to a schema.
+pub(super) fn takes_schema(id: &str) -> bool {
+    generation(id) >= TAKES_SCHEMA_FROM
 }
 
 /// True when a turn of tool calls must begin with thinking for thinking to be allowed at all.

@@ -5,9 +5,8 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
-use crate::transcript::{
-    self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn, split_media,
-};
+use crate::output_schema::enforceable;
+use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn, split_media};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 /// Stands, as documented, for the signature of a call this model did not make.
@@ -56,6 +55,13 @@ fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
     generation.insert("maxOutputTokens".into(), output_limit(info, request).into());
     if info.reasoning {
         generation.insert("thinkingConfig".into(), thinking(info, request.thinking));
+    }
+    // Older models have one or the other.
+    if (is_third_generation(info) || request.tools.is_empty())
+        && let Some(schema) = enforceable(request)
+    {
+        generation.insert("responseMimeType".into(), "application/json".into());
+        generation.insert("responseJsonSchema".into(), schema);
     }
     body.insert("generationConfig".into(), Value::Object(generation));
     let mut contents = Vec::new();
@@ -129,11 +135,9 @@ fn assistant_parts(parts: &[AssistantPart<'_>], signs_calls: bool) -> Vec<Value>
     for part in parts {
         let (mut value, signature) = match part {
             AssistantPart::Text { text, signature } => (json!({"text": text}), *signature),
-            AssistantPart::Thinking { text, signature } => match signature {
-                Some(_) => (json!({"text": text, "thought": true}), *signature),
-                None if text.trim().is_empty() => continue,
-                None => (json!({"text": format!("{EARLIER_REASONING}{text}")}), None),
-            },
+            AssistantPart::Thinking { text, signature } => {
+                (json!({"text": text, "thought": true}), Some(*signature))
+            }
             AssistantPart::Redacted { .. } => continue,
             AssistantPart::Call {
                 call, signature, ..

@@ -65,6 +65,7 @@ fn request(messages: &[Arc<Message>], purpose: Purpose) -> ModelRequest {
         messages: messages.to_vec(),
         tools: tools.into(),
         thinking: ThinkingLevel::Off,
+        output_schema: None,
         max_output_tokens: None,
         session_id: "s".into(),
         session_file: None,

@@ -18,6 +18,8 @@ pub(super) struct Quirks {
     pub names_tool_results: bool,
     /// Caches by a key the client names.
     pub takes_cache_key: bool,
+    /// Holds the answer to a schema, also where tools can be called. Others have one or the other.
+    pub takes_schema: bool,
     pub is_copilot: bool,
     thinking: ThinkingParameter,
 }
@@ -44,6 +46,7 @@ impl Quirks {
             wants_assistant_after_results: false,
             names_tool_results: false,
             takes_cache_key: false,
+            takes_schema: false,
             is_copilot: false,
             thinking: ThinkingParameter::Effort,
         };
@@ -51,6 +54,7 @@ impl Quirks {
             Self {
                 output_limit_field: Some("max_completion_tokens"),
                 takes_cache_key: true,
+                takes_schema: true,
                 ..usual
             }
         } else if is("mistral", "api.mistral.ai") {

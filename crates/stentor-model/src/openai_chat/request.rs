@@ -7,9 +7,8 @@ use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
-use crate::transcript::{
-    self, AssistantPart, EARLIER_REASONING, Part, ToolAnswer, Turn, split_media,
-};
+use crate::output_schema::enforceable;
+use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn, split_media};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
 const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
@@ -44,6 +43,13 @@ fn body(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>], quirks: 
     quirks.ask_to_think(info, request.thinking, &mut body);
     if quirks.takes_cache_key && !request.session_id.is_empty() {
         body.insert("prompt_cache_key".into(), (*request.session_id).into());
+    }
+    if quirks.takes_schema
+        && let Some(schema) = enforceable(request)
+    {
+        let format = json!({"name": "result", "schema": schema, "strict": true});
+        let format = json!({"type": "json_schema", "json_schema": format});
+        body.insert("response_format".into(), format);
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -120,7 +126,7 @@ fn assistant(parts: &[AssistantPart<'_>]) -> Value {
             AssistantPart::Thinking {
                 text: thought,
                 signature,
-            } => think(&mut message, &mut text, thought, *signature),
+            } => think(&mut message, thought, signature),
             AssistantPart::Redacted { .. } => {}
             AssistantPart::Call { id, call, .. } => calls.push(json!({
                 "id": id,
@@ -145,14 +151,9 @@ fn assistant(parts: &[AssistantPart<'_>]) -> Value {
 }
 
 /// Puts reasoning back into the field it came in, which its signature names.
-fn think(
-    message: &mut Map<String, Value>,
-    text: &mut String,
-    thought: &str,
-    signature: Option<&str>,
-) {
+fn think(message: &mut Map<String, Value>, thought: &str, signature: &str) {
     match signature {
-        Some(field @ ("reasoning_content" | "reasoning" | "reasoning_text")) => {
+        field @ ("reasoning_content" | "reasoning" | "reasoning_text") => {
             match message.get_mut(field) {
                 Some(Value::String(before)) => append(before, thought),
                 _ => {
@@ -160,13 +161,13 @@ fn think(
                 }
             }
         }
-        Some(details) if details.starts_with('[') => {
+        details if details.starts_with('[') => {
             if let Ok(details @ Value::Array(_)) = serde_json::from_str(details) {
                 message.insert("reasoning_details".into(), details);
             }
         }
-        _ if thought.trim().is_empty() => {}
-        _ => append(text, &format!("{EARLIER_REASONING}{thought}")),
+        // Nobody knows the field it came in.
+        _ => {}
     }
 }
 
@@ -252,6 +253,7 @@ mod tests {
             messages: vec![Arc::new(Message::user(vec![ContentBlock::text("hi")], 1))],
             tools: Arc::new([]),
             thinking: level,
+            output_schema: None,
             max_output_tokens: None,
             session_id: "s".into(),
             session_file: None,

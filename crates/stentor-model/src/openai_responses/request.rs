@@ -8,7 +8,8 @@ use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
-use crate::transcript::{self, AssistantPart, EARLIER_REASONING, IdRule, Part, ToolAnswer, Turn};
+use crate::output_schema::enforceable;
+use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 
@@ -69,6 +70,11 @@ fn body(target: Target<'_>, request: &ModelRequest) -> Map<String, Value> {
         if let Some(reasoning) = reasoning(info, request.thinking) {
             body.insert("reasoning".into(), reasoning);
         }
+    }
+    if let Some(schema) = enforceable(request) {
+        let format =
+            json!({"type": "json_schema", "name": "result", "schema": schema, "strict": true});
+        body.insert("text".into(), json!({ "format": format }));
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -136,13 +142,8 @@ fn assistant_items(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
             AssistantPart::Text { text, signature } if !text.trim().is_empty() => {
                 input.push(message(text, *signature));
             }
-            AssistantPart::Thinking { text, signature } => {
-                match signature.and_then(reasoning_item) {
-                    Some(item) if is_followed => input.push(item),
-                    Some(_) => {}
-                    None if text.trim().is_empty() => {}
-                    None => input.push(message(&format!("{EARLIER_REASONING}{text}"), None)),
-                }
+            AssistantPart::Thinking { signature, .. } => {
+                input.extend(reasoning_item(signature).filter(|_| is_followed));
             }
             AssistantPart::Text { .. } | AssistantPart::Redacted { .. } => {}
             AssistantPart::Call { id, call, .. } => input.push(json!({

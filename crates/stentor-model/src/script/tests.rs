@@ -41,6 +41,7 @@ fn request(session: &str, messages: Vec<Arc<Message>>) -> ModelRequest {
         messages,
         tools: Arc::new([]),
         thinking: ThinkingLevel::Off,
+        output_schema: None,
         max_output_tokens: None,
         session_id: session.into(),
         session_file: None,

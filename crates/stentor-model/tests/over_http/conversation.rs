@@ -226,16 +226,12 @@ async fn the_model_can_change_between_any_two_wires_in_the_middle_of_a_round_of_
                 "sealed-by-openai",
                 "c2lnbmVk",
                 "Y2FsbA==",
+                // What another model thought.
+                "Let me look.",
             ] {
                 assert!(!text.contains(seal), "{from:?} to {to:?}: {text}");
             }
-            for word in [
-                "Let me look.",
-                "I will check.",
-                "a.rs",
-                "fn main() {}",
-                PICTURE,
-            ] {
+            for word in ["I will check.", "a.rs", "fn main() {}", PICTURE] {
                 assert!(
                     text.contains(word),
                     "{from:?} to {to:?}: {word} is lost: {text}"

@@ -237,3 +237,64 @@ async fn a_conversation_with_calls_but_no_tools_still_declares_them_where_it_mus
     assert_eq!(body["tools"][0]["name"], json!("read"));
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
 }
+
+#[tokio::test]
+async fn a_schema_the_providers_can_follow_goes_out_in_the_words_of_each() {
+    let closed = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": { "name": { "type": "string" } },
+        "required": ["name"],
+        "additionalProperties": false,
+    });
+    let mut plain = closed.clone();
+    plain.as_object_mut().unwrap().remove("$schema");
+    let open = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let strict = json!({ "name": "result", "schema": plain, "strict": true });
+    let mut flat = strict.clone();
+    flat["type"] = json!("json_schema");
+    for (wire, provider, id, place, expected) in [
+        (
+            Wire::AnthropicMessages,
+            "anthropic",
+            "claude-sonnet-4-6",
+            "/output_config/format",
+            json!({ "type": "json_schema", "schema": plain }),
+        ),
+        (
+            Wire::OpenAiChat,
+            "openai",
+            "gpt-5",
+            "/response_format",
+            json!({ "type": "json_schema", "json_schema": strict }),
+        ),
+        (
+            Wire::OpenAiResponses,
+            "openai",
+            "gpt-5",
+            "/text/format",
+            flat.clone(),
+        ),
+        (Wire::CodexResponses, "codex", "gpt-5", "/text/format", flat),
+        (
+            Wire::Gemini,
+            "google",
+            "gemini-3-pro",
+            "/generationConfig/responseJsonSchema",
+            plain.clone(),
+        ),
+    ] {
+        for (schema, expected) in [(&closed, Some(&expected)), (&open, None)] {
+            let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
+            let mut model = info(wire, server.url("/x"));
+            model.provider = provider.into();
+            model.id = id.into();
+            let mut asked = request(vec![user("hi")]);
+            asked.output_schema = Some(schema.clone().into());
+            let (_, error) = ask(&model_at(endpoint(model, wire)), asked).await;
+            assert_eq!(error, None);
+            let body = server.requests()[0].json();
+            assert_eq!(body.pointer(place), expected, "{wire:?}");
+        }
+    }
+}

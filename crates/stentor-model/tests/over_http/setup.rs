@@ -117,6 +117,7 @@ pub fn request(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: tools(),
         thinking: ThinkingLevel::Medium,
+        output_schema: None,
         max_output_tokens: None,
         session_id: "session-1".into(),
         session_file: None,

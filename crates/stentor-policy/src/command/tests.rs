@@ -23,7 +23,7 @@ fn a_command_falls_into_the_commands_it_runs() {
         ("echo `rm x`", &["rm x", "echo `rm x`"]),
         ("(a; b)", &["a", "b"]),
         ("{ a; b; }", &["a", "b"]),
-        ("diff <(a) <(b)", &["a", "b", "diff < <"]),
+        ("diff <(a) <(b)", &["a", "b", "diff <(a) <(b)"]),
         ("a \\\n b", &["a  b"]),
         ("a \\; b", &["a \\; b"]),
         ("echo ${HOME} $x $1", &["echo ${HOME} $x $1"]),

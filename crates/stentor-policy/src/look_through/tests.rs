@@ -96,6 +96,11 @@ fn a_command_is_seen_through_what_runs_it() {
         "$'\\162\\u006d' x",
         "r$'m' x",
         "true; $'r\\x6d' x",
+        "A=<(true) rm x",
+        "A=>(cat) rm x",
+        "sort <(a) <(true) | rm x",
+        "git -c alias.x='!rm x' x",
+        "git -C /tmp -c core.pager='rm x' log",
         "trap 'rm x' EXIT",
         "trap -- 'rm x' EXIT",
         "cat <<EOF | sh\nrm x\nEOF",
@@ -179,6 +184,11 @@ fn what_only_a_shell_knows_is_told_from_what_can_be_read() {
         "sh <<EOF\n$X x\nEOF",
         "cat <<EOF\ntrue\nEOF\n$X x",
         "$'\\x72m' x; $X",
+        "sh < <(echo rm x)",
+        "ENV=<(echo rm x) sh -i -c true",
+        "export ENV=f; sh -i",
+        "env ENV=f dash -ic true",
+        "git -c alias.x=\"!$X\" x",
     ] {
         assert!(inside(command).runs_unknown, "{command}");
     }
@@ -209,6 +219,10 @@ fn what_only_a_shell_knows_is_told_from_what_can_be_read() {
         "> \"$f\" make",
         "cat > f <<'EOF'\n[package]\n$x = 1;\n* a\nEOF\nmake",
         "python3 - <<EOF\n[a]\nEOF",
+        "diff <(sort a) <(sort b)",
+        "ENV=production npm start",
+        "bash -ic make",
+        "git -c user.name=me commit -m x",
     ] {
         let seen = inside(command);
         assert!(!seen.runs_unknown, "{command}: {seen:?}");

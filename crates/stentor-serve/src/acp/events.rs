@@ -28,6 +28,7 @@ use super::questions::Questions;
 use super::replay::Replay;
 use super::settings::Settings;
 use super::turn::{Stage, Turn, TurnEnd};
+use crate::notice_log;
 use crate::pump::EventEncoder;
 
 /// Writes the frames of a session's events, and knows the turn they belong to.
@@ -550,7 +551,7 @@ impl Encoder {
                 let id = format!("{}-notice-{}", self.message_prefix, event.seq);
                 self.write_message(ChunkKind::Agent, &id, &format!("{text}\n\n"), frames);
             }
-            NoticeLevel::Info => tracing::info!("{text}"),
+            NoticeLevel::Info => notice_log::log(level, text),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use stentor_journal::export::Html;
 use stentor_journal::message::AssistantMessage;
-use stentor_journal::usage::Usage;
+use stentor_journal::usage::{Usage, short_count};
 
 /// Width and height of the drawing.
 const SIDES: (f64, f64) = (240.0, 64.0);
@@ -60,9 +60,9 @@ impl Spending {
         };
         let full = match window {
             0 => String::new(),
-            window => format!(" of {}", thousands(window)),
+            window => format!(" of {}", short_count(window)),
         };
-        let (context, cost) = (thousands(last.context), self.cost());
+        let (context, cost) = (short_count(last.context), self.cost());
         let most = window.max(
             self.points
                 .iter()
@@ -110,13 +110,4 @@ fn line(class: &str, values: impl ExactSizeIterator<Item = f64>, most: f64, html
         .raw("\" points=\"")
         .raw(&points)
         .raw("\"/>");
-}
-
-/// `12.3k`.
-pub(super) fn thousands(tokens: u64) -> String {
-    match tokens {
-        0..1_000 => tokens.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", tokens as f64 / 1_000.0),
-        _ => format!("{:.1}M", tokens as f64 / 1_000_000.0),
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::event::NoticeLevel;
 use stentor_journal::clock::iso_time;
 use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::frame::{self, Stamp};
@@ -21,6 +22,7 @@ use super::payload::{message, tool, ui};
 use super::shared::Shared;
 use super::trace::{Direction, Trace};
 use super::ui::Panel;
+use crate::notice_log;
 use crate::output::Output;
 
 /// Frames in the making: what decides whether and how they are written.
@@ -367,16 +369,20 @@ impl Wire {
         }
     }
 
-    /// Shows a person something for a short while.
-    pub fn notification(
-        &mut self,
-        message: String,
-        level: &'static str,
-        extension: Option<String>,
-    ) {
+    /// Shows a person something for a short while. Where the client does not take it, it is logged.
+    pub fn notification(&mut self, message: String, level: NoticeLevel, extension: Option<String>) {
         let now_ms = self.shared.clock().now_ms();
+        let is_wanted = self.topics.wants_projections(Topic::Notification);
+        if !is_wanted {
+            notice_log::log(level, &message);
+        }
+        let level = match level {
+            NoticeLevel::Info => "info",
+            NoticeLevel::Warning => "warning",
+            NoticeLevel::Error => "error",
+        };
         let note = self.shared.ui().notify(message, level, extension, now_ms);
-        if self.topics.wants_projections(Topic::Notification) {
+        if is_wanted {
             self.event(Topic::Notification, None, None, |frame| {
                 ui::write_notification(frame, &note);
             });

@@ -8,30 +8,37 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
-use stentor_agent::event::{CommandSource, EventKind};
+use stentor_agent::event::{CommandSource, EventKind, RunEnd};
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::Session;
+use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
+use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use stentor_text::visible::visible;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::asked_session::{AskedSession, Wanted};
+use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
+use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
+use crate::session_name::{NameError, check_name};
 use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
-use crate::typed_prompt::typed_prompt;
+use crate::typed_prompt::{TypedPromptError, typed_prompt};
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A pipe into which nobody writes for so long is one that was left open by accident.
 const SILENT_PIPE_S: i64 = 3;
+
+/// Exit status when the model gave no answer that matches the schema.
+const NO_RESULT: u8 = 3;
 
 /// How long the session may take to stop its tools and save.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -54,26 +61,86 @@ pub struct Ask<'a> {
     pub print: PrintOptions,
 }
 
+/// Why there is no prompt.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptTextError {
+    #[error("the prompt is empty")]
+    Empty,
+    #[error("no prompt: give one with -p \"...\", or pipe it in")]
+    Terminal,
+    #[error("cannot read the prompt from stdin: {0}")]
+    Stdin(io::Error),
+    #[error(
+        "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
+    )]
+    TooLong,
+}
+
+/// Why a prompt was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Asked(#[from] AskedSessionError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Typed(#[from] TypedPromptError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error("--resume needs an id here; `stentor sessions` lists them")]
+    NobodyToChoose,
+    #[error("cannot ask: {0}")]
+    Pick(io::Error),
+    #[error("no session was chosen")]
+    NoneChosen,
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot print the answer: {0}")]
+    Print(io::Error),
+}
+
+/// Why a command of the conversation was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("use {flag} to choose a {what}")]
+    IsFlag {
+        flag: &'static str,
+        what: &'static str,
+    },
+    #[error("use `stentor export` to export a session")]
+    Export,
+    #[error("this command is for the conversation: run `stentor` on a terminal")]
+    ForConversation,
+    #[error(transparent)]
+    Print(#[from] io::Error),
+}
+
 /// The text of the prompt: what was given, or what stdin says, or both.
-pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<String, String> {
+pub fn prompt_text(
+    given: &str,
+    add_stdin: bool,
+    stdin: &mut File,
+) -> Result<String, PromptTextError> {
     if given != "-" && !add_stdin && !is_written_to(stdin) {
         return match given.trim() {
-            "" => Err("the prompt is empty".to_owned()),
+            "" => Err(PromptTextError::Empty),
             _ => Ok(given.to_owned()),
         };
     }
     if stdin.is_terminal() && given == "-" {
-        return Err("no prompt: give one with -p \"...\", or pipe it in".to_owned());
+        return Err(PromptTextError::Terminal);
     }
     let mut bytes = Vec::new();
     stdin
         .take(LONGEST_PROMPT_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot read the prompt from stdin: {error}"))?;
+        .map_err(PromptTextError::Stdin)?;
     if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
-        return Err(format!(
-            "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
-        ));
+        return Err(PromptTextError::TooLong);
     }
     let piped = String::from_utf8_lossy(&bytes);
     let text = match given {
@@ -81,7 +148,7 @@ pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<Str
         given => format!("{given}\n\n{piped}"),
     };
     match text.trim() {
-        "" => Err("the prompt is empty".to_owned()),
+        "" => Err(PromptTextError::Empty),
         text => Ok(text.to_owned()),
     }
 }
@@ -111,23 +178,21 @@ fn is_written_to(stdin: &File) -> bool {
 
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
-    pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, String> {
+    pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, AskError> {
         let file = match self.asked.wanted {
             Wanted::Chosen => Some(self.pick()?),
             Wanted::New | Wanted::Last | Wanted::Named(_) => self.asked.file()?,
         };
         let session = self.asked.open(file.as_deref())?;
-        let asking = session.set_can_ask(self.person.is_some()).await;
-        asking.map_err(|error| error.to_string())?;
+        session.set_can_ask(self.person.is_some()).await?;
         if let Some((builtin, rest)) = slash::called(&self.prompt) {
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
-            return done.map(|()| 0);
+            return Ok(done.map(|()| 0)?);
         }
         let events = session.subscribe();
-        let signals =
-            EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let state = session.state().await.map_err(|error| error.to_string())?;
+        let signals = EndSignals::listen().map_err(AskError::Signals)?;
+        let state = session.state().await?;
         let mut printer = Printer::new(self.print);
         let answering = self.asked.answering(&state);
         let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
@@ -140,13 +205,19 @@ impl Ask<'_> {
                     close(&session).await;
                     return Err(why);
                 }
-                let following = Following {
+                let mut following = Following {
                     session: &session,
+                    events,
                     printer,
                     person: Person::at(self.person),
                     repeated: RepeatedCalls::default(),
+                    stopped: stopped_by(signals, &session),
+                    answer: String::new(),
                 };
-                following.follow(events, signals, out, err).await
+                match self.asked.schema {
+                    None => following.follow(out, err).await,
+                    Some(schema) => following.follow_to_result(schema, out, err).await,
+                }
             }
             Err(error) => Err(error),
         };
@@ -155,14 +226,14 @@ impl Ask<'_> {
             Ok(status) => Ok(status),
             // Whoever reads has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-            Err(error) => Err(format!("cannot print the answer: {error}")),
+            Err(error) => Err(AskError::Print(error)),
         }
     }
 }
 
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
-    async fn send(&self, session: &Session) -> Result<(), String> {
+    async fn send(&self, session: &Session) -> Result<(), AskError> {
         let blocks = typed_prompt(
             session,
             self.asked.cwd,
@@ -170,9 +241,7 @@ impl Ask<'_> {
             self.typed,
             self.images,
         );
-        let blocks = blocks.await.map_err(|error| error.to_string())?;
-        let accepted = session.prompt(blocks).await;
-        drop(accepted.map_err(|error| error.to_string())?);
+        drop(session.prompt(blocks.await?).await?);
         Ok(())
     }
 }
@@ -183,54 +252,47 @@ async fn close(session: &Session) {
     }
 }
 
-/// Does what a command of the conversation means where there is only one prompt. The error is text for a
-/// person.
+/// Does what a command of the conversation means where there is only one prompt.
 async fn command(
     session: &Session,
     builtin: Builtin,
     rest: &str,
     out: &mut impl Write,
-) -> Result<(), String> {
+) -> Result<(), CommandError> {
+    let is_flag = |flag, what| Err(CommandError::IsFlag { flag, what });
     let text = match builtin {
         Builtin::Name if rest.is_empty() => {
-            let state = session.state().await.map_err(|error| error.to_string())?;
+            let state = session.state().await?;
             state
                 .name
                 .unwrap_or_else(|| "the session has no name".to_owned())
         }
         Builtin::Name => {
-            session
-                .set_name(rest)
-                .await
-                .map_err(|error| error.to_string())?;
-            format!("name: {rest}")
+            let name = check_name(rest)?;
+            session.set_name(name).await?;
+            format!("name: {name}")
         }
         Builtin::Compact => {
             let instructions = (!rest.is_empty()).then(|| rest.to_owned());
-            let done = session.compact(instructions).await;
-            let done = done.map_err(|error| error.to_string())?;
+            let done = session.compact(instructions).await?;
             format!(
                 "summarised: {} tokens became {}",
                 done.tokens_before, done.tokens_after
             )
         }
-        Builtin::Help => return help(session, out).await.map_err(|error| error.to_string()),
-        Builtin::Model => return Err("use --model to choose a model".to_owned()),
-        Builtin::Thinking => return Err("use --thinking to choose a level".to_owned()),
-        Builtin::Permissions => return Err("use --permission-mode to choose a mode".to_owned()),
-        Builtin::Export => return Err("use `stentor export` to export a session".to_owned()),
+        Builtin::Help => return Ok(help(session, out).await?),
+        Builtin::Model => return is_flag("--model", "model"),
+        Builtin::Thinking => return is_flag("--thinking", "level"),
+        Builtin::Permissions => return is_flag("--permission-mode", "mode"),
+        Builtin::Export => return Err(CommandError::Export),
         Builtin::Usage
         | Builtin::New
         | Builtin::Resume
         | Builtin::Fork
         | Builtin::Tree
-        | Builtin::Quit => {
-            return Err(
-                "this command is for the conversation: run `stentor` on a terminal".to_owned(),
-            );
-        }
+        | Builtin::Quit => return Err(CommandError::ForConversation),
     };
-    writeln!(out, "{text}").map_err(|error| error.to_string())
+    Ok(writeln!(out, "{text}")?)
 }
 
 async fn help(session: &Session, out: &mut impl Write) -> io::Result<()> {
@@ -278,52 +340,84 @@ impl Person {
 
 impl Ask<'_> {
     /// The session that the person at the terminal chooses.
-    fn pick(&self) -> Result<PathBuf, String> {
+    fn pick(&self) -> Result<PathBuf, AskError> {
         let tty = File::open("/dev/tty")
             .ok()
             .filter(|_| io::stderr().is_terminal());
         let Some(tty) = tty else {
-            return Err("--resume needs an id here; `stentor sessions` lists them".to_owned());
+            return Err(AskError::NobodyToChoose);
         };
         let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
         let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
-        let picked = picked.map_err(|error| format!("cannot ask: {error}"))?;
-        picked.ok_or_else(|| "no session was chosen".to_owned())
+        picked.map_err(AskError::Pick)?.ok_or(AskError::NoneChosen)
     }
 }
 
 /// Prints events until the session is settled. A signal stops the run, a second one the program.
 struct Following<'a> {
     session: &'a Session,
+    events: Subscription,
     printer: Printer,
     person: Person,
     repeated: RepeatedCalls,
+    stopped: Arc<OnceLock<EndSignal>>,
+    /// The last answer of the last run.
+    answer: String,
 }
 
 impl Following<'_> {
-    async fn follow(
-        mut self,
-        mut events: Subscription,
-        signals: EndSignals,
+    /// Asks again until the last answer matches `schema`, or has been asked for often enough.
+    async fn follow_to_result(
+        &mut self,
+        schema: &ResultSchema,
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<u8> {
-        let stopped = Arc::new(OnceLock::new());
-        let session = self.session.clone();
-        tokio::spawn(stop_by_signals(signals, session, Arc::clone(&stopped)));
+        for tries in 1.. {
+            let status = self.follow(out, err).await?;
+            if status != 0 {
+                return Ok(status);
+            }
+            let mistakes = match schema.check(&self.answer) {
+                Ok(value) => {
+                    self.printer
+                        .on_result(self.session.id(), &value, tries, out)?;
+                    return Ok(0);
+                }
+                Err(mistakes) => mistakes,
+            };
+            self.printer.on_invalid(&mistakes, tries, err)?;
+            if tries == TRIES {
+                break;
+            }
+            let again = vec![ContentBlock::text(schema.correction(&mistakes))];
+            if let Err(error) = self.session.prompt(again).await {
+                self.printer.on_problem(&error.to_string(), err)?;
+                return Ok(1);
+            }
+        }
+        self.printer
+            .on_no_result(self.session.id(), &self.answer, TRIES, out, err)?;
+        Ok(NO_RESULT)
+    }
+
+    async fn follow(&mut self, out: &mut impl Write, err: &mut impl Write) -> io::Result<u8> {
         let begun = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         let mut gave_up = false;
         loop {
             tokio::select! {
-                event = events.next() => {
+                event = self.events.next() => {
                     let Some(event) = event else { break };
                     self.printer.on_event(&event, out, err)?;
+                    if let EventKind::RunEnded(end) = &event.kind {
+                        self.answer = last_answer(end);
+                    }
                     if let Some(why) = self.repeated.on_event(&event.kind) {
                         gave_up = true;
                         self.printer.on_problem(&why, err)?;
                         let session = self.session.clone();
-                        tokio::spawn(async move { session.abort().await });
+                        tasks::spawn(async move { session.abort().await });
                     }
                     self.ask(&event.kind, err).await?;
                     if let EventKind::Settled { .. } = event.kind {
@@ -343,7 +437,8 @@ impl Following<'_> {
             true => 1,
             false => self.printer.exit_code(),
         };
-        Ok(stopped
+        Ok(self
+            .stopped
             .get()
             .map_or(status, |signal: &EndSignal| signal.exit_code()))
     }
@@ -410,6 +505,27 @@ fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result
     Ok(())
 }
 
+/// The text of the last answer of a run.
+fn last_answer(end: &RunEnd) -> String {
+    let answers = end.messages.iter().rev();
+    let mut answers = answers.filter_map(|message| message.as_assistant());
+    answers
+        .next()
+        .map(|answer| answer.text())
+        .unwrap_or_default()
+}
+
+/// The signal that stopped the run, as soon as there was one.
+fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
+    let stopped = Arc::new(OnceLock::new());
+    tasks::spawn(stop_by_signals(
+        signals,
+        session.clone(),
+        Arc::clone(&stopped),
+    ));
+    stopped
+}
+
 /// Stops the run at the first signal and the program at the second. Printing may have to wait for
 /// a reader that sleeps, so this is a task of its own.
 async fn stop_by_signals(
@@ -419,7 +535,7 @@ async fn stop_by_signals(
 ) {
     let first = signals.next().await;
     stopped.set(first).ok();
-    tokio::spawn(async move { session.abort().await });
+    tasks::spawn(async move { session.abort().await });
     signals.next().await;
     // What was said is on disk, and the processes of tools end with this one.
     std::process::exit(first.exit_code().into());

@@ -18,3 +18,4 @@ pub mod session_changes;
 pub mod sessions;
 pub mod slash_commands;
 pub mod trust;
+pub mod usage;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use stentor_agent::project_files::NotRead;
 
 use super::source::{Location, Scope, Source};
+use crate::shell_argument::shell_argument;
 
 /// Everything that is wrong, in the order it was found. Never empty.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,13 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 pub enum ConfigError {
     #[error("{}: cannot be read: {why}", path.display())]
     Unreadable { path: PathBuf, why: NotRead },
+    #[error(
+        "{}: anybody on this machine can write to it, and it can run commands as you, so it is not \
+         used; check what it contains and run `chmod go-w {}`",
+        path.display(),
+        shell_argument(path)
+    )]
+    WritableByAnybody { path: PathBuf },
     #[error("{}: is not UTF-8 (byte {offset})", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("{at}: {message}")]
@@ -49,6 +57,19 @@ pub enum ConfigError {
         key: String,
         problem: Problem,
     },
+}
+
+/// Why there is no file that a change of the configuration could go to.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFileToChange {
+    #[error(
+        "there is no folder for your configuration, because HOME is not set; set STENTOR_CONFIG_DIR"
+    )]
+    NoHome,
+    #[error("this folder belongs to no project")]
+    NoProject,
+    #[error("{} is not changed: it leads out of the project", .0.display())]
+    OutOfProject(PathBuf),
 }
 
 /// What is wrong with a value: what it is, what is expected, and perhaps what was meant.
@@ -99,7 +120,8 @@ impl fmt::Display for Warning {
     }
 }
 
-fn did_you_mean(suggestion: &Option<String>) -> String {
+/// What may have been meant, to go on after an error.
+pub fn did_you_mean(suggestion: &Option<String>) -> String {
     match suggestion {
         Some(name) => format!("; did you mean `{name}`?"),
         None => String::new(),

@@ -13,6 +13,8 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Places {
     pub home: Option<PathBuf>,
     pub config_dir: Option<PathBuf>,
+    /// The user named that folder, which may have been there for other things.
+    pub is_named: bool,
     pub data_dir: Option<PathBuf>,
 }
 
@@ -62,8 +64,10 @@ pub fn places(env: Lookup<'_>, platform: Platform) -> Places {
         }
     };
     let ours = |base: Option<PathBuf>| base.map(|base| base.join("stentor"));
+    let named = set(env, "STENTOR_CONFIG_DIR");
     Places {
-        config_dir: set(env, "STENTOR_CONFIG_DIR").or_else(|| ours(config_base)),
+        is_named: named.is_some(),
+        config_dir: named.or_else(|| ours(config_base)),
         data_dir: ours(data_base),
         home,
     }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, SummaryRetry,
 };
@@ -56,6 +57,8 @@ pub struct PrintOptions {
     pub progress: bool,
     /// Stdout is a terminal: control characters in the answer must not reach it.
     pub out_is_terminal: bool,
+    /// Stdout gets a checked result and nothing else.
+    pub hides_answer: bool,
 }
 
 /// The two forms of output.
@@ -146,6 +149,61 @@ impl Printer {
             Format::Json => Ok(()),
             Format::Text => self.notice(NoticeLevel::Error, why, err),
         }
+    }
+
+    /// Prints the result that was asked for.
+    pub fn on_result(
+        &mut self,
+        session: &str,
+        value: &Value,
+        tries: usize,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match self.options.format {
+            Format::Json => {
+                let line = json!({ "type": "result", "valid": true, "result": value, "tries": tries, "session": session });
+                serde_json::to_writer(&mut *out, &line)?;
+            }
+            Format::Text => serde_json::to_writer_pretty(&mut *out, value)?,
+        }
+        out.write_all(b"\n")?;
+        out.flush()
+    }
+
+    /// Prints what is wrong with an answer that should have been the result.
+    pub fn on_invalid(
+        &mut self,
+        mistakes: &str,
+        tries: usize,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        let what = format!("answer {tries} does not match the schema:\n{mistakes}");
+        match self.options.format {
+            Format::Json => Ok(()),
+            Format::Text => self.notice(NoticeLevel::Warning, &what, err),
+        }
+    }
+
+    /// Prints the last answer where there is no result.
+    pub fn on_no_result(
+        &mut self,
+        session: &str,
+        answer: &str,
+        tries: usize,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        if self.options.format == Format::Json {
+            let line = json!({ "type": "result", "valid": false, "result": null, "tries": tries, "session": session });
+            serde_json::to_writer(&mut *out, &line)?;
+            out.write_all(b"\n")?;
+        }
+        self.notice(
+            NoticeLevel::Error,
+            &format!("no answer of {tries} matches the schema; this is the last one:"),
+            err,
+        )?;
+        writeln!(err, "{}", visible(answer.trim_end()))
     }
 
     /// Prints one event.
@@ -315,6 +373,10 @@ impl Printer {
         err: &mut impl Write,
     ) -> io::Result<()> {
         match kind {
+            LiveBlockKind::Text if self.options.hides_answer => {
+                self.has_done_something |= !text.trim().is_empty();
+                Ok(())
+            }
             LiveBlockKind::Text => {
                 // What is piped on is the answer, byte for byte.
                 let text = match self.options.out_is_terminal {

@@ -17,6 +17,7 @@ const TEXT: PrintOptions = PrintOptions {
     style: Style::Plain,
     progress: false,
     out_is_terminal: false,
+    hides_answer: false,
 };
 
 fn printed(options: PrintOptions, kinds: &[EventKind]) -> (String, String, u8) {
@@ -105,6 +106,7 @@ fn a_terminal_gets_signs_and_no_control_characters_of_others() {
         PrintOptions {
             style: Style::Terminal,
             out_is_terminal: true,
+            hides_answer: false,
             ..TEXT
         },
         &events,

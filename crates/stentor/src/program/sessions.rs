@@ -1,15 +1,17 @@
-//! `stentor sessions` and `stentor export`, and what a shell completes.
+//! `stentor sessions`, `stentor usage` and `stentor export`, and what a shell completes.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
+use stentor_journal::clock::iso_time;
 use stentor_journal::store::short_id;
 
 use super::{Failure, Job, UNASKED};
-use crate::args::{SessionsAction, Values};
+use crate::args::{SessionsAction, UsageArgs, Values};
 use crate::commands::session_changes::{Consent, delete, rename};
 use crate::commands::sessions::{SessionLine, about};
+use crate::commands::usage::Report;
 use crate::commands::{self, complete};
 use crate::print::printed::Printed;
 use crate::setup;
@@ -29,7 +31,7 @@ impl Job<'_> {
         let of_this = if all { "" } else { " of this folder" };
         let find = |wanted: &String| {
             let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
+            found.map_err(Failure::other)
         };
         match action {
             None => {
@@ -44,28 +46,59 @@ impl Job<'_> {
             }
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
+                rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
+                Failure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
+                let mut files = Vec::new();
+                for file in sessions.iter().map(find) {
+                    let file = file?;
+                    // Named twice, it is deleted once.
+                    if !files.contains(&file) {
+                        files.push(file);
+                    }
+                }
                 let consent = match (yes, stdin.is_terminal()) {
                     (true, _) => Consent::Given,
                     (false, true) => Consent::Ask,
                     (false, false) => Consent::Missing,
                 };
                 let deleted = delete(
-                    &files?,
+                    &files,
                     consent,
                     &mut BufReader::new(stdin),
                     &mut io::stderr(),
                 );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
+                let deleted = deleted.map_err(Failure::other)?;
                 let sessions = if deleted == 1 { "session" } else { "sessions" };
                 Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
             }
         }
+    }
+
+    pub(super) fn usage(&self, wanted: &UsageArgs, out: &mut Printed<'_>) -> Result<u8, Failure> {
+        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+        let now = setup::system_clock().now_ms();
+        let since_ms = now.saturating_sub(u64::from(wanted.days - 1) * DAY_MS);
+        let since = iso_time(since_ms).get(..10).map(str::to_owned);
+        let since = since.filter(|_| !wanted.all_time);
+        let folder = wanted.here.then_some(self.cwd.as_path());
+        let sessions = self.agent(UNASKED).newest_first(folder);
+        // What was last written before the first day has nothing to add.
+        let first_ms = since_ms - since_ms % DAY_MS;
+        let sessions =
+            sessions.take_while(|listed| since.is_none() || listed.modified_ms >= first_ms);
+        let report = Report::of(sessions, since.as_deref());
+        if self.args.ask.json {
+            return Failure::printing(report.print_json(since.as_deref(), out));
+        }
+        let period = match (wanted.all_time, wanted.days) {
+            (true, _) => "so far".to_owned(),
+            (false, 1) => "today".to_owned(),
+            (false, days) => format!("in the last {days} days"),
+        };
+        let home = self.config.places.home.as_deref();
+        Failure::printing(report.print(&period, home, out))
     }
 
     pub(super) fn export(
@@ -75,7 +108,7 @@ impl Job<'_> {
         out: &mut File,
     ) -> Result<u8, Failure> {
         let file = self.agent(UNASKED).find(session);
-        let file = file.map_err(|error| Failure::other(error.to_string()))?;
+        let file = file.map_err(Failure::other)?;
         let exported = commands::export::run(&file, output, &self.cwd, out);
         exported.map_err(Failure::other)?;
         Ok(0)

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 
-use super::{Failure, Job, UNASKED};
+use super::{Failure, Job, UNASKED, is_in_foreground};
 use crate::asked_session::{AskedSession, Wanted};
+use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
 use crate::commands::ask::Ask;
 use crate::frontend::serve_frontend;
@@ -50,19 +51,21 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let mut err = io::stderr();
         self.warn_if_not_stored();
-        let person = match stdin.is_terminal() && err.is_terminal() {
+        let person = match is_in_foreground(stdin) && err.is_terminal() {
             true => stdin.try_clone().ok(),
             false => None,
         };
         let agent = self.own_agent(person.is_some());
         let chosen = self.chosen_model()?;
         let abilities = self.abilities();
+        let schema = self.result_schema()?;
         let ask = Ask {
             asked: AskedSession {
                 agent: &agent,
                 cwd: &self.cwd,
                 wanted: self.wanted_session(),
                 chosen: &chosen,
+                schema: schema.as_ref(),
             },
             prompt,
             typed,
@@ -82,6 +85,7 @@ impl Job<'_> {
                 },
                 progress: err.is_terminal() && abilities.moves_cursor,
                 out_is_terminal: out.is_terminal(),
+                hides_answer: schema.is_some(),
             },
         };
         let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
@@ -99,6 +103,7 @@ impl Job<'_> {
             cwd: &self.cwd,
             wanted: self.wanted_session(),
             chosen: &chosen,
+            schema: None,
         };
         let beginning = Beginning {
             choose_session: asked.wanted == Wanted::Chosen,
@@ -117,6 +122,16 @@ impl Job<'_> {
     fn chosen_model(&self) -> Result<ChosenModel, Failure> {
         self.models.registry().ask_configured();
         setup::chosen_model(&self.config, &self.models).map_err(Failure::other)
+    }
+
+    fn result_schema(&self) -> Result<Option<ResultSchema>, Failure> {
+        let Some(file) = &self.args.ask.schema else {
+            return Ok(None);
+        };
+        let refused = |error| Failure::usage(format!("--schema {}: {error}", file.display()));
+        Ok(Some(
+            ResultSchema::read(&self.cwd.join(file)).map_err(refused)?,
+        ))
     }
 
     fn wanted_session(&self) -> Wanted<'_> {

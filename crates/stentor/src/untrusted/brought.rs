@@ -6,6 +6,7 @@ use stentor_agent::project_files::{Project, Reader};
 use stentor_agent::rules::{RuleFile, read_rules};
 
 use crate::config::{Config, Lookup, RUNS_PROGRAM, Wanted};
+use crate::shell_argument::shell_argument;
 use crate::user_folders::command_folders;
 use crate::{extensions, mcp_servers};
 
@@ -55,17 +56,8 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
          allow it, run `stentor trust {}`",
         root.display(),
         listed.join(", "),
-        as_argument(&root.display().to_string())
+        shell_argument(root)
     )
-}
-
-/// A path as a shell takes it, since people copy what they are shown.
-fn as_argument(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,=".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
 }
 
 /// A notice is read at a glance; `stentor trust` lists all of it.
@@ -138,7 +130,10 @@ fn rules(project: &Project) -> Vec<Wanted> {
 fn programs(config: &Config) -> Vec<Wanted> {
     let files = extensions::project_folder(config);
     let why = RUNS_PROGRAM;
-    let files = files.iter().flat_map(|folder| extensions::files_in(folder));
+    let reader = Reader::Project(&config.project);
+    let files = files
+        .iter()
+        .flat_map(|folder| extensions::files_in(folder, reader));
     files.map(|file| named("extension", file, why)).collect()
 }
 

@@ -1,33 +1,38 @@
 //! Asking whether a folder is to be trusted, and warning of what is left out where nobody is asked.
 //!
 //! It is asked once for each folder and process, with the first prompt for which somebody is known
-//! to answer. Before that, a notice with the first prompt lists what is left out. Whatever is not a clear yes leaves the folder untrusted. After a yes [`super::joining`] has what
-//! the folder brings join the session that asked.
+//! to answer. Before that, a notice with the first prompt lists what is left out. Nobody waits for
+//! the answer: the run goes on with an untrusted folder, and whatever is not a clear yes leaves it
+//! that. After a yes [`super::joining`] has what the folder brings join the session that asked.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::session::{HookSource, HookedSession, Session};
+use stentor_agent::tasks;
 use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
+use tokio::task::JoinError;
 
 use super::brought::{lines, notice};
 use super::joining::{Joining, LoadTrusted};
 use crate::config::Wanted;
-use crate::trust::store::TrustStore;
+use crate::trust::store::{StoreError, TrustStore};
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
-    /// The first prompt waits for the answer: the client takes questions only during a turn.
-    in_turn: bool,
     /// How far it has come with each folder.
     mentioned: Arc<Mutex<HashMap<PathBuf, Mentioned>>>,
 }
@@ -40,19 +45,6 @@ enum Mentioned {
 }
 
 impl Asking {
-    /// The question does not hold up the conversation, which goes on meanwhile.
-    pub fn in_background() -> Self {
-        Self::default()
-    }
-
-    /// The question is part of the first turn.
-    pub fn in_turn() -> Self {
-        Self {
-            in_turn: true,
-            ..Self::default()
-        }
-    }
-
     /// Notes that somebody is asked about a folder. False if that was so already.
     pub fn mark_asked(&self, root: &Path) -> bool {
         self.mark(root, Mentioned::Asked)
@@ -121,11 +113,16 @@ impl Asked {
                 notify(&session, NoticeLevel::Warning, message);
             }
         } else if asking.mark_asked(root) {
-            if asking.in_turn {
-                self.ask(&session).await;
-            } else {
-                let asked = Arc::clone(self);
-                tokio::spawn(async move { asked.ask(&session).await });
+            let asked = Arc::clone(self);
+            let mut question = Box::pin(async move { asked.ask(&session).await });
+            // Polled once, so that the question stands before everything the run publishes: some
+            // clients take questions only during a turn. The answer may take as long as it likes.
+            tokio::select! {
+                biased;
+                () = &mut question => {}
+                () = std::future::ready(()) => {
+                    tasks::spawn(question);
+                }
             }
         }
     }
@@ -136,8 +133,8 @@ impl Asked {
             return;
         }
         let question = self.question.clone();
-        let trusted = tokio::task::spawn_blocking(move || question.trust()).await;
-        let trusted = trusted.map_err(|error| error.to_string()).flatten();
+        let trusted = tasks::spawn_blocking(move || question.trust()).await;
+        let trusted = trusted.map_err(TrustError::Panicked).flatten();
         let root = self.question.root.display();
         let loaded = match trusted {
             Ok(loaded) => loaded,
@@ -153,6 +150,17 @@ impl Asked {
     fn brought(&self) -> Option<&Arc<dyn Hooks>> {
         self.brought.get()
     }
+}
+
+/// What came of a yes. Its text goes on after the folder's name.
+#[derive(Debug, thiserror::Error)]
+enum TrustError {
+    #[error("is not trusted: {0}")]
+    NotStored(#[from] StoreError),
+    #[error("is trusted from the next session on: {0}")]
+    NotLoaded(BoxError),
+    #[error(transparent)]
+    Panicked(JoinError),
 }
 
 impl TrustQuestion {
@@ -172,19 +180,15 @@ impl TrustQuestion {
         session.ask_dialog(dialog).await == DialogAnswer::Confirmed(true)
     }
 
-    /// Trusts the folder and loads what it brings. Waits for the disk. The error goes on after the
-    /// folder's name.
-    fn trust(&self) -> Result<Joining, String> {
+    /// Trusts the folder and loads what it brings. Waits for the disk.
+    fn trust(&self) -> Result<Joining, TrustError> {
         let now = iso_time(self.clock.now_ms());
         let stored = self
             .store
             .as_ref()
             .map(|store| store.trust(&self.root, &now));
-        if let Some(Err(error)) = stored {
-            return Err(format!("is not trusted: {error}"));
-        }
-        let loaded = self.loader.load();
-        loaded.map_err(|error| format!("is trusted from the next session on: {error}"))
+        stored.transpose()?;
+        self.loader.load().map_err(TrustError::NotLoaded)
     }
 }
 
@@ -215,11 +219,15 @@ pub fn question(root: &Path, wanted: &[Wanted]) -> String {
     text
 }
 
-/// Asks at a terminal. Only a clear yes is one.
+/// How long a question at a terminal waits: some terminals have nobody before them.
+pub const AT_TERMINAL: Duration = Duration::from_secs(60);
+
+/// Asks at a terminal, for as long as `limit` says. Only a clear yes is one.
 pub fn ask_at_terminal(
     root: &Path,
     wanted: &[Wanted],
-    answers: &mut impl BufRead,
+    terminal: &mut (impl Read + AsFd),
+    limit: Duration,
     out: &mut impl Write,
 ) -> io::Result<bool> {
     writeln!(
@@ -232,9 +240,20 @@ pub fn ask_at_terminal(
     }
     write!(out, "Trust this folder? [y/N] ")?;
     out.flush()?;
+    if !is_answered(terminal, limit)? {
+        writeln!(out, "\nNobody answers, so the folder is not trusted.")?;
+        return Ok(false);
+    }
     let mut answer = String::new();
-    answers.read_line(&mut answer)?;
+    BufReader::new(terminal).read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+/// Waits for a line, or for the end of the input. A terminal is ready when the line is whole.
+fn is_answered(terminal: &impl AsFd, limit: Duration) -> io::Result<bool> {
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    let mut asked = [PollFd::new(terminal, PollFlags::IN)];
+    Ok(poll(&mut asked, Some(&limit))? > 0)
 }
 
 fn notify(session: &Session, level: NoticeLevel, message: String) {
@@ -310,6 +329,27 @@ impl Hooks for Attached {
 mod tests {
     use super::*;
 
+    fn wanted() -> [Wanted; 1] {
+        [Wanted {
+            what: "`retry.fallback`".to_owned(),
+            file: "/r/.stentor/config.toml".into(),
+            line: Some(3),
+            why: "it is not listed",
+            at_once: false,
+        }]
+    }
+
+    #[test]
+    fn a_terminal_with_nobody_before_it_is_not_waited_for() {
+        let (mut silent, _typist) = std::io::pipe().unwrap();
+        let mut out = Vec::new();
+        let limit = Duration::from_millis(1);
+        let said = ask_at_terminal(Path::new("/r"), &wanted(), &mut silent, limit, &mut out);
+        assert!(!said.unwrap());
+        let shown = String::from_utf8(out).unwrap();
+        assert!(shown.ends_with("\nNobody answers, so the folder is not trusted.\n"));
+    }
+
     #[test]
     fn at_a_terminal_only_a_clear_yes_is_one() {
         for (answer, trusted) in [
@@ -321,14 +361,11 @@ mod tests {
             ("yesterday\n", false),
         ] {
             let mut out = Vec::new();
-            let wanted = [Wanted {
-                what: "`retry.fallback`".to_owned(),
-                file: "/r/.stentor/config.toml".into(),
-                line: Some(3),
-                why: "it is not listed",
-                at_once: false,
-            }];
-            let said = ask_at_terminal(Path::new("/r"), &wanted, &mut answer.as_bytes(), &mut out);
+            let (mut terminal, mut typist) = std::io::pipe().unwrap();
+            typist.write_all(answer.as_bytes()).unwrap();
+            drop(typist);
+            let root = Path::new("/r");
+            let said = ask_at_terminal(root, &wanted(), &mut terminal, AT_TERMINAL, &mut out);
             assert_eq!(said.unwrap(), trusted, "{answer:?}");
             let shown = String::from_utf8(out).unwrap();
             assert_eq!(

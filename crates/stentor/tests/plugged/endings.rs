@@ -1,10 +1,12 @@
 //! How every dialect ends when the other side goes away or does not listen.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Child;
+use std::process::{Child, ChildStdin};
 use std::sync::mpsc::channel;
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use serde_json::{Value, json};
 
 use crate::many_calls;
 use crate::world::{Child as Spoken, World};
@@ -88,37 +90,84 @@ fn the_command_line_ends_by_the_second_signal_while_its_reader_sleeps() {
 }
 
 /// What each dialect is told to begin a run, and its exit code after TERM, as its reference says.
-/// ACP's own end by a signal is shown above.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 enum Dialect {
     Omp,
     Synaps,
     Psi,
+    Acp,
 }
 
 impl Dialect {
-    const ALL: [Self; 3] = [Self::Omp, Self::Synaps, Self::Psi];
+    const ALL: [Self; 4] = [Self::Omp, Self::Synaps, Self::Psi, Self::Acp];
 
     /// A child that was prompted.
     fn prompted(self, world: &World) -> Spoken {
-        let mut child = match self {
-            Self::Omp => world.omp(),
-            Self::Synaps => world.synaps(),
-            Self::Psi => world.psi(),
+        let (mut child, session) = match self {
+            Self::Omp => (world.omp(), String::new()),
+            Self::Synaps => (world.synaps(), String::new()),
+            Self::Psi => (world.psi(), String::new()),
+            Self::Acp => world.acp(json!({})),
         };
         if let Self::Psi = self {
             let topics = r#"{:topics ["assistant/delta" "tool/executing" "tool/result"]}"#;
             child.ask_psi("t", "subscribe", topics);
         }
-        child.send(self.prompt());
+        child.send(&self.prompt(&session));
         child
     }
 
-    fn prompt(self) -> &'static str {
+    /// The same of which nobody reads more than the beginning of the answer.
+    fn prompted_and_left_alone(self, world: &World) -> (Child, ChildStdin, impl Read) {
+        let words: &[&str] = match self {
+            Self::Omp => &["--mode", "rpc"],
+            Self::Synaps => &["rpc"],
+            Self::Psi => &["--rpc-edn"],
+            Self::Acp => &["acp"],
+        };
+        let mut process = world.command(words).spawn().unwrap();
+        let mut stdin = process.stdin.take().unwrap();
+        let mut stdout = BufReader::with_capacity(1, process.stdout.take().unwrap());
+        let mut session = String::new();
         match self {
-            Self::Omp => r#"{"id":"p","type":"prompt","message":"hi"}"#,
-            Self::Synaps => r#"{"type":"prompt","id":"p","message":"hi"}"#,
-            Self::Psi => r#"{:id "p" :kind :request :op "prompt" :params {:message "hi"}}"#,
+            Self::Omp | Self::Synaps => {}
+            Self::Psi => {
+                let client = r#"{:client-info {:name "c" :version "0" :protocol-version "1.0" :features []}}"#;
+                let topics = r#"{:topics ["assistant/delta"]}"#;
+                for (op, params) in [("handshake", client), ("subscribe", topics)] {
+                    let request =
+                        format!("{{:id {op:?} :kind :request :op {op:?} :params {params}}}");
+                    writeln!(stdin, "{request}").unwrap();
+                }
+            }
+            Self::Acp => {
+                let new = json!({ "cwd": world.path("work"), "mcpServers": [] });
+                let hello = json!({ "protocolVersion": 1 });
+                for (id, method, params) in [(1, "initialize", hello), (2, "session/new", new)] {
+                    writeln!(stdin, "{}", acp_request(id, method, params)).unwrap();
+                }
+                let answer = line_with(&mut stdout, r#""id":2"#);
+                let answer: Value = serde_json::from_str(&answer).unwrap();
+                session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+            }
+        }
+        writeln!(stdin, "{}", self.prompt(&session)).unwrap();
+        line_with(&mut stdout, "word 1");
+        (process, stdin, stdout)
+    }
+
+    fn prompt(self, session: &str) -> String {
+        match self {
+            Self::Omp => r#"{"id":"p","type":"prompt","message":"hi"}"#.to_owned(),
+            Self::Synaps => r#"{"type":"prompt","id":"p","message":"hi"}"#.to_owned(),
+            Self::Psi => {
+                r#"{:id "p" :kind :request :op "prompt" :params {:message "hi"}}"#.to_owned()
+            }
+            Self::Acp => {
+                let text = json!([{ "type": "text", "text": "hi" }]);
+                let params = json!({ "sessionId": session, "prompt": text });
+                acp_request(3, "session/prompt", params).to_string()
+            }
         }
     }
 
@@ -128,6 +177,7 @@ impl Dialect {
             Self::Omp => r#""type":"tool_execution_start""#,
             Self::Synaps => r#""type":"toolcall_input""#,
             Self::Psi => r#":event "tool/executing""#,
+            Self::Acp => r#""status":"in_progress""#,
         }
     }
 
@@ -137,15 +187,33 @@ impl Dialect {
             Self::Omp => r#""type":"tool_execution_end""#,
             Self::Synaps => r#""type":"toolcall_result""#,
             Self::Psi => r#":event "tool/result""#,
+            Self::Acp => r#""status":"completed""#,
         }
     }
 
     fn code_after_term(self) -> i32 {
         match self {
-            Self::Omp | Self::Psi => 143,
+            Self::Omp | Self::Psi | Self::Acp => 143,
             Self::Synaps => 0,
         }
     }
+}
+
+fn acp_request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// The next line that has `mark` in it.
+fn line_with(lines: &mut impl BufRead, mark: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(mark) {
+        line.clear();
+        assert!(
+            lines.read_line(&mut line).unwrap() > 0,
+            "no line with {mark}"
+        );
+    }
+    line
 }
 
 /// Ends a program in every dialect, by TERM and by the end of its input, once a line has come that
@@ -189,29 +257,15 @@ fn every_dialect_ends_in_the_middle_of_a_thousand_calls() {
 #[test]
 fn every_dialect_ends_by_the_second_signal_while_its_reader_sleeps() {
     let world = world();
-    let hands = r#"{:id "h" :kind :request :op "handshake" :params {:client-info {:name "c" :version "0" :protocol-version "1.0" :features []}}}
-{:id "s" :kind :request :op "subscribe" :params {:topics ["assistant/delta"]}}
-"#;
-    for (dialect, words, first) in [
-        (Dialect::Omp, ["--mode", "rpc"].as_slice(), ""),
-        (Dialect::Synaps, &["rpc"], ""),
-        (Dialect::Psi, &["--rpc-edn"], hands),
-    ] {
-        let mut process = world.command(words).spawn().unwrap();
-        let mut stdin = process.stdin.take().unwrap();
-        writeln!(stdin, "{first}{}", dialect.prompt()).unwrap();
-        let mut stdout = BufReader::with_capacity(1, process.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("word 1") {
-            line.clear();
-            stdout.read_line(&mut line).unwrap();
-        }
+    for dialect in Dialect::ALL {
+        let (mut process, stdin, stdout) = dialect.prompted_and_left_alone(&world);
         // A signal that comes before the first was taken is the same one.
         while process.try_wait().unwrap().is_none() {
             terminate(&process);
             std::thread::yield_now();
         }
         let code = process.wait().unwrap().code();
-        assert_eq!(code, Some(dialect.code_after_term()), "{words:?}");
+        assert_eq!(code, Some(dialect.code_after_term()), "{dialect:?}");
+        drop((stdin, stdout));
     }
 }

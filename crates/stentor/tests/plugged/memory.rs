@@ -31,9 +31,13 @@ const ANSWER_BYTES: usize = 10_000_000;
 /// keeps three times the answer in omp and psi.
 const KEPT_BYTES: usize = ANSWER_BYTES + ANSWER_BYTES / 2;
 
-/// What it may take while the answer is written: the answer, once more what a dialect makes of it, and
-/// half as much for everything else. Journal and frames are written part by part.
-const PEAK_BYTES: usize = 2 * ANSWER_BYTES + ANSWER_BYTES / 2;
+/// What it may take while the answer is written: the answer, and once more what a dialect makes of it.
+/// Journal and frames are written part by part.
+const PEAK_BYTES: usize = 2 * ANSWER_BYTES + BUFFER_BYTES;
+
+/// What is there besides, however long the answer is: parts that wait for the pipe, and code that was
+/// not needed before.
+const BUFFER_BYTES: usize = 2_000_000;
 
 /// Questions in which memory may go back; it does not go at the moment it is free.
 const ROUNDS: usize = 2_000;

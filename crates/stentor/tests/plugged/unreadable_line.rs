@@ -108,6 +108,50 @@ fn omp_opens_everything_else_and_tells_what_is_left_out() {
 }
 
 #[test]
+fn synaps_continues_with_everything_else_and_warns_of_what_is_left_out() {
+    let (world, session, _) = damaged();
+    let mut child = world.child(&["rpc", "--continue", &session]);
+    assert_eq!(child.json()["type"], "ready");
+    child.send(r#"{"id":"m","type":"get_messages"}"#);
+    let answer = child.until_type("response").pop().unwrap();
+    let messages = answer["messages"].as_array().unwrap();
+    let said: Vec<&str> = messages.iter().map(synaps_text).collect();
+    assert_eq!(said, ["said first", "said second", "Good."]);
+    let err = child.end_and_stderr();
+    assert!(
+        err.contains(LEFT_OUT) && err.contains("half a rec"),
+        "{err}"
+    );
+}
+
+/// What a message of synaps says: its content is text, or blocks of which the first is.
+fn synaps_text(message: &Value) -> &str {
+    let content = &message["content"];
+    let text = content.as_str().or_else(|| content[0]["text"].as_str());
+    text.unwrap_or_else(|| panic!("{message}"))
+}
+
+#[test]
+fn psi_resumes_everything_else_and_notifies_of_what_is_left_out() {
+    let (world, session, _) = damaged();
+    let mut child = world.child(&["--rpc-edn", "--resume", &session]);
+    let client = r#"{:client-info {:name "psi-emacs" :version "0.1.0" :protocol-version "1.0" :features []}}"#;
+    child.ask_psi("h", "handshake", client);
+    child.send(r#"{:id "s" :kind :request :op "subscribe" :params {:topics ["ui/notification"]}}"#);
+    let shown = child.until(|line| line.contains("half a rec"));
+    let notification = shown.last().unwrap();
+    assert!(
+        notification.contains(":event \"ui/notification\"") && notification.contains(LEFT_OUT),
+        "{notification}"
+    );
+    let messages = child.ask_psi("m", "get_messages", "{}").pop().unwrap();
+    let place = |text: &str| messages.find(text).unwrap_or_else(|| panic!("{messages}"));
+    assert!(place("said first") < place("said second") && place("said second") < place("Good."));
+    assert!(!messages.contains("Hello."), "{messages}");
+    child.end();
+}
+
+#[test]
 fn a_message_that_is_not_in_its_shape_is_named_and_the_rest_is_there() {
     let of_wrong_shape: [fn(&mut Value); 4] = [
         |message| message["content"] = json!(7),

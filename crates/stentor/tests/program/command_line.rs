@@ -142,17 +142,17 @@ fn models_marks_the_one_that_would_be_used() {
         * offline/guide   200k context  free
 
         Not usable yet:
-          anthropic, 9 models: set ANTHROPIC_API_KEY, or run `stentor login anthropic`
-          openai, 10 models: set OPENAI_API_KEY, or run `stentor login openai`
-          openai-codex, 2 models: run `stentor login openai-codex`
-          google, 4 models: set GEMINI_API_KEY
-          github-copilot, 4 models: run `stentor login github-copilot`
-          xai, 3 models: set XAI_API_KEY
+          anthropic, 14 models: set ANTHROPIC_API_KEY, or run `stentor login anthropic`
+          openai, 26 models: set OPENAI_API_KEY, or run `stentor login openai`
+          openai-codex, 8 models: run `stentor login openai-codex`
+          google, 12 models: set GEMINI_API_KEY
+          github-copilot, 6 models: run `stentor login github-copilot`
+          xai, 4 models: set XAI_API_KEY
           deepseek, 2 models: set DEEPSEEK_API_KEY
-          mistral, 3 models: set MISTRAL_API_KEY
-          openrouter, 4 models: set OPENROUTER_API_KEY
-          groq, 2 models: set GROQ_API_KEY
-          together, 3 models: set TOGETHER_API_KEY
+          mistral, 10 models: set MISTRAL_API_KEY
+          openrouter, 23 models: set OPENROUTER_API_KEY
+          groq, 6 models: set GROQ_API_KEY
+          together, 11 models: set TOGETHER_API_KEY
         A key can also be stored: `stentor login PROVIDER --key`.
 
         offline/guide: no key is configured: this one follows rules and needs no network

@@ -23,7 +23,7 @@ fn doctor_says_what_works_what_does_not_and_what_to_do() {
         "  ok    working folder: ~~/work\n",
         "  ok    data: ~~/home/.local/share/stentor (made when needed)\n",
         "  note  offline/guide would answer: no key is configured",
-        "  note  anthropic: 9 models, not usable yet\n        -> set ANTHROPIC_API_KEY, or run `stentor login anthropic`\n",
+        "  note  anthropic: 14 models, not usable yet\n        -> set ANTHROPIC_API_KEY, or run `stentor login anthropic`\n",
         "  BAD   broken: ",
         "        -> `stentor mcp test` shows more",
         "~~/work is not trusted, so these are not used: ",
@@ -57,17 +57,17 @@ fn help_names_a_command_and_shows_only_its_own_flags() {
     let world = World::new();
     let help = world.run(&["help", "sessions", "delete"]).ok();
     expect![[r#"
-        Delete sessions for good
+        Delete sessions for good, after asking
 
         Usage: stentor sessions delete [OPTIONS] <ID>...
 
         Arguments:
           <ID>...
-                  The sessions
+                  The sessions: files, ids, or the beginnings of ids or short ids
 
         Options:
           -y, --yes
-                  Do not ask
+                  Delete without asking
 
           -h, --help
                   Print help

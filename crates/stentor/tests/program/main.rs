@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod checked_result;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crash;
@@ -31,5 +33,9 @@ mod sandbox;
 mod sessions;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod terminal_commands;
+#[cfg(test)]
+mod usage;
 #[cfg(test)]
 mod world;

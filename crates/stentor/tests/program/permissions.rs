@@ -160,7 +160,7 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         tools: stentor_tools::BuiltinTools::default(),
         mcp: stentor_tools::mcp::McpServers::default(),
         notes: Notes::of(&config, false),
-        trust: Asking::in_background(),
+        trust: Asking::default(),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

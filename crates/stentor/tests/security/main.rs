@@ -2,6 +2,8 @@
 //! hostile model and a hostile server can try.
 
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod documented;
 #[cfg(test)]
 mod network;

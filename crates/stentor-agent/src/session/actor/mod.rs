@@ -204,6 +204,7 @@ impl Actor {
             watch: Arc::new(Watch {
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
+                output_schema: options.output_schema.clone(),
                 steering_waits_for_first_call: options.steering_waits_for_first_call,
             }),
             shutdown_asked: false,

@@ -19,6 +19,7 @@ use crate::session::command::Reply;
 use crate::session::dialogs::Dialogs;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
+use crate::tasks;
 use crate::tool::{ToolSpec, Touches};
 use crate::turn::{NOT_RUN_ABORTED, Verdict};
 
@@ -58,6 +59,8 @@ pub(super) struct Wanted {
     pub is_own: bool,
     pub spec: ToolSpec,
     pub touches: Touches,
+    /// Somebody was asked about it already.
+    pub is_approved: bool,
 }
 
 impl Permissions {
@@ -123,7 +126,8 @@ impl Permissions {
         self.unanswered = calls;
     }
 
-    /// Decides whether a call may run, or asks somebody who can.
+    /// Decides whether a call may run, or asks somebody who can. Of a call that is approved nobody is
+    /// asked.
     pub fn permit(&mut self, log: &mut SessionLog, wanted: Wanted, reply: Reply<Verdict>) {
         let (spec, touches) = (&wanted.spec, &wanted.touches);
         let mode = self.mode();
@@ -134,6 +138,7 @@ impl Permissions {
         match decision {
             Decision::Allow => self.allow(log, &wanted.call, wanted.is_own, reply),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
+            Decision::Ask(_) if wanted.is_approved => answer(reply, Verdict::Allowed),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
                     "Not permitted: {why} Nobody can be asked; do without it, or finish with a \
@@ -162,7 +167,7 @@ impl Permissions {
             Err(error) => return answer(reply, not_saved(&error)),
         };
         // The disk takes its time, and meanwhile the session must answer others.
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let synced = synced.await;
             let verdict = synced.map_or_else(|error| not_saved(&error), |()| Verdict::Allowed);
             answer(reply, verdict);
@@ -175,6 +180,7 @@ impl Permissions {
             is_own,
             spec,
             touches,
+            is_approved: _,
         } = wanted;
         if is_own {
             self.notes.asked(log, &call);
@@ -250,11 +256,11 @@ impl Permissions {
         let Some(store) = self.store.clone() else {
             return;
         };
-        let stored = tokio::task::spawn_blocking(move || store.store(&always)).await;
+        let stored = tasks::spawn_blocking(move || store.store(&always)).await;
         let problem = match stored {
             Ok(Ok(())) => return,
             Ok(Err(problem)) => problem,
-            Err(panicked) => panicked.to_string(),
+            Err(panicked) => panicked.into(),
         };
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,

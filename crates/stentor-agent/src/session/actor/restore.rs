@@ -123,7 +123,13 @@ impl Actor {
             let models = &self.environment.models;
             let by = named_by(self.log.path(), &options.trusted_session_folders);
             let known = known.and_then(|(provider, id)| models.find(provider, id, by));
-            if let (Some((provider, id)), None) = (&model, &known) {
+            let is_usual = |provider: &str, id: &str| {
+                let usual = options.usual_model.as_ref();
+                usual.is_some_and(|usual| usual.provider == provider && usual.id == id)
+            };
+            if let (Some((provider, id)), None) = (&model, &known)
+                && !is_usual(provider, id)
+            {
                 let instead = match &options.usual_model {
                     Some(usual) => format!(
                         "using {}/{}; choose another with --model or in your client",

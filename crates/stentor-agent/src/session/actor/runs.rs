@@ -22,6 +22,7 @@ use crate::session::handle::{Accepted, RunId};
 use crate::session::options::RunOptions;
 use crate::session::queues::{QueueKind, Queued};
 use crate::session::state::Interrupted;
+use crate::tasks;
 use crate::turn::{self, AfterRun, Link, RunStart, Work};
 
 /// The message a run begins with.
@@ -144,6 +145,7 @@ impl Actor {
             retry: self.retry,
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
+            sandbox: Arc::clone(&self.sandbox),
             session_id: Arc::clone(&self.id),
             session_file: self.log.path().map(Arc::from),
             watch: Arc::clone(&self.watch),
@@ -153,7 +155,7 @@ impl Actor {
             cancel_retry: Arc::clone(&activity.cancel_retry),
         };
         let reports = self.reports.0.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             if let Some(gate) = gate {
                 // Opened or dropped, both mean: begin. Who holds the gate may be the one that
                 // waits for the abort, so an abort does not wait for the gate.

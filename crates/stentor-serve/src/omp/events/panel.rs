@@ -5,6 +5,7 @@ use stentor_agent::event::{NoticeLevel, NoticeSource};
 use stentor_wire::omp::frame::{Frame, UiMethod};
 
 use super::Encoder;
+use crate::notice_log;
 use crate::omp::ui::{self, UiKind};
 
 impl Encoder {
@@ -20,6 +21,10 @@ impl Encoder {
             NoticeLevel::Warning => "warning",
             NoticeLevel::Error => "error",
         };
+        if self.connection.events_only {
+            // None of pi's events is for this.
+            return notice_log::log(level, message);
+        }
         // omp has a word of its own for what the agent says, pi only that of extensions.
         if from == NoticeSource::Agent {
             let level = notify_type;

@@ -65,12 +65,7 @@ pub(super) fn publish(encoder: &SessionEncoder, wire: &mut Wire, kind: &EventKin
 fn notification(wire: &mut Wire, kind: &EventKind) {
     match kind {
         EventKind::Notice { level, message, .. } => {
-            let level = match level {
-                NoticeLevel::Info => "info",
-                NoticeLevel::Warning => "warning",
-                NoticeLevel::Error => "error",
-            };
-            wire.notification(message.clone(), level, None);
+            wire.notification(message.clone(), *level, None);
         }
         EventKind::ExtensionFailed {
             extension,
@@ -78,16 +73,16 @@ fn notification(wire: &mut Wire, kind: &EventKind) {
             error,
         } => {
             let text = format!("{event}: {error}");
-            wire.notification(text, "error", Some(extension.clone()));
+            wire.notification(text, NoticeLevel::Error, Some(extension.clone()));
         }
         EventKind::FallbackApplied(fallback) => {
             let text = format!("{} steps in for {}", fallback.to, fallback.from);
-            wire.notification(text, "warning", None);
+            wire.notification(text, NoticeLevel::Warning, None);
         }
         EventKind::RulesTriggered(rules) => {
             let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
             let text = format!("Rules that apply now: {}", names.join(", "));
-            wire.notification(text, "info", None);
+            wire.notification(text, NoticeLevel::Info, None);
         }
         _ => {}
     }

@@ -4,6 +4,8 @@ mod addresses;
 mod echoes;
 mod endless;
 mod home;
+mod login;
 mod mcp_listing;
 mod no_answers;
 mod provider;
+mod silent;

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::json;
 use stentor_test_support::http;
@@ -23,6 +24,8 @@ pub enum Answer {
     Deltas(Vec<String>),
     /// These bytes for ever.
     Endless(String),
+    /// Comments for ever, a few at a time.
+    Comments,
 }
 
 /// The server. It ends with the process of the test.
@@ -97,6 +100,13 @@ fn give(mut connection: &TcpStream, answer: &Answer) -> std::io::Result<()> {
             let end = json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }],
                 "usage": { "prompt_tokens": 10, "completion_tokens": 5 } });
             connection.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes())
+        }
+        Answer::Comments => {
+            connection.write_all(HEAD)?;
+            loop {
+                connection.write_all(b": still here\n\n")?;
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
         Answer::Endless(bytes) => {
             connection.write_all(HEAD)?;

@@ -12,7 +12,7 @@ decision = "deny"
 "#;
 
 /// Ways to run `touch made…`, all of which a shell takes.
-const WAYS: [&str; 50] = [
+const WAYS: [&str; 51] = [
     "env touch made",
     "env -i /usr/bin/touch made",
     "command touch made",
@@ -59,6 +59,7 @@ const WAYS: [&str; 50] = [
     "mapfile -C 'touch made;:' -c 1 <<< x",
     "compgen -C 'touch made #'",
     "compgen -W '$(touch made)'",
+    "git -c alias.x='!touch made' x",
     "prlimit touch made",
     "linux64 touch made",
     "choom -n 0 -- touch made",
@@ -66,7 +67,7 @@ const WAYS: [&str; 50] = [
 ];
 
 /// Ways to run it that only a shell can read.
-const UNKNOWN: [&str; 13] = [
+const UNKNOWN: [&str; 14] = [
     "touch${IFS}made",
     "X=touch; $X made",
     "/usr/bin/touc? made",
@@ -79,6 +80,7 @@ const UNKNOWN: [&str; 13] = [
     "hash -p /usr/bin/touch x; x made",
     "shopt -s expand_aliases\nalias t=touch\nt made",
     "BASH_ENV=<(echo touch made) bash -c true",
+    "ENV=<(echo touch made) sh -i -c true",
     "t=touch; let 'x[$($t made)]=1'",
 ];
 

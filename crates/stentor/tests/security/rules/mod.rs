@@ -2,7 +2,7 @@
 
 mod always;
 mod look_through;
-mod person;
+pub mod person;
 mod questions;
 mod shown;
 mod tool_names;

@@ -16,6 +16,7 @@ pub enum Dialect {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Says {
+    Once,
     Always,
     No,
 }
@@ -82,6 +83,7 @@ impl Person {
             Dialect::Omp => {
                 let question: Value = serde_json::from_str(question).unwrap();
                 let choice = match says {
+                    Says::Once => &question["options"][0],
                     Says::Always => &question["options"][1],
                     Says::No => &question["options"][2],
                 };
@@ -92,6 +94,7 @@ impl Person {
                 let id = question.split(":dialog-id ").nth(1).unwrap();
                 let id = id.split(' ').next().unwrap();
                 let value = match says {
+                    Says::Once => "allow-once",
                     Says::Always => "allow-always",
                     Says::No => "reject-once",
                 };
@@ -103,6 +106,7 @@ impl Person {
             Dialect::Acp => {
                 let question: Value = serde_json::from_str(question).unwrap();
                 let choice = match says {
+                    Says::Once => "allow_once",
                     Says::Always => "allow_always",
                     Says::No => "reject_once",
                 };

@@ -116,6 +116,12 @@ fn errors_are_made_visible() {
         &["-p", "go", "--resume", EVIL],
         &["export", EVIL],
         &["mcp", "test", EVIL],
+        &[&format!("--{EVIL}")],
+        &["--thinking", EVIL, "-p", "go"],
+        &["rpc", &format!("--{EVIL}")],
+        &["acp", EVIL],
+        &["help", EVIL],
+        &[EVIL],
     ] {
         let out = world.command(words).output().unwrap();
         let err = String::from_utf8(out.stderr).unwrap();

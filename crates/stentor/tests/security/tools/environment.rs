@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
 
 use super::{bash, has_python};
+use crate::dialects::{self, ALL, Asked};
 use crate::world::World;
 
 const CONFIG: &str = "[providers.acme]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
@@ -43,43 +44,61 @@ fn with_keys(mut command: Command) -> Command {
     command
 }
 
-fn said(world: &World, words: &[&str]) -> String {
-    let out = with_keys(world.command(words)).output().unwrap();
-    let err = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{err}");
-    String::from_utf8(out.stdout).unwrap()
-}
-
-#[test]
-fn a_command_has_none_of_the_keys() {
-    let world = World::new(&bash("env"), CONFIG);
-    let said = said(&world, &["-p", "go"]);
-    assert!(said.contains("HARMLESS=seen"), "{said}");
-    assert!(!said.contains("secret of"), "{said}");
-    for name in NOT_KEYS {
-        assert!(said.contains(&format!("{name}=needed")), "{said}");
+/// Has a command run in every dialect and looks at what it printed.
+fn each_says(command: &str, config: &str, check: impl Fn(&str, &str)) {
+    let keys = KEYS.map(|name| (name, format!("secret of {name}")));
+    let keys = keys.iter().map(|(name, value)| (*name, value.as_str()));
+    let needed = NOT_KEYS.map(|name| (name, "needed"));
+    let env: Vec<_> = keys.chain(needed).chain([("HARMLESS", "seen")]).collect();
+    let world = World::new(
+        &bash(command),
+        &format!("permission_mode = \"all\"\n{config}"),
+    );
+    world.file(
+        "work/.stentor/config.toml",
+        "pass_env = [\"ANTHROPIC_API_KEY\"]\n",
+    );
+    for dialect in ALL {
+        let asked = Asked {
+            env: &env,
+            ..Asked::default()
+        };
+        check(&dialects::ask(&world, dialect, asked).answer, dialect);
     }
 }
 
 #[test]
+fn a_command_has_none_of_the_keys() {
+    each_says("env", CONFIG, |said, dialect| {
+        assert!(said.contains("HARMLESS=seen"), "{dialect}: {said}");
+        assert!(!said.contains("secret of"), "{dialect}: {said}");
+        for name in NOT_KEYS {
+            assert!(
+                said.contains(&format!("{name}=needed")),
+                "{dialect}: {said}"
+            );
+        }
+    });
+}
+
+#[test]
 fn the_supervisor_above_a_command_has_none_of_them_either() {
-    let world = World::new(&bash("cat /proc/$PPID/environ | tr '\\0' '\\n'"), CONFIG);
-    let said = said(&world, &["-p", "go"]);
-    assert!(!said.contains("secret of"), "{said}");
+    let look = "cat /proc/$PPID/environ | tr '\\0' '\\n'; echo looked";
+    each_says(look, CONFIG, |said, dialect| {
+        assert!(!said.contains("secret of"), "{dialect}: {said}");
+        assert!(said.ends_with("looked"), "{dialect}: {said}");
+    });
 }
 
 #[test]
 fn what_the_user_passes_by_name_comes_through_and_nothing_a_project_names() {
     let passing = format!("pass_env = [\"OPENAI_API_KEY\", \"VOYAGE_API_KEY\"]\n{CONFIG}");
-    let world = World::new(&bash("env | grep 'secret of' | sort"), &passing);
-    world.file(
-        "work/.stentor/config.toml",
-        "pass_env = [\"ANTHROPIC_API_KEY\"]\n",
-    );
-    let said = said(&world, &["-p", "go"]);
     let expected = ["OPENAI_API_KEY", "VOYAGE_API_KEY"];
     let expected = expected.map(|name| format!("{name}=secret of {name}"));
-    assert_eq!(said.trim(), expected.join("\n"));
+    let look = "env | grep 'secret of' | sort";
+    each_says(look, &passing, |said, dialect| {
+        assert_eq!(said.trim(), expected.join("\n"), "{dialect}");
+    });
 }
 
 #[test]

@@ -3,15 +3,22 @@
 use std::os::unix::fs::symlink;
 
 use super::plan;
+use crate::dialects::{self, ALL, UNASKED};
+use crate::rules::person::{DIALECTS, Person};
 use crate::world::World;
 
-fn written(path: &str, mode: &str) -> (World, String) {
+fn world(path: &str, mode: &str) -> World {
     let arguments = format!("path = \"{path}\", content = \"x\"");
-    let world = World::new(&plan(&[("write", arguments)]), "");
+    let config = format!("permission_mode = \"{mode}\"\n");
+    let world = World::new(&plan(&[("write", arguments)]), &config);
     world.file("work/.git/config", "");
     symlink(".git", world.path("work/innocent")).unwrap();
-    let said = world.asked(&["-p", "go", "--permission-mode", mode]);
-    (world, said)
+    world
+}
+
+fn assert_unwritten(world: &World, path: &str, way: &str) {
+    let text = std::fs::read_to_string(world.path("work").join(path));
+    assert!(text.map_or(true, |text| text.is_empty()), "{way}: {path}");
 }
 
 #[test]
@@ -35,13 +42,18 @@ fn accepted_edits_are_not_edits_of_what_runs_by_itself() {
         ".husky/pre-push",
         "../work/.git/config",
     ] {
-        let (world, said) = written(path, "accept-edits");
-        assert!(
-            said.contains("which needs permission even in accept-edits mode"),
-            "{path}: {said}"
-        );
-        let text = std::fs::read_to_string(world.path("work").join(path));
-        assert!(text.map_or(true, |text| text.is_empty()), "{path}");
+        let world = world(path, "accept-edits");
+        for way in UNASKED {
+            let said = dialects::answer(&world, way);
+            let why = "which needs permission even in accept-edits mode";
+            assert!(said.contains(why), "{way}: {path}: {said}");
+            assert_unwritten(&world, path, way);
+        }
+        for dialect in DIALECTS {
+            let mut person = Person::prompts(&world, dialect);
+            assert_eq!(person.refuses_the_rest().len(), 1, "{dialect:?}: {path}");
+            assert_unwritten(&world, path, &format!("{dialect:?}"));
+        }
     }
 }
 
@@ -53,7 +65,12 @@ fn accepted_edits_are_free_everywhere_else_and_with_every_permission() {
         (".github/workflows/ci.yml", "accept-edits"),
         (".git/hooks/pre-commit", "all"),
     ] {
-        let (_world, said) = written(path, mode);
-        assert!(said.contains("Successfully wrote"), "{path}: {said}");
+        for dialect in ALL {
+            let said = dialects::answer(&world(path, mode), dialect);
+            assert!(
+                said.contains("Successfully wrote"),
+                "{dialect}: {path}: {said}"
+            );
+        }
     }
 }

@@ -1,17 +1,22 @@
 //! Ways around the sandbox that no file and no socket call shows.
 
 use super::{bash, has_python, kernel_can};
+use crate::dialects::{self, ALL};
 use crate::world::World;
 
-/// Runs a Python program in a sandbox; each line it prints is about one attempt.
-fn attempts(mode: &str, program: &str) -> Option<String> {
-    let world = World::new(&bash("python3 ../attempt.py"), "");
+/// Runs a Python program in a sandbox, in every dialect; each line it prints is about one attempt.
+fn assert_attempts(mode: &str, program: &str, expected: &str) {
+    let config = format!("permission_mode = \"all\"\nsandbox.mode = \"{mode}\"\n");
+    let world = World::new(&bash("python3 ../attempt.py"), &config);
     world.file("attempt.py", program);
     world.file("work/file", "as it was");
     if !has_python() || !kernel_can(&world) {
-        return None;
+        return;
     }
-    Some(world.asked(&["-p", "go", "--sandbox", mode]))
+    for dialect in ALL {
+        let said = dialects::answer(&world, dialect);
+        assert_eq!(said, expected.trim_end(), "{dialect}");
+    }
 }
 
 #[test]
@@ -26,9 +31,6 @@ for kind in ["SOCK_STREAM", "SOCK_SEQPACKET", "SOCK_DGRAM", "SOCK_RAW"]:
         except PermissionError:
             print(kind, "refused")
 "#;
-    let Some(said) = attempts("workspace-write", program) else {
-        return;
-    };
     let expected: String = [
         "SOCK_STREAM made\n",
         "SOCK_SEQPACKET made\n",
@@ -37,7 +39,7 @@ for kind in ["SOCK_STREAM", "SOCK_SEQPACKET", "SOCK_DGRAM", "SOCK_RAW"]:
     ]
     .map(|line| line.repeat(3))
     .concat();
-    assert_eq!(said, expected);
+    assert_attempts("workspace-write", program, &expected);
 }
 
 #[test]
@@ -56,9 +58,6 @@ for name, request, size in [
     except OSError as error:
         print(name, "refused" if error.errno == errno.EPERM else error)
 "#;
-    let Some(said) = attempts("read-only", program) else {
-        return;
-    };
     let expected: String = [
         "SETFLAGS",
         "SETFLAGS32",
@@ -71,7 +70,7 @@ for name, request, size in [
     ]
     .map(|name| format!("{name} refused\n"))
     .concat();
-    assert_eq!(said, expected);
+    assert_attempts("read-only", program, &expected);
 }
 
 #[test]
@@ -103,10 +102,7 @@ for words in [
         print(words, done)
 print("asked")
 "#;
-    let Some(said) = attempts("read-only", program) else {
-        return;
-    };
-    assert_eq!(said, "asked\n");
+    assert_attempts("read-only", program, "asked");
 }
 
 #[test]
@@ -126,11 +122,42 @@ try:
 except PermissionError:
     print("/dev/shm refused")
 "#;
-    let Some(said) = attempts("read-only", program) else {
-        return;
-    };
     let expected: String = ["shmget", "semget", "msgget", "mq_open", "/dev/shm"]
         .map(|name| format!("{name} refused\n"))
         .concat();
-    assert_eq!(said, expected);
+    assert_attempts("read-only", program, &expected);
+}
+
+/// Starts the program on a thread to whose children the kernel says that it has no Landlock.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sandbox_that_cannot_be_held_refuses_to_start_in_every_dialect() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let calls = [
+        libc::SYS_landlock_create_ruleset,
+        libc::SYS_landlock_add_rule,
+        libc::SYS_landlock_restrict_self,
+    ];
+    let rules = calls.into_iter().map(|number| (number, Vec::new()));
+    let filter = SeccompFilter::new(
+        rules.collect(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let filter: BpfProgram = filter.unwrap().try_into().unwrap();
+    let config = "permission_mode = \"all\"\nsandbox.mode = \"read-only\"\n";
+    let world = World::new(&bash("touch made"), config);
+    // A project's file cannot do without.
+    world.file("work/.stentor/config.toml", "[sandbox]\nrequired = false\n");
+    let attack = || {
+        seccompiler::apply_filter(&filter).unwrap();
+        for dialect in ALL {
+            let said = dialects::attempt(&world, dialect);
+            assert!(!world.path("work/made").exists(), "{dialect}: {said}");
+            let why = "the sandbox cannot be enforced: this system has no Landlock";
+            assert!(said.contains(why), "{dialect}: {said}");
+        }
+    };
+    std::thread::scope(|scope| scope.spawn(attack).join().unwrap());
 }

@@ -6,14 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use serde_json::{Value, json};
 
 use super::plan;
+use crate::dialects::{self, UNASKED};
+use crate::rules::person::{DIALECTS, Dialect, Person, Says};
 use crate::world::World;
-
-fn world(scenario: &str) -> World {
-    world_with(scenario, "")
-}
 
 fn world_with(scenario: &str, config: &str) -> World {
     let world = World::new(scenario, config);
@@ -34,6 +31,29 @@ fn assert_untouched(world: &World) {
     );
 }
 
+/// Has a person allow the first call when `swap` has been done to the world. Everything that was said.
+fn allowed_after(world: &World, dialect: Dialect, swap: impl FnOnce(&World)) -> String {
+    let mut person = Person::prompts(world, dialect);
+    let question = person.asked().unwrap();
+    // What is shown is where it is; what is there becomes something else.
+    swap(world);
+    person.answers(&question, Says::Once);
+    person.runs_to_the_end();
+    person.seen.join("\n")
+}
+
+fn swap_folder(world: &World) {
+    fs::rename(world.path("work/in"), world.path("work/was")).unwrap();
+    symlink("../out", world.path("work/in")).unwrap();
+}
+
+fn swap_file(world: &World) {
+    fs::remove_file(world.path("work/in/file")).unwrap();
+    symlink("../../out/file", world.path("work/in/file")).unwrap();
+}
+
+const ASK: &str = "permission_mode = \"ask\"\n";
+
 #[test]
 fn a_folder_swapped_while_the_question_is_open_leads_nowhere() {
     for (tool, arguments) in [
@@ -45,51 +65,26 @@ fn a_folder_swapped_while_the_question_is_open_leads_nowhere() {
             r#"path = "in/file", oldText = "outside", newText = "x""#,
         ),
     ] {
-        let world = world(&plan(&[(tool, arguments.to_owned())]));
-        let (mut child, session) = world.acp(json!({}));
-        let text = json!([{ "type": "text", "text": "go" }]);
-        let params = json!({ "sessionId": session, "prompt": text });
-        child.request_acp(3, "session/prompt", params);
-        let asked = child.until(|line| line.contains("session/request_permission"));
-        let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
-        // What is shown is where it is; what is there becomes something else.
-        fs::rename(world.path("work/in"), world.path("work/was")).unwrap();
-        symlink("../out", world.path("work/in")).unwrap();
-        let outcome = json!({ "outcome": "selected", "optionId": "allow_once" });
-        let answer =
-            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "outcome": outcome } });
-        child.send(&answer.to_string());
-        let said = child.until_answer(3).join("\n");
-        assert!(
-            said.contains("was changed while permission was decided"),
-            "{said}"
-        );
-        child.end();
-        assert_untouched(&world);
+        for dialect in DIALECTS {
+            let world = world_with(&plan(&[(tool, arguments.to_owned())]), ASK);
+            let said = allowed_after(&world, dialect, swap_folder);
+            assert!(
+                said.contains("was changed while permission was decided"),
+                "{dialect:?}: {said}"
+            );
+            assert_untouched(&world);
+        }
     }
 }
 
 #[test]
 fn a_file_swapped_while_the_question_is_open_leads_nowhere() {
-    let arguments = r#"path = "in/file", content = "x""#.to_owned();
-    let world = world(&plan(&[("write", arguments)]));
-    let (mut child, session) = world.acp(json!({}));
-    let text = json!([{ "type": "text", "text": "go" }]);
-    child.request_acp(
-        3,
-        "session/prompt",
-        json!({ "sessionId": session, "prompt": text }),
-    );
-    let asked = child.until(|line| line.contains("session/request_permission"));
-    let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
-    fs::remove_file(world.path("work/in/file")).unwrap();
-    symlink("../../out/file", world.path("work/in/file")).unwrap();
-    let outcome = json!({ "outcome": "selected", "optionId": "allow_once" });
-    let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "outcome": outcome } });
-    child.send(&answer.to_string());
-    child.until_answer(3);
-    child.end();
-    assert_untouched(&world);
+    for dialect in DIALECTS {
+        let arguments = r#"path = "in/file", content = "x""#.to_owned();
+        let world = world_with(&plan(&[("write", arguments)]), ASK);
+        allowed_after(&world, dialect, swap_file);
+        assert_untouched(&world);
+    }
 }
 
 #[test]
@@ -100,28 +95,17 @@ fn a_folder_swapped_while_the_question_is_open_is_not_searched() {
         ("grep", r#"path = "in", pattern = "outside""#),
         ("grep", r#"path = "in/file", pattern = "outside""#),
     ] {
-        let ask = format!("[[permissions]]\ntool = \"{tool}\"\ndecision = \"ask\"\n");
-        let world = world_with(&plan(&[(tool, arguments.to_owned())]), &ask);
-        world.file("out/only-here", "outside");
-        let (mut child, session) = world.acp(json!({}));
-        let text = json!([{ "type": "text", "text": "go" }]);
-        let params = json!({ "sessionId": session, "prompt": text });
-        child.request_acp(3, "session/prompt", params);
-        let asked = child.until(|line| line.contains("session/request_permission"));
-        let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
-        fs::rename(world.path("work/in"), world.path("work/was")).unwrap();
-        symlink("../out", world.path("work/in")).unwrap();
-        let outcome = json!({ "outcome": "selected", "optionId": "allow_once" });
-        let answer =
-            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "outcome": outcome } });
-        child.send(&answer.to_string());
-        let said = child.until_answer(3).join("\n");
-        assert!(
-            said.contains("was changed while permission was decided"),
-            "{tool}: {said}"
-        );
-        assert!(!said.contains("only-here"), "{tool}: {said}");
-        child.end();
+        for dialect in DIALECTS {
+            let ask = format!("[[permissions]]\ntool = \"{tool}\"\ndecision = \"ask\"\n");
+            let world = world_with(&plan(&[(tool, arguments.to_owned())]), &ask);
+            world.file("out/only-here", "outside");
+            let said = allowed_after(&world, dialect, swap_folder);
+            assert!(
+                said.contains("was changed while permission was decided"),
+                "{dialect:?}, {tool}: {said}"
+            );
+            assert!(!said.contains("only-here"), "{dialect:?}, {tool}: {said}");
+        }
     }
 }
 
@@ -134,7 +118,7 @@ fn keep_swapping(one: &Path, other: &Path, stop: &AtomicBool) {
 
 #[test]
 fn a_folder_swapped_in_a_loop_lets_nothing_out() {
-    const CALLS: usize = 300;
+    const CALLS: usize = 100;
     let calls: Vec<_> = (0..CALLS)
         .map(|index| match index % 4 {
             0 => ("write", r#"path = "in/file", content = "x""#.to_owned()),
@@ -146,20 +130,32 @@ fn a_folder_swapped_in_a_loop_lets_nothing_out() {
             _ => ("grep", r#"pattern = "outs[i]de""#.to_owned()),
         })
         .collect();
-    let world = world(&plan(&calls));
-    symlink("../out", world.path("work/link")).unwrap();
-    let stop = AtomicBool::new(false);
-    let (one, other) = (world.path("work/in"), world.path("work/link"));
-    let said = std::thread::scope(|scope| {
-        scope.spawn(|| keep_swapping(&one, &other, &stop));
-        let words = ["-p", "go", "--permission-mode", "accept-edits", "--json"];
-        let out = world.command(&words).output().unwrap();
-        stop.store(true, Ordering::Relaxed);
-        String::from_utf8(out.stdout).unwrap()
-    });
-    assert_untouched(&world);
-    assert!(
-        !said.contains("outside\""),
-        "something of the outside was read"
-    );
+    let attack = |ask: &dyn Fn(&World) -> String| {
+        let world = world_with(&plan(&calls), "permission_mode = \"accept-edits\"\n");
+        symlink("../out", world.path("work/link")).unwrap();
+        let stop = AtomicBool::new(false);
+        let (one, other) = (world.path("work/in"), world.path("work/link"));
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| keep_swapping(&one, &other, &stop));
+            let said = ask(&world);
+            stop.store(true, Ordering::Relaxed);
+            said
+        });
+        assert_untouched(&world);
+        said
+    };
+    for way in UNASKED {
+        let said = attack(&|world| dialects::prompt(world, way));
+        assert!(
+            !said.contains("outside\""),
+            "{way}: something of the outside was read"
+        );
+    }
+    // What a person is asked may show what they are asked about.
+    for dialect in DIALECTS {
+        attack(&|world| {
+            Person::prompts(world, dialect).refuses_the_rest();
+            String::new()
+        });
+    }
 }

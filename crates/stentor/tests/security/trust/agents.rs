@@ -1,7 +1,7 @@
 //! Agents of a folder: they choose model, tools and instructions, so they wait for trust.
 
-use super::dialects::{self, ALL};
 use super::{EVIL, assert_untouched, world};
+use crate::dialects::{self, ALL};
 
 const DELEGATING: &str = r#"
 [[turn]]

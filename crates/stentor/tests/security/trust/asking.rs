@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world;
+use crate::dialects;
 use crate::world::{Child, World};
 
 fn bringing() -> World {
@@ -16,18 +17,23 @@ fn is_trusted(world: &World) -> bool {
     !listed["folders"].as_array().unwrap().is_empty()
 }
 
-/// Sends a prompt and answers the question that comes with it. Returns the question.
+/// Sends a prompt, and answers the question that comes with it when the turn is over: it does not
+/// wait. Returns the question.
 fn asked_in_acp(world: &World, outcome: &Value) -> Value {
-    let (mut child, session) = world.acp(json!({}));
+    let (mut child, session) = world.acp(json!({ "session": { "notices": {} } }));
     let text = json!([{ "type": "text", "text": "go" }]);
     let params = json!({ "sessionId": session, "prompt": text });
-    child.request_acp(3, "session/prompt", params.clone());
-    let asked = child.until(|line| line.contains("session/request_permission"));
-    let asked: Value = serde_json::from_str(asked.last().unwrap()).unwrap();
+    let turn = child.ask_acp(3, "session/prompt", params.clone());
+    let place = |text: &str| turn.iter().position(|line| line.contains(text));
+    let question = place("session/request_permission").unwrap();
+    assert!(question < place("Hello.").unwrap(), "{turn:#?}");
+    assert!(!is_trusted(world));
+    let asked: Value = serde_json::from_str(&turn[question]).unwrap();
     let result = json!({ "outcome": outcome });
     child.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string());
-    let rest = child.until_answer(3);
-    assert!(rest.iter().any(|line| line.contains("Hello.")), "{rest:#?}");
+    if *outcome == yes() {
+        child.until(|line| line.contains("takes effect with the next session"));
+    }
     // Once is enough.
     let again = child.ask_acp(4, "session/prompt", params);
     assert!(!again.iter().any(|line| line.contains("request_permission")));
@@ -35,11 +41,14 @@ fn asked_in_acp(world: &World, outcome: &Value) -> Value {
     asked
 }
 
+fn yes() -> Value {
+    json!({ "outcome": "selected", "optionId": "option-2" })
+}
+
 #[test]
-fn acp_asks_inside_the_first_turn_and_a_yes_counts_from_then_on() {
+fn acp_asks_inside_the_first_turn_which_does_not_wait_and_a_late_yes_counts() {
     let world = bringing();
-    let yes = json!({ "outcome": "selected", "optionId": "option-2" });
-    let asked = asked_in_acp(&world, &yes);
+    let asked = asked_in_acp(&world, &yes());
     // Who allows single calls without asking anybody finds none to allow.
     assert_eq!(
         asked["params"]["options"],
@@ -217,6 +226,52 @@ fn psi_asks_a_client_that_takes_dialogs() {
     child.until(|line| line.contains("takes effect with the next session"));
     child.end();
     assert!(is_trusted(&world));
+}
+
+/// How often the folder is brought up: by a notice, which omp has two frames for, or a question.
+fn mentions(said: &str) -> usize {
+    let is_mention = |line: &&str| {
+        let is_notice =
+            line.contains("run `stentor trust ") && !line.contains(r#""method":"notify""#);
+        is_notice || line.contains("This is not used until you trust the folder")
+    };
+    said.lines().filter(is_mention).count()
+}
+
+#[test]
+fn what_waits_is_mentioned_exactly_once_in_every_dialect() {
+    for dialect in dialects::ALL {
+        let world = bringing();
+        let said = dialects::prompt(&world, dialect);
+        assert_eq!(mentions(&said), 1, "{dialect}: {said}");
+    }
+    let world = bringing();
+    let out = world.command(&["-p", "go", "--json"]).output().unwrap();
+    let said = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+    assert_eq!(mentions(&said), 1, "{said}");
+}
+
+#[test]
+fn psi_logs_the_notice_for_a_client_that_takes_neither_dialogs_nor_notifications() {
+    for topics in [
+        None,
+        Some(r#"{:topics ["assistant/message" "session/updated"]}"#),
+    ] {
+        let world = bringing();
+        let mut child = world.child(&["--rpc-edn", "--no-session"]);
+        let client =
+            r#"{:client-info {:name "x" :version "1" :protocol-version "1.0" :features []}}"#;
+        child.ask_psi("h", "handshake", client);
+        if let Some(topics) = topics {
+            child.ask_psi("s", "subscribe", topics);
+        }
+        for id in ["p", "q"] {
+            child.ask_psi(id, "prompt", r#"{:message "go"}"#);
+            child.until(|line| line.contains(r#":phase "idle""#));
+        }
+        let err = child.end_and_stderr();
+        assert_eq!(mentions(&err), 1, "{topics:?}: {err}");
+    }
 }
 
 #[test]

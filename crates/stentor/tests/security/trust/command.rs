@@ -94,3 +94,111 @@ fn the_users_folder_is_made_for_its_owner_alone_whatever_the_umask() {
         assert_eq!(mode & 0o777, 0o700, "{words}");
     }
 }
+
+/// A home whose configuration has these rights, and what `-p` says in it.
+fn said_with(folder: u32, file: u32) -> (World, Option<i32>, String) {
+    let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
+    let dir = world.path("home/.config/stentor");
+    let mode = |path: &std::path::Path, bits| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
+    };
+    mode(&dir.join("config.toml"), file);
+    mode(&dir, folder);
+    let out = world
+        .command(&["-p", "go", "--no-session"])
+        .output()
+        .unwrap();
+    let err = String::from_utf8(out.stderr).unwrap();
+    let err = err.replace(&dir.display().to_string(), "DIR");
+    (world, out.status.code(), err)
+}
+
+fn mode_of(world: &World) -> u32 {
+    let about = std::fs::metadata(world.path("home/.config/stentor")).unwrap();
+    about.permissions().mode() & 0o777
+}
+
+#[test]
+fn the_users_folder_becomes_its_owners_alone_and_that_is_said_where_others_could_write() {
+    for (before, is_said) in [(0o777, true), (0o775, true), (0o755, false), (0o700, false)] {
+        let (world, status, err) = said_with(before, 0o644);
+        assert_eq!((status, mode_of(&world)), (Some(0), 0o700), "{err}");
+        let said = format!("other users could write to DIR (mode {before:04o})");
+        assert_eq!(err.contains(&said), is_said, "{before:o}: {err}");
+        // What is tight is said nothing of.
+        let again = world
+            .command(&["-p", "go", "--no-session"])
+            .output()
+            .unwrap();
+        assert!(!String::from_utf8_lossy(&again.stderr).contains("could write"));
+    }
+}
+
+#[test]
+fn a_file_of_the_user_that_anybody_can_write_to_is_not_used() {
+    let (world, status, err) = said_with(0o700, 0o666);
+    assert_eq!(status, Some(2), "{err}");
+    assert_eq!(
+        err,
+        "stentor: DIR/config.toml: anybody on this machine can write to it, and it can run \
+         commands as you, so it is not used; check what it contains and run `chmod go-w \
+         DIR/config.toml`\n"
+    );
+    for words in [&["--mode", "rpc"][..], &["rpc"], &["--rpc-edn"], &["acp"]] {
+        let out = world.command(words).output().unwrap();
+        assert_ne!(out.status.code(), Some(0), "{words:?}");
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert!(err.contains("anybody on this machine can write"), "{err}");
+    }
+}
+
+#[test]
+fn a_file_that_its_group_can_write_to_is_warned_of_where_the_group_gets_there() {
+    // Nobody gets into a folder that is its owner's alone.
+    let (_world, status, err) = said_with(0o700, 0o664);
+    assert_eq!(
+        (status, err.contains("its group")),
+        (Some(0), false),
+        "{err}"
+    );
+    // One that the user names may be there for others, too, and stays as it is.
+    let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
+    let (dir, file) = (world.path("named"), world.path("named/config.toml"));
+    let model = format!(
+        "model = \"script/{}\"\n",
+        world.path("work/plan.toml").display()
+    );
+    world.file("named/config.toml", &model);
+    for (folder, bits, status, said) in [
+        (
+            0o755,
+            0o664,
+            Some(0),
+            "config.toml:1:1: its group can write to it",
+        ),
+        (
+            0o775,
+            0o644,
+            Some(0),
+            "named:1:1: its group can write to it",
+        ),
+        (
+            0o777,
+            0o644,
+            Some(2),
+            "named: anybody on this machine can write to it",
+        ),
+        (0o755, 0o644, Some(0), ""),
+    ] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(bits)).unwrap();
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(folder)).unwrap();
+        let mut command = world.command(&["-p", "go", "--no-session"]);
+        let out = command.env("STENTOR_CONFIG_DIR", &dir).output().unwrap();
+        let err = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), status, "{err}");
+        assert!(err.contains(said), "{err}");
+        assert_eq!(err.contains("can write"), !said.is_empty(), "{err}");
+        let now = std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777;
+        assert_eq!(now, folder);
+    }
+}

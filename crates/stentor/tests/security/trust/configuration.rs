@@ -107,8 +107,8 @@ fn a_mistake_in_the_file_of_an_untrusted_folder_keeps_nobody_from_starting() {
     ] {
         let world = world("[[turn]]\ntext = \"Hello.\"\n", "");
         world.file("work/.stentor/config.toml", mistake);
-        for dialect in super::dialects::ALL {
-            let said = super::dialects::prompt(&world, dialect);
+        for dialect in crate::dialects::ALL {
+            let said = crate::dialects::prompt(&world, dialect);
             assert!(said.contains("Hello."), "{dialect}: {said}");
             let warning =
                 format!("config.toml:1:1: the file is ignored, since it has mistakes: {shown}");

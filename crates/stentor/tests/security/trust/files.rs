@@ -3,18 +3,12 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use serde_json::json;
+use super::{telling, world};
+use crate::dialects::{self, ALL};
 
-use super::world;
-use crate::world::World;
-
-/// What the model is told before anything else, and what is said on stderr.
-fn system_prompt(world: &World) -> (String, String) {
-    let mut child = world.omp();
-    child.send(&json!({ "id": "s", "type": "get_state" }).to_string());
-    let state = child.until_type("response").pop().unwrap();
-    let prompt = state["data"]["systemPrompt"][0].as_str().unwrap();
-    (prompt.to_owned(), child.end_and_stderr())
+/// A way in that has warnings only where they are asked for.
+fn is_silent(dialect: &str) -> bool {
+    dialect == "synaps"
 }
 
 #[test]
@@ -26,7 +20,7 @@ fn a_link_out_of_the_project_a_pipe_and_a_device_are_skipped_with_one_warning() 
         ("", "it is not a regular file"),
     ] {
         for file in ["AGENTS.md", ".stentor/config.toml", ".stentor/prompts/p.md"] {
-            let world = world("[[turn]]\ntext = \"x\"\n", "");
+            let world = world(&telling(&["TOP-SECRET"]), "");
             world.file("home/key", "model = \"TOP-SECRET\"\n");
             let path = world.path("work").join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -42,10 +36,13 @@ fn a_link_out_of_the_project_a_pipe_and_a_device_are_skipped_with_one_warning() 
                 }
                 target => symlink(target, &path).unwrap(),
             }
-            let (prompt, err) = system_prompt(&world);
-            assert!(!prompt.contains("TOP-SECRET"), "{file} {target}");
-            let told = err.lines().filter(|line| line.contains(why)).count();
-            assert_eq!(told, 1, "{file} {target}: {err}");
+            for dialect in ALL {
+                let said = dialects::prompt(&world, dialect);
+                let place = format!("{dialect}, {file} {target}: {said}");
+                assert!(!said.contains("TOP-SECRET"), "{place}");
+                let told = said.lines().filter(|line| line.contains(why)).count();
+                assert!(told == 1 || is_silent(dialect), "{place}");
+            }
         }
     }
 }
@@ -53,27 +50,29 @@ fn a_link_out_of_the_project_a_pipe_and_a_device_are_skipped_with_one_warning() 
 #[test]
 fn what_is_unreadable_is_not_read_either() {
     let world = world(
-        "[[turn]]\ntext = \"x\"\n",
+        &telling(&["TOP-SECRET"]),
         "[sandbox]\nunreadable = [\"~/../work/AGENTS.md\"]\n",
     );
     world.file("work/AGENTS.md", "TOP-SECRET\n");
-    let (prompt, err) = system_prompt(&world);
-    assert!(!prompt.contains("TOP-SECRET"), "{prompt}");
-    assert!(err.contains("reading it is not allowed"), "{err}");
+    for dialect in ALL {
+        let said = dialects::prompt(&world, dialect);
+        assert!(!said.contains("TOP-SECRET"), "{dialect}: {said}");
+        let is_told = said.contains("reading it is not allowed");
+        assert!(is_told || is_silent(dialect), "{dialect}: {said}");
+    }
 }
 
 #[test]
 fn the_search_upwards_ends_at_the_root_of_the_project() {
-    let world = world("[[turn]]\ntext = \"x\"\n", "");
-    world.file("AGENTS.md", "PLANTED\n");
-    world.file("work/AGENTS.md", "Of the folder.\n");
-    let (prompt, _) = system_prompt(&world);
-    assert!(!prompt.contains("PLANTED"), "{prompt}");
-    assert!(prompt.contains("Of the folder."), "{prompt}");
-    assert!(
-        prompt.contains("The user has not declared it trusted"),
-        "{prompt}"
-    );
+    for phrase in ["Of the folder.", "The user has not declared it trusted"] {
+        let world = world(&telling(&["PLANTED", phrase]), "");
+        world.file("AGENTS.md", "PLANTED\n");
+        world.file("work/AGENTS.md", "Of the folder.\n");
+        for dialect in ALL {
+            let said = dialects::answer(&world, dialect);
+            assert_eq!(said, format!("I was told: {phrase}"), "{dialect}");
+        }
+    }
 }
 
 #[test]
@@ -88,4 +87,26 @@ fn a_few_lines_of_yaml_cannot_stand_for_more_than_the_machine_holds() {
     let out = world.command(&["models"]).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert!(err.contains("it expands to more than"), "{err}");
+}
+
+#[test]
+fn the_environment_of_the_program_cannot_be_attached_to_a_prompt() {
+    let world = world("[[turn]]\ntext = \"You said: {{last_user}}\"\n", "");
+    symlink("/proc/self/environ", world.path("work/notes.txt")).unwrap();
+    for file in ["@/proc/self/environ", "@notes.txt"] {
+        for words in [
+            &["-p", &format!("look at {file}")][..],
+            &["--mode", "json", file, "look"],
+        ] {
+            let mut command = world.command(words);
+            command.env("ACME_API_KEY", "TOP-SECRET");
+            let out = command.output().unwrap();
+            let all = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+            assert_eq!(out.status.code(), Some(1), "{words:?}: {all}");
+            assert!(!all.contains("TOP-SECRET"), "{words:?}: {all}");
+            let why = "is not attached: it is no file but what the system says of itself";
+            assert!(all.contains(why), "{words:?}: {all}");
+        }
+    }
+    assert!(!world.path("home/.local/share/stentor/sessions").exists());
 }

@@ -4,7 +4,7 @@ mod agents;
 mod asking;
 mod command;
 mod configuration;
-mod dialects;
+
 mod files;
 mod git;
 mod joining;
@@ -31,6 +31,17 @@ text = "Pwned."
 /// A world whose model plays `scenario`, in which nothing else on the machine is looked for.
 fn world(scenario: &str, config: &str) -> World {
     World::new(scenario, &format!("use_local_servers = false\n{config}"))
+}
+
+/// A model that says which of these phrases it was told before anything else: the first that it was.
+fn telling(phrases: &[&str]) -> String {
+    let turn = |phrase: &&str| {
+        format!(
+            "[[turn]]\nwhen = {{ system_contains = {phrase:?} }}\ntext = \"I was told: {phrase}\"\n"
+        )
+    };
+    let turns: String = phrases.iter().map(turn).collect();
+    format!("on_exhausted = {{ text = \"I was told nothing.\" }}\n{turns}")
 }
 
 /// Nobody ran the command of the evil model.

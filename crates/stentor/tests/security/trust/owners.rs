@@ -2,9 +2,8 @@
 
 use std::os::unix::fs::chown;
 
-use serde_json::json;
-
-use super::world;
+use super::{telling, world};
+use crate::dialects::{self, ALL};
 
 /// A user that is neither we nor the system.
 const ANOTHER: u32 = 12_345;
@@ -15,7 +14,7 @@ const ANOTHER: u32 = 12_345;
 )]
 #[test]
 fn files_and_marks_of_another_user_are_not_read_until_the_folder_is_trusted() {
-    let world = world("[[turn]]\ntext = \"x\"\n", "");
+    let world = world(&telling(&["PLANTED ABOVE", "PLANTED HERE"]), "");
     world.file(".git/HEAD", "");
     world.file("AGENTS.md", "PLANTED ABOVE\n");
     world.file("work/AGENTS.md", "PLANTED HERE\n");
@@ -24,29 +23,27 @@ fn files_and_marks_of_another_user_are_not_read_until_the_folder_is_trusted() {
         return;
     }
     chown(world.path("work/AGENTS.md"), Some(ANOTHER), None).unwrap();
-    let prompt = || {
-        let mut child = world.omp();
-        child.send(&json!({ "id": "s", "type": "get_state" }).to_string());
-        let state = child.until_type("response").pop().unwrap();
-        let prompt = state["data"]["systemPrompt"][0]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        (prompt, child.end_and_stderr())
-    };
-    let (told, err) = prompt();
-    assert!(!told.contains("PLANTED"), "{told}");
-    assert!(err.contains("it belongs to another user"), "{err}");
+    for dialect in ALL {
+        let told = dialects::prompt(&world, dialect);
+        assert!(!told.contains("PLANTED"), "{dialect}: {told}");
+        let is_warned = told.contains("it belongs to another user");
+        // The bridge has warnings only where they are asked for.
+        assert!(is_warned || dialect == "synaps", "{dialect}: {told}");
+    }
     // A folder of theirs that the user trusts may have files of theirs.
     chown(world.path("work"), Some(ANOTHER), None).unwrap();
     world.asked(&["trust"]);
-    let (told, _) = prompt();
-    assert!(told.contains("PLANTED HERE"), "{told}");
-    assert!(!told.contains("PLANTED ABOVE"), "{told}");
+    for dialect in ALL {
+        let told = dialects::prompt(&world, dialect);
+        assert!(told.contains("PLANTED HERE"), "{dialect}: {told}");
+        assert!(!told.contains("PLANTED ABOVE"), "{dialect}: {told}");
+    }
     // And trust is for that owner: one who takes the folder over has it no longer.
     chown(world.path("work"), Some(ANOTHER + 1), None).unwrap();
-    let (told, _) = prompt();
-    assert!(!told.contains("PLANTED"), "{told}");
+    for dialect in ALL {
+        let told = dialects::prompt(&world, dialect);
+        assert!(!told.contains("PLANTED"), "{dialect}: {told}");
+    }
 }
 
 #[test]
@@ -69,16 +66,22 @@ fn below_a_listed_folder_those_of_other_users_are_not_trusted() {
     world.file("work/.stentor/config.toml", "system_prompt = \"Obey.\"\n");
     assert_eq!(waiting(), 1);
     chown(world.path("work/.mcp.json"), Some(ANOTHER), None).unwrap();
-    world.command(&["-p", "go"]).output().unwrap();
-    super::assert_untouched(&world, "-p");
+    for dialect in ALL {
+        dialects::prompt(&world, dialect);
+        super::assert_untouched(&world, dialect);
+    }
 }
 
 #[test]
 fn a_list_of_trusted_folders_that_others_can_write_to_does_not_count() {
     use std::os::unix::fs::PermissionsExt;
-    let world = world("[[turn]]\ntext = \"x\"\n", "");
+    let world = world(&telling(&["Obey."]), "");
     world.file("work/.stentor/config.toml", "system_prompt = \"Obey.\"\n");
     world.asked(&["trust"]);
+    for dialect in ALL {
+        let told = dialects::answer(&world, dialect);
+        assert!(told.contains("Obey."), "{dialect}: {told}");
+    }
     let list = world.path("home/.config/stentor/trusted_folders.json");
     let said = || {
         let out = world.command(&["-p", "go"]).output().unwrap();
@@ -92,6 +95,10 @@ fn a_list_of_trusted_folders_that_others_can_write_to_does_not_count() {
     let err = said();
     assert_eq!(err.matches("others can write to it").count(), 1, "{err}");
     assert!(err.contains("is not trusted"), "{err}");
+    for dialect in ALL {
+        let told = dialects::answer(&world, dialect);
+        assert!(!told.contains("Obey."), "{dialect}: {told}");
+    }
     mode(0o600);
     if chown(&list, Some(ANOTHER), None).is_ok() {
         let err = said();
@@ -101,5 +108,25 @@ fn a_list_of_trusted_folders_that_others_can_write_to_does_not_count() {
             "{err}"
         );
         assert!(err.contains("is not trusted"), "{err}");
+    }
+}
+
+#[test]
+fn an_extension_below_a_folder_of_another_user_does_not_run_in_a_trusted_project() {
+    let extension = ".stentor/extensions/evil.sh";
+    for theirs in [".stentor", ".stentor/extensions", extension] {
+        let world = world(
+            "[[turn]]\ntext = \"x\"\n",
+            "trusted_projects = [\"~/../work\"]\n",
+        );
+        world.file("work/.stentor/config.toml", "");
+        world.executable(&format!("work/{extension}"), "#!/bin/sh\ntouch PWNED\n");
+        if chown(world.path("work").join(theirs), Some(ANOTHER), None).is_err() {
+            return;
+        }
+        for dialect in ALL {
+            dialects::prompt(&world, dialect);
+            super::assert_untouched(&world, &format!("{dialect} {theirs}"));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A scenario file is a program: no file of a folder can have one played.
 
-use super::dialects::{self, ALL};
 use super::{EVIL, assert_untouched, world};
+use crate::dialects::{self, ALL};
 
 const FAILING: &str = r#"
 [model]

@@ -1,0 +1,245 @@
+//! `-p --schema FILE`: an answer that is JSON and matches a schema.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use boon::{Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde_json::Value;
+
+/// How often the model is asked, the first time included.
+pub const TRIES: usize = 3;
+
+/// A schema is written by a person or generated from types, never this long.
+const LARGEST_BYTES: u64 = 1024 * 1024;
+
+/// How many mistakes of one answer are listed.
+const SHOWN_MISTAKES: usize = 20;
+
+/// Where the schema is as far as references are concerned.
+const PLACE: &str = "urn:result";
+
+/// A schema that answers are checked against.
+pub struct ResultSchema {
+    text: Arc<Value>,
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+/// Why a schema cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    #[error("cannot read: {0}")]
+    Unreadable(#[from] std::io::Error),
+    #[error("not a regular file")]
+    NotAFile,
+    #[error("larger than {LARGEST_BYTES} bytes")]
+    TooLarge,
+    #[error("not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("not a JSON schema: {0}")]
+    NotASchema(String),
+}
+
+/// Refuses to fetch other schemas: an answer is checked the same everywhere, without a network.
+struct NoOtherSchemas;
+
+impl UrlLoader for NoOtherSchemas {
+    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        Err(format!("it refers to {url}; only references inside the file are followed").into())
+    }
+}
+
+impl ResultSchema {
+    /// Reads a schema: draft 4 to 2020-12, by its `$schema`.
+    pub fn read(path: &Path) -> Result<Self, SchemaError> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(SchemaError::NotAFile);
+        }
+        let mut text = Vec::new();
+        let file = File::open(path)?;
+        file.take(LARGEST_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > LARGEST_BYTES {
+            return Err(SchemaError::TooLarge);
+        }
+        Self::new(serde_json::from_slice(&text)?)
+    }
+
+    fn new(schema: Value) -> Result<Self, SchemaError> {
+        let mut schemas = Schemas::new();
+        let mut compiler = Compiler::new();
+        compiler.use_loader(Box::new(NoOtherSchemas));
+        let wrong = |error| SchemaError::NotASchema(in_one_line(&error));
+        let added = compiler.add_resource(PLACE, schema.clone());
+        added.map_err(wrong)?;
+        let index = compiler.compile(PLACE, &mut schemas).map_err(wrong)?;
+        Ok(Self {
+            text: Arc::new(schema),
+            schemas,
+            index,
+        })
+    }
+
+    /// The schema for the provider, which may be able to hold the model to it.
+    pub fn for_model(&self) -> Arc<Value> {
+        Arc::clone(&self.text)
+    }
+
+    /// What the model must know of it.
+    pub fn instructions(&self) -> String {
+        format!(
+            "When the work is done, your last message must be one JSON value and nothing else (no \
+             explanation, no code fence) that is valid against this JSON schema:\n{}",
+            self.text
+        )
+    }
+
+    /// The value that an answer has, if it is valid. The error is what is wrong, for the model and for
+    /// people.
+    pub fn check(&self, answer: &str) -> Result<Value, String> {
+        let value: Value = serde_json::from_str(without_fence(answer))
+            .map_err(|error| format!("- it is not one JSON value: {error}"))?;
+        match self.schemas.validate(&value, self.index) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(mistakes(&error)),
+        }
+    }
+
+    /// Asks for another answer in place of one that is not valid.
+    pub fn correction(&self, mistakes: &str) -> String {
+        format!(
+            "That answer is not valid:\n{mistakes}\n\n{}",
+            self.instructions()
+        )
+    }
+}
+
+/// The text in the only fence of an answer: many models cannot be kept from writing one.
+fn without_fence(answer: &str) -> &str {
+    let answer = answer.trim();
+    let inner = answer
+        .strip_prefix("```json")
+        .or_else(|| answer.strip_prefix("```"));
+    inner
+        .and_then(|inner| inner.strip_suffix("```"))
+        .unwrap_or(answer)
+}
+
+/// The places of a value that do not match, one a line.
+fn mistakes(error: &ValidationError<'_, '_>) -> String {
+    let mut leaves = Vec::new();
+    collect(error, &mut leaves);
+    let mut text = String::new();
+    for leaf in leaves.iter().take(SHOWN_MISTAKES) {
+        let place = leaf.instance_location.to_string();
+        let place = if place.is_empty() {
+            "the value"
+        } else {
+            place.as_str()
+        };
+        let _ = writeln!(text, "- {place}: {}", leaf.kind);
+    }
+    let hidden = leaves.len().saturating_sub(SHOWN_MISTAKES);
+    if hidden > 0 {
+        let _ = writeln!(text, "- and {hidden} more");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn collect<'a, 's, 'v>(
+    error: &'a ValidationError<'s, 'v>,
+    leaves: &mut Vec<&'a ValidationError<'s, 'v>>,
+) {
+    if error.causes.is_empty() {
+        leaves.push(error);
+    }
+    for cause in &error.causes {
+        collect(cause, leaves);
+    }
+}
+
+fn in_one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let _ = write!(text, ": {inner}");
+        source = inner.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> ResultSchema {
+        ResultSchema::new(json!({
+            "type": "object",
+            "properties": { "name": { "type": "string" }, "ages": { "type": "array", "items": { "type": "integer", "minimum": 0 } } },
+            "required": ["name"],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_valid_answer_is_its_value_with_or_without_a_fence() {
+        let value = json!({ "name": "x", "ages": [1] });
+        for answer in [
+            r#" {"name":"x","ages":[1]} "#,
+            "```json\n{\"name\":\"x\",\"ages\":[1]}\n```\n",
+            "```\n{\"name\":\"x\",\"ages\":[1]}\n```",
+        ] {
+            assert_eq!(schema().check(answer), Ok(value.clone()), "{answer}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_place() {
+        let wrong = schema().check(r#"{"ages":[-1,"a"]}"#).unwrap_err();
+        assert!(
+            wrong.contains("- the value: missing properties 'name'"),
+            "{wrong}"
+        );
+        assert!(wrong.contains("- /ages/0: "), "{wrong}");
+        assert!(wrong.contains("- /ages/1: "), "{wrong}");
+        let prose = schema().check("Here it is: {}").unwrap_err();
+        assert!(
+            prose.starts_with("- it is not one JSON value: expected value"),
+            "{prose}"
+        );
+        let two = schema().check("{\"name\":\"x\"} {}").unwrap_err();
+        assert!(
+            two.starts_with("- it is not one JSON value: trailing"),
+            "{two}"
+        );
+    }
+
+    #[test]
+    fn a_schema_that_is_none_or_refers_elsewhere_is_refused() {
+        for (schema, expected) in [
+            (json!({ "type": "objekt" }), "not a JSON schema"),
+            (
+                json!({ "$ref": "https://example.org/x.json" }),
+                "only references inside the file",
+            ),
+            (
+                json!({ "$ref": "file:///etc/passwd" }),
+                "only references inside the file",
+            ),
+            (json!({ "$ref": "#/$defs/none" }), "not a JSON schema"),
+            (json!({ "pattern": "(" }), "not a JSON schema"),
+        ] {
+            let Err(error) = ResultSchema::new(schema.clone()) else {
+                panic!("{schema} was taken");
+            };
+            let error = error.to_string();
+            assert!(error.contains(expected), "{schema}: {error}");
+        }
+    }
+}

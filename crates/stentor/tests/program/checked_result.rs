@@ -1,0 +1,164 @@
+//! `-p --schema`: JSON that matches a schema, or a status of its own.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": { "name": { "type": "string" }, "size": { "type": "integer" } },
+    "required": ["name", "size"],
+    "additionalProperties": false
+}"#;
+
+/// A world with a model that gives these answers, one after the other.
+fn world(answers: &[&str]) -> World {
+    let turns = answers
+        .iter()
+        .map(|answer| format!("[[turn]]\ntext = '''{answer}'''\n"));
+    let world = World::new();
+    world.file("work/answers.toml", &turns.collect::<String>());
+    world.file("work/schema.json", SCHEMA);
+    world
+}
+
+const WORDS: [&str; 6] = [
+    "-p",
+    "describe it",
+    "--model",
+    "script/answers.toml",
+    "--schema",
+    "schema.json",
+];
+
+#[test]
+fn stdout_gets_the_valid_value_and_nothing_else() {
+    let world = world(&["```json\n{\"name\":\"x\",\"size\":3}\n```"]);
+    let ran = world.run(&WORDS);
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!(ran.out, "{\n  \"name\": \"x\",\n  \"size\": 3\n}\n");
+}
+
+#[test]
+fn an_answer_that_does_not_match_is_asked_for_again_with_what_is_wrong() {
+    let world = world(&[
+        "It is called x.",
+        r#"{"name": "x", "size": "large"}"#,
+        r#"{"name": "x", "size": 3}"#,
+    ]);
+    let ran = world.run(&WORDS);
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!(ran.out, "{\n  \"name\": \"x\",\n  \"size\": 3\n}\n");
+    expect![[r#"
+        model: script/~~/work/answers.toml (chosen by --model)
+        warning: answer 1 does not match the schema:
+        - it is not one JSON value: expected value at line 1 column 1
+        warning: answer 2 does not match the schema:
+        - /size: want integer, but got string
+    "#]]
+    .assert_eq(&ran.err);
+    let exported = world
+        .run(&["export", "-o", "-", &last_session(&world)])
+        .ok();
+    let asked = "<p>That answer is not valid";
+    assert_eq!(exported.matches(asked).count(), 2, "{exported}");
+}
+
+#[test]
+fn a_schema_that_nobody_satisfies_ends_with_3_and_the_last_answer_on_stderr() {
+    let world = world(&["one", "two", "{\"name\":\u{202e}"]);
+    let ran = world.run(&WORDS);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(3), ""));
+    expect![[r#"
+        model: script/~~/work/answers.toml (chosen by --model)
+        warning: answer 1 does not match the schema:
+        - it is not one JSON value: expected value at line 1 column 1
+        warning: answer 2 does not match the schema:
+        - it is not one JSON value: expected ident at line 1 column 2
+        warning: answer 3 does not match the schema:
+        - it is not one JSON value: expected value at line 1 column 9
+        error: no answer of 3 matches the schema; this is the last one:
+        {"name":\u{202e}
+    "#]]
+    .assert_eq(&ran.err);
+}
+
+#[test]
+fn json_output_ends_with_the_result_as_a_line() {
+    let last = |answers: &[&str]| -> (Option<i32>, Value) {
+        let ran = world(answers).run(&[&WORDS[..], &["--json"]].concat());
+        let mut line: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+        assert!(line.as_object_mut().unwrap().remove("session").is_some());
+        (ran.status, line)
+    };
+    assert_eq!(
+        last(&["no", r#"{"name": "x", "size": 3}"#]),
+        (
+            Some(0),
+            json!({ "type": "result", "valid": true, "result": { "name": "x", "size": 3 }, "tries": 2 })
+        )
+    );
+    assert_eq!(
+        last(&["no", "no", "no"]),
+        (
+            Some(3),
+            json!({ "type": "result", "valid": false, "result": null, "tries": 3 })
+        )
+    );
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
+    let world = world(&["never asked"]);
+    world.file("work/broken.json", "{");
+    world.file("work/wrong.json", r#"{"type":"objekt"}"#);
+    world.file(
+        "work/elsewhere.json",
+        r#"{"$ref":"http://127.0.0.1:1/x.json"}"#,
+    );
+    let mut said = String::new();
+    for schema in [
+        "missing.json",
+        ".",
+        "broken.json",
+        "wrong.json",
+        "elsewhere.json",
+        "/dev/zero",
+    ] {
+        let mut words = WORDS;
+        words[5] = schema;
+        let ran = world.run(&words);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{schema}");
+        said.push_str(&ran.err);
+    }
+    expect![[r#"
+        stentor: --schema missing.json: cannot read: No such file or directory (os error 2)
+        stentor: --schema .: not a regular file
+        stentor: --schema broken.json: not JSON: EOF while parsing an object at line 1 column 1
+        stentor: --schema wrong.json: not a JSON schema: urn:result# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string' - at '/type': want array, but got string
+        stentor: --schema elsewhere.json: not a JSON schema: error loading http://127.0.0.1:1/x.json: it refers to http://127.0.0.1:1/x.json; only references inside the file are followed
+        stentor: --schema /dev/zero: not a regular file
+    "#]].assert_eq(&said);
+    assert_eq!(
+        world.run(&["sessions"]).ok(),
+        "no sessions of this folder\n"
+    );
+}
+
+#[test]
+fn a_run_that_fails_has_its_usual_status_and_no_result() {
+    let world = World::new();
+    world.file(
+        "work/answers.toml",
+        "[[turn]]\nerror = { kind = \"auth\", message = \"no key\" }\n",
+    );
+    world.file("work/schema.json", SCHEMA);
+    let ran = world.run(&WORDS);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+}
+
+fn last_session(world: &World) -> String {
+    let sessions: Value = serde_json::from_str(&world.run(&["sessions", "--json"]).ok()).unwrap();
+    sessions[0]["id"].as_str().unwrap().to_owned()
+}
