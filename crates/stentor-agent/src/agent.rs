@@ -6,14 +6,15 @@ use std::sync::Arc;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::{self, NewestFirst, Opened, StoreError};
 
+use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
 
 /// What a new session in a folder is started with: configuration, context files, tools.
 pub trait SessionDefaults: Send + Sync {
-    /// The options for a session in `cwd`. The error is text for a person.
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String>;
+    /// The options for a session in `cwd`.
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, BoxError>;
 }
 
 /// Starts and finds sessions. Cheap to clone.
@@ -48,8 +49,8 @@ pub struct NewSession {
 /// Why a session was not started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("{0}")]
-    Defaults(String),
+    #[error(transparent)]
+    Defaults(BoxError),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error(transparent)]

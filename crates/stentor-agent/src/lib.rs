@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod agent_folders;
 pub mod arguments;
+pub mod box_error;
 mod budget;
 pub mod commands;
 pub mod context_files;
@@ -35,6 +36,7 @@ pub mod sandbox;
 pub mod session;
 pub mod subagents;
 pub mod system_prompt;
+pub mod tasks;
 pub mod tool;
 mod tool_output;
 pub mod tool_servers;

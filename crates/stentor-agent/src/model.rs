@@ -12,6 +12,7 @@ use serde_json::Value;
 use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::usage::{Prices, Usage};
 
+use crate::box_error::BoxError;
 use crate::live::LiveBlockKind;
 use crate::model_host::ModelHost;
 use crate::tool_output::ToolOutput;
@@ -93,9 +94,9 @@ pub trait ModelRegistry: Send + Sync {
         full.or_else(|| self.available().into_iter().find(|info| info.id == name))
     }
 
-    /// Looks again at everything models are known from. Returns what should be mended there; the
-    /// error is text for a person, and then everything stays as it was.
-    fn reload(&self) -> Result<Vec<String>, String> {
+    /// Looks again at everything models are known from. Returns what should be mended there; after
+    /// an error everything is as it was.
+    fn reload(&self) -> Result<Vec<String>, BoxError> {
         Ok(Vec::new())
     }
 

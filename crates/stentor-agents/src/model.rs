@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::stream;
 use stentor_agent::model::{CallStream, Model, ModelInfo, ModelRequest, ModelStream};
+use stentor_agent::tasks;
 use stentor_journal::message::ToolCall;
 use stentor_tools::process::Launcher;
 
@@ -105,7 +106,7 @@ impl Model for AgentModel {
         }
         self.shared.abandoned.store(true, Ordering::Release);
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let mut inbox = shared.inbox.lock().await;
             if shared.abandoned.load(Ordering::Acquire) {
                 inbox.abort(&shared).await;

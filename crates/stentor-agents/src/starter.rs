@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::model_host::ModelHost;
+use stentor_agent::tasks;
 use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
@@ -138,7 +139,7 @@ impl Starter {
             return;
         }
         let (configured, shared) = (Arc::clone(&self.agent), Arc::clone(&self.shared));
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let has_levels = shared.has_levels.load(Ordering::Acquire);
             let models = timeout(LISTED_WITHIN, agent.models()).await;
             // One that does not list its models can be given one all the same.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model_host::{CommandEnd, CommandWatch, HostCall, ModelHost};
+use stentor_agent::tasks;
 use stentor_client::{HostRefusal, TerminalExit, TerminalOutput};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +76,7 @@ impl Terminals {
         let run = host.run_command(call, watch).await;
         let run = run.map_err(HostRefusal::Because)?;
         let ended = screen.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let end = run.await;
             ended.send_modify(|screen| screen.end(end, limit));
         });

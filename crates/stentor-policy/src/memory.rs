@@ -1,5 +1,6 @@
 //! What a person answered with "always", and what it is about.
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,8 @@ use super::scope::{About, starts_with_words};
 
 /// Stores "always" answers beyond the session they were given in.
 pub trait AnswerStore: Send + Sync {
-    /// Stores an answer for the sessions to come. The error is text for a person.
-    fn store(&self, answer: &Remembered) -> Result<(), String>;
+    /// Stores an answer for the sessions to come.
+    fn store(&self, answer: &Remembered) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
 /// An answer that holds from when it was given, and what it is about.

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
 use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy};
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_journal::clock::SystemClock;
@@ -147,7 +148,7 @@ impl ModelRegistry for One {
 struct Defaults(Arc<ModelInfo>);
 
 impl SessionDefaults for Defaults {
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, BoxError> {
         let mut options = SessionOptions::in_memory(cwd, Vec::new());
         options.model = Some(Arc::clone(&self.0));
         Ok(options)

@@ -3,17 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use stentor_agent::box_error::BoxError;
+
 /// Stores default models.
 pub trait DefaultModelStore: Send + Sync {
     /// Makes a model the one that new sessions begin with; `cwd` is the folder of the session it
-    /// was chosen in. It may block. The error is text for a person, and then nothing was changed.
+    /// was chosen in. It may block. After an error nothing was changed.
     fn store(
         &self,
         provider: &str,
         id: &str,
         scope: DefaultModelScope,
         cwd: &Path,
-    ) -> Result<StoredDefaultModel, String>;
+    ) -> Result<StoredDefaultModel, BoxError>;
 }
 
 /// Whose later sessions begin with it.

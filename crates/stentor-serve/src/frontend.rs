@@ -1,6 +1,8 @@
 //! A frontend that is to be served, in whichever dialect: the agent it drives and what its dialect
 //! was started with.
 
+use std::io;
+
 use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveSessions;
 use stentor_wire::attach::{ClientHello, Refused};
@@ -10,7 +12,7 @@ use crate::connection::{Access, Connection};
 use crate::omp::{self, OmpOptions};
 use crate::page::{self, PageOptions};
 use crate::psi::{self, PsiOptions};
-use crate::synaps::{self, SynapsOptions};
+use crate::synaps::{self, SynapsError, SynapsOptions};
 
 /// A frontend of one dialect.
 pub enum Frontend {
@@ -20,6 +22,15 @@ pub enum Frontend {
     Synaps(Agent, SynapsOptions),
     /// A browser.
     Page(Agent, PageOptions),
+}
+
+/// Why a client could not be served at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Synaps(#[from] SynapsError),
+    #[error("the page cannot be served: {0}")]
+    Page(io::Error),
 }
 
 /// Sets frontends up from what their clients say: reads the configuration and prepares an agent.
@@ -42,15 +53,16 @@ impl Frontend {
         }
     }
 
-    /// Serves its client until that goes away. Returns the exit status, or why it could not begin,
-    /// for a person.
-    pub async fn serve(self, connection: Connection) -> Result<u8, String> {
+    /// Serves its client until that goes away. Returns the exit status, or why it could not begin.
+    pub async fn serve(self, connection: Connection) -> Result<u8, ServeError> {
         match self {
             Self::Acp(agent, options) => Ok(acp::serve(agent, connection, options).await),
             Self::Omp(agent, options) => Ok(omp::serve(agent, connection, options).await),
             Self::Psi(agent, options) => Ok(psi::serve(agent, connection, options).await),
-            Self::Synaps(agent, options) => synaps::serve(agent, connection, options).await,
-            Self::Page(agent, options) => page::serve(agent, connection, options).await,
+            Self::Synaps(agent, options) => Ok(synaps::serve(agent, connection, options).await?),
+            Self::Page(agent, options) => page::serve(agent, connection, options)
+                .await
+                .map_err(ServeError::Page),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stentor_agent::live_sessions::LiveSessions;
+use stentor_agent::tasks;
 use stentor_wire::attach::{ClientHello, Refused};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -202,7 +203,7 @@ impl Server {
         };
         let place = self.shared.clients.enter(&client, access, permit);
         let setup = Arc::clone(&self.shared.setup);
-        let frontend = tokio::task::spawn_blocking(move || setup.frontend(&client)).await;
+        let frontend = tasks::spawn_blocking(move || setup.frontend(&client)).await;
         let frontend = frontend.map_err(|panicked| refused(panicked.to_string()))??;
         let frontend = frontend.sharing(&self.shared.live, access);
         Ok(Admitted {
@@ -223,13 +224,13 @@ impl Admitted {
         let connection = Connection::of_server(&stream, read_ahead, self.access, end);
         let connection = connection.map_err(|error| refused(error.to_string()))?;
         // What panics is one client's end and no other's.
-        let served = tokio::spawn(self.frontend.serve(connection)).await;
+        let served = tasks::spawn(self.frontend.serve(connection)).await;
         // A thread may still read from it.
         stream.shutdown(std::net::Shutdown::Both).ok();
         drop(self.place);
         match served {
             Ok(Ok(status)) => Ok(status),
-            Ok(Err(why)) => Err(refused(why)),
+            Ok(Err(why)) => Err(refused(why.to_string())),
             Err(panicked) => {
                 tracing::error!(%panicked, "a connection failed inside");
                 Err(refused("the server failed inside"))

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use stentor_agent::tasks;
 use stentor_agent::tool::{ToolFuture, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted);
     }
-    let work = tokio::task::spawn_blocking(work);
+    let work = tasks::spawn_blocking(work);
     tokio::select! {
         () = cancel.cancelled() => Err(ToolError::Aborted),
         done = work => match done {

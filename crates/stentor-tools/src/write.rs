@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use stentor_agent::tasks;
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
@@ -87,7 +88,7 @@ async fn write(
     };
     if !in_place {
         // A write that has begun is finished, so that its result tells the truth.
-        tokio::task::spawn_blocking(move || file::replace(&target, content.as_bytes()))
+        tasks::spawn_blocking(move || file::replace(&target, content.as_bytes()))
             .await
             .map_err(|error| ToolError::refused(format!("the tool failed: {error}")))??;
     }

@@ -1,6 +1,7 @@
 //! `stentor acp`: the Agent Client Protocol on stdin and stdout.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::args::{Args, AttachFlag, Command};
 use crate::config::ConfigErrors;
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{Prepared, Start};
+use crate::print::printed::usage_text;
 use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
@@ -42,7 +44,7 @@ pub fn serve(
     };
     if let Some(AttachFlag(socket)) = attach {
         let attached = relay::attach(socket.as_deref(), &invocation, pipes);
-        return attached.map_err(|why| failed(why.to_string()));
+        return attached.map_err(failed);
     }
     let prepared = prepare(args, &Start::of_process())?;
     prepared.serve(pipes, &invocation).map_err(failed)
@@ -53,8 +55,8 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
     let words = ["stentor", "acp"].into_iter();
     let words = words.chain(flags.iter().map(String::as_str));
     let args = Args::try_parse_from(words).map_err(|error| Refused {
-        message: error.to_string(),
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+        message: usage_text(error),
     })?;
     match args.command {
         Some(Command::Acp { login: None, .. }) => prepare(&args, start),
@@ -102,16 +104,16 @@ fn configured(errors: ConfigErrors) -> Refused {
     usage(texts.join("\nstentor: "))
 }
 
-fn usage(message: impl Into<String>) -> Refused {
+fn usage(why: impl Display) -> Refused {
     Refused {
-        message: message.into(),
+        message: why.to_string(),
         status: USAGE,
     }
 }
 
-fn failed(message: String) -> Refused {
+fn failed(why: impl Display) -> Refused {
     Refused {
-        message,
+        message: why.to_string(),
         status: FAILED,
     }
 }

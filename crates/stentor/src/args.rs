@@ -87,14 +87,14 @@ pub enum Command {
     },
     /// Serve many clients at once over a Unix socket, in any dialect
     Serve(ServeArgs),
-    /// Open the page that shows and drives sessions in a browser, of a server that runs or is started
+    /// Show and drive sessions in a browser; starts the server if none runs
     Page(PageArgs),
-    /// List, search, rename or delete the stored sessions of this folder
+    /// List the stored sessions of this folder, or search, rename or delete some
     #[command(disable_help_subcommand = true)]
     Sessions {
         #[command(subcommand)]
         action: Option<SessionsAction>,
-        /// Include the sessions of all folders
+        /// The sessions of all folders, not only of this one
         #[arg(long, global = true)]
         all: bool,
     },
@@ -223,12 +223,12 @@ pub enum SessionsAction {
         /// The new name
         name: String,
     },
-    /// Delete sessions for good
+    /// Delete sessions for good, after asking
     Delete {
-        /// The sessions
+        /// The sessions: files, ids, or the beginnings of ids or short ids
         #[arg(value_name = "ID", required = true)]
         sessions: Vec<String>,
-        /// Do not ask
+        /// Delete without asking
         #[arg(short, long)]
         yes: bool,
     },

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionState};
 use stentor_journal::store::Listed;
@@ -46,19 +46,24 @@ pub struct Answering {
     pub way_out: Option<String>,
 }
 
+/// Why the session that was asked for is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum AskedSessionError {
+    #[error("there is no session of this folder to continue")]
+    NothingToContinue,
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+}
+
 impl AskedSession<'_> {
     /// The file of the session that was asked for; `None` for a new one, and for one that is still to
-    /// be chosen. The error is text for a person.
-    pub fn file(&self) -> Result<Option<PathBuf>, String> {
+    /// be chosen.
+    pub fn file(&self) -> Result<Option<PathBuf>, AskedSessionError> {
         match self.wanted {
-            Wanted::Named(wanted) => {
-                let found = self.agent.find(wanted);
-                found.map(Some).map_err(|error| error.to_string())
-            }
+            Wanted::Named(wanted) => Ok(Some(self.agent.find(wanted)?)),
             Wanted::Last => {
                 let newest = self.sessions().next().map(|session| session.path);
-                let none = "there is no session of this folder to continue";
-                newest.map(Some).ok_or_else(|| none.to_owned())
+                newest.map(Some).ok_or(AskedSessionError::NothingToContinue)
             }
             Wanted::New | Wanted::Chosen => Ok(None),
         }
@@ -70,25 +75,29 @@ impl AskedSession<'_> {
         newest.filter(|session| session.problem.is_none())
     }
 
-    /// Opens a session of a file, or begins one. The error is text for a person.
-    pub fn open(&self, file: Option<&Path>) -> Result<Session, String> {
-        let options = self.agent.options(self.cwd);
-        let mut options = options.map_err(|error| error.to_string())?;
+    /// Opens a session of a file, or begins one.
+    pub fn open(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
+        let mut options = self.agent.options(self.cwd)?;
         if let Some(schema) = self.schema {
             let usual = &options.system_prompt;
-            options.system_prompt = format!("{usual}\n\n{}", schema.instructions()).into();
+            options.system_prompt = format!(
+                "{usual}
+
+{}",
+                schema.instructions()
+            )
+            .into();
             options.output_schema = Some(schema.for_model());
         }
-        let session = match file {
-            None => self.agent.start_with(options, NewSession::default()),
+        Ok(match file {
+            None => self.agent.start_with(options, NewSession::default())?,
             Some(file) => {
                 if !self.chosen.asked_for {
                     options.prefer_stored_model();
                 }
-                self.agent.resume(file, options)
+                self.agent.resume(file, options)?
             }
-        };
-        session.map_err(|error| error.to_string())
+        })
     }
 
     /// Which model answers, and why that one.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stentor_agent::model::{ModelInfo, ModelRegistry, NamedBy, ThinkingLevel};
+use stentor_agent::model::{ModelError, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel};
+use stentor_model::registry::NameError;
 use stentor_model::script;
 
 use crate::config::{ModelChoice, ModelName, Source};
@@ -21,8 +22,27 @@ pub struct ChosenModel {
     pub is_local: bool,
 }
 
-/// Finds the model that was asked for, else the best there is. The error is text for a person.
-pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel, String> {
+/// Why there is no model to begin with.
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseModelError {
+    #[error("{at}: {why}")]
+    Unknown { at: Source, why: NameError },
+    #[error(transparent)]
+    Scenario(#[from] ModelError),
+    #[error(
+        "no model of provider `{provider}` can be used ({at}): is a key set for it? `stentor \
+         models` lists the models"
+    )]
+    OfProvider { provider: String, at: Source },
+    #[error("there is no model at all")]
+    None,
+}
+
+/// Finds the model that was asked for, else the best there is.
+pub fn choose_model(
+    choice: &ModelChoice,
+    models: &Models,
+) -> Result<ChosenModel, ChooseModelError> {
     let thinking = choice.thinking.as_ref().map(|set| set.value);
     let chosen = |info: Arc<ModelInfo>, why: String, asked_for: bool| ChosenModel {
         is_local: models.registry().is_found_locally(&info.provider),
@@ -39,7 +59,10 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
         }
         return match resembling(choice, &model.value, models) {
             Ok(info) => Ok(chosen(info, chosen_by(&model.source), true)),
-            Err(why) => Err(format!("{}: {why}", model.source)),
+            Err(why) => Err(ChooseModelError::Unknown {
+                at: model.source.clone(),
+                why,
+            }),
         };
     }
     if let Some(provider) = &choice.provider {
@@ -58,40 +81,44 @@ pub fn choose_model(choice: &ModelChoice, models: &Models) -> Result<ChosenModel
                 ),
                 true,
             )),
-            None => Err(format!(
-                "no model of provider `{}` can be used ({}): is a key set for it? `stentor \
-                 models` lists the models",
-                provider.value, provider.source
-            )),
+            None => Err(ChooseModelError::OfProvider {
+                provider: provider.value.clone(),
+                at: provider.source.clone(),
+            }),
         };
     }
     let best = models.registry().default_model();
     best.map(|best| chosen(best.info, best.reason, false))
-        .ok_or_else(|| "there is no model at all".to_owned())
+        .ok_or(ChooseModelError::None)
 }
 
 /// The model a shortened or unlisted name stands for.
-fn resembling(choice: &ModelChoice, name: &str, models: &Models) -> Result<Arc<ModelInfo>, String> {
+fn resembling(
+    choice: &ModelChoice,
+    name: &str,
+    models: &Models,
+) -> Result<Arc<ModelInfo>, NameError> {
     let full = match &choice.provider {
         Some(provider) if !name.starts_with(&format!("{}/", provider.value)) => {
             format!("{}/{name}", provider.value)
         }
         _ => name.to_owned(),
     };
-    let named = models.registry().resolve(&full, choice.by);
-    named
-        .map(|named| named.info)
-        .map_err(|error| error.to_string())
+    let named = models.registry().resolve(&full, choice.by)?;
+    Ok(named.info)
 }
 
-fn find(name: &ModelName, models: &Models, by: NamedBy) -> Result<Option<Arc<ModelInfo>>, String> {
+fn find(
+    name: &ModelName,
+    models: &Models,
+    by: NamedBy,
+) -> Result<Option<Arc<ModelInfo>>, ModelError> {
     use stentor_agent::model::Model;
     match &name.provider {
         // Asking for a scenario by name: what is wrong with the file is the answer.
         Some(provider) if provider == script::PROVIDER => models
             .script(&name.id, by)
-            .map(|model| Some(Arc::clone(model.info())))
-            .map_err(|error| error.to_string()),
+            .map(|model| Some(Arc::clone(model.info()))),
         Some(provider) => Ok(models.find(provider, &name.id, by)),
         None => {
             let mut available = models.available().into_iter();

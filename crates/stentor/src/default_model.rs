@@ -1,16 +1,17 @@
 //! The default model of later sessions: the configuration file of the project or of the user names it
 //! from then on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelRegistry, NamedBy};
 use stentor_model::script;
 use stentor_serve::default_model::{DefaultModelScope, DefaultModelStore, StoredDefaultModel};
 
 use crate::choose_model::choose_model;
 use crate::config::edit::{Document, EditError};
-use crate::config::{Config, Layer, Scope};
+use crate::config::{Config, ConfigErrors, Layer, Scope};
 use crate::environment::Variables;
 use crate::models::Models;
 use crate::setup;
@@ -26,6 +27,15 @@ pub struct ConfiguredModel {
     pub models: Arc<Models>,
 }
 
+/// Why later sessions could not find a scenario again.
+#[derive(Debug, thiserror::Error)]
+enum ScenarioError {
+    #[error("{} is not a scenario file, so later sessions could not find it", .0.display())]
+    NotAFile(PathBuf),
+    #[error("{} is not UTF-8, so it cannot be kept", .0.display())]
+    NotUtf8(PathBuf),
+}
+
 impl DefaultModelStore for ConfiguredModel {
     fn store(
         &self,
@@ -33,7 +43,7 @@ impl DefaultModelStore for ConfiguredModel {
         id: &str,
         scope: DefaultModelScope,
         cwd: &Path,
-    ) -> Result<StoredDefaultModel, String> {
+    ) -> Result<StoredDefaultModel, BoxError> {
         let scope = match scope {
             DefaultModelScope::Project => Scope::Project,
             DefaultModelScope::User => Scope::User,
@@ -42,7 +52,7 @@ impl DefaultModelStore for ConfiguredModel {
         let config = self.load(cwd)?;
         let file = config.file_to_change(scope)?;
         let id = self.lasting(provider, id, cwd)?;
-        let line = write(&file, provider, &id).map_err(|error| error.to_string())?;
+        let line = write(&file, provider, &id)?;
         let without_effect = self.why_another(provider, &id, (&file, line), cwd);
         Ok(StoredDefaultModel {
             file,
@@ -53,26 +63,22 @@ impl DefaultModelStore for ConfiguredModel {
 
 impl ConfiguredModel {
     /// The id that means the same model everywhere and later: that of a scenario is its file.
-    fn lasting(&self, provider: &str, id: &str, cwd: &Path) -> Result<String, String> {
+    fn lasting(&self, provider: &str, id: &str, cwd: &Path) -> Result<String, ScenarioError> {
         if provider != script::PROVIDER {
             return Ok(id.to_owned());
         }
         let path = cwd.join(id);
         if !path.is_file() {
-            return Err(format!(
-                "{} is not a scenario file, so later sessions could not find it",
-                path.display()
-            ));
+            return Err(ScenarioError::NotAFile(path));
         }
         // The working folder may have another of the name by which the user named theirs.
         let path = self.models.script_file(id).unwrap_or(path);
-        let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| format!("{} is not UTF-8, so it cannot be kept", path.display()))
+        let path = path.into_os_string().into_string();
+        path.map_err(|path| ScenarioError::NotUtf8(path.into()))
     }
 
-    fn load(&self, cwd: &Path) -> Result<Config, String> {
-        let config = setup::load_config(cwd, &self.flags, &self.variables);
-        config.map_err(|errors| errors.to_string())
+    fn load(&self, cwd: &Path) -> Result<Config, ConfigErrors> {
+        setup::load_config(cwd, &self.flags, &self.variables)
     }
 
     /// Why a new session in `cwd` would begin with another model than the one a file now names.
@@ -85,13 +91,13 @@ impl ConfiguredModel {
     ) -> Option<String> {
         let config = match self.load(cwd) {
             Ok(config) => config,
-            Err(why) => return Some(why),
+            Err(why) => return Some(why.to_string()),
         };
         let stored = self.models.find(provider, id, NamedBy::User)?;
         let chosen = match choose_model(&config.model_choice(), &self.models) {
             Ok(chosen) if chosen.info == stored => return None,
             Ok(other) => format!("they begin with {} ({})", other.info.full_name(), other.why),
-            Err(why) => why,
+            Err(why) => why.to_string(),
         };
         // A project's file may not say everything.
         let mut warnings = config.warnings.iter();

@@ -26,9 +26,11 @@ pub struct Found {
     pub sandboxed: bool,
 }
 
-/// The extensions of the sessions under a configuration; `None` when there are none. The error is
-/// text for a person.
-pub fn hooks(config: &Config, launcher: &Launcher) -> Result<Option<Arc<dyn HookSource>>, String> {
+/// The extensions of the sessions under a configuration; `None` when there are none.
+pub fn hooks(
+    config: &Config,
+    launcher: &Launcher,
+) -> Result<Option<Arc<dyn HookSource>>, ConfigErrors> {
     hooks_except(config, launcher, &BTreeSet::new())
 }
 
@@ -37,8 +39,8 @@ pub fn hooks_except(
     config: &Config,
     launcher: &Launcher,
     except: &BTreeSet<String>,
-) -> Result<Option<Arc<dyn HookSource>>, String> {
-    let mut found = find(config).map_err(|errors| errors.to_string())?;
+) -> Result<Option<Arc<dyn HookSource>>, ConfigErrors> {
+    let mut found = find(config)?;
     found.retain(|found| !except.contains(&found.spec.name));
     if found.is_empty() {
         return Ok(None);
@@ -161,10 +163,10 @@ impl All {
             match in_table(raw, config.places.home.as_deref()) {
                 Ok(Some(found)) => self.add(found),
                 Ok(None) => self.found.retain(|have| have.spec.name != raw.name),
-                Err(message) => self.errors.push(ConfigError::BadExtension {
+                Err(why) => self.errors.push(ConfigError::BadExtension {
                     at: raw.at.clone(),
                     name: raw.name.clone(),
-                    message,
+                    message: why.to_string(),
                 }),
             }
         }
@@ -202,12 +204,20 @@ pub fn files_in(folder: &Path, reader: Reader<'_>) -> Vec<PathBuf> {
     files
 }
 
+/// What is wrong with a table.
+#[derive(Debug, thiserror::Error)]
+enum TableError {
+    #[error("{}", .0.to_string().trim_end().replace('\n', ", "))]
+    Toml(#[from] toml::de::Error),
+    #[error("it needs either `command`, as in [\"python3\", \"~/guard.py\"], or `file`")]
+    NeitherCommandNorFile,
+    #[error("only your own file may set `{0}`")]
+    NotByProject(&'static str),
+}
+
 /// What a table says; `None` when it says that the extension is not used.
-fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String> {
-    let table = Table::deserialize(raw.table.clone()).map_err(|error| {
-        let text = error.to_string();
-        text.trim_end().replace('\n', ", ")
-    })?;
+fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, TableError> {
+    let table = Table::deserialize(raw.table.clone())?;
     if table.enabled == Some(false) {
         return Ok(None);
     }
@@ -228,17 +238,14 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, String
         }
         (None, Some(file)) => command_of(&resolved(&file)),
         _ => {
-            return Err(
-                "it needs either `command`, as in [\"python3\", \"~/guard.py\"], or `file`"
-                    .to_owned(),
-            );
+            return Err(TableError::NeitherCommandNorFile);
         }
     };
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
-        return Err("only your own file may set `sandbox = false`".to_owned());
+        return Err(TableError::NotByProject("sandbox = false"));
     }
     if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
-        return Err("only your own file may set `unasked = \"yes\"`".to_owned());
+        return Err(TableError::NotByProject("unasked = \"yes\""));
     }
     let mut spec = ExtensionSpec::new(&raw.name, command);
     spec.cwd = table.cwd.as_deref().map(resolved);

@@ -2,21 +2,22 @@
 //! server.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use stentor_agent::agent::AgentError;
 use stentor_serve::connection::Connection;
-use stentor_serve::frontend::Frontend;
+use stentor_serve::frontend::{Frontend, ServeError};
 use stentor_serve::stdio::{self, Pipes};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::config::{AttachMode, Config, locate};
+use crate::config::{AttachMode, Config, ConfigErrors, locate};
 use crate::dialect::Invocation;
 use crate::environment::Variables;
 use crate::log::PatientStderr;
-use crate::relay;
-use crate::setup;
+use crate::relay::{self, RelayError};
+use crate::setup::{self, FolderError};
 
 /// Exit status when a frontend cannot be served.
 const FAILED: u8 = 1;
@@ -35,6 +36,31 @@ pub struct Prepared {
     pub attach: AttachMode,
 }
 
+/// There is nothing that sessions could run on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the runtime: {0}")]
+pub struct RuntimeError(io::Error);
+
+/// Why a frontend is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum FrontendError {
+    #[error("cannot use stdin and stdout: {0}")]
+    Pipes(io::Error),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error(transparent)]
+    Relay(#[from] RelayError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// The session to resume.
+    #[error(transparent)]
+    Session(#[from] AgentError),
+}
+
 impl Start {
     /// In this process.
     pub fn of_process() -> Self {
@@ -44,8 +70,8 @@ impl Start {
         }
     }
 
-    /// The folder to work in. The error is text for a person.
-    pub fn working_folder(&self, asked: Option<&Path>) -> Result<PathBuf, String> {
+    /// The folder to work in.
+    pub fn working_folder(&self, asked: Option<&Path>) -> Result<PathBuf, FolderError> {
         setup::working_folder(&self.folder, asked)
     }
 
@@ -66,24 +92,24 @@ impl Prepared {
     }
 
     /// Serves the frontend that started this process: by a server if it is configured so, else
-    /// here. Returns the exit status; the error is text for a person.
-    pub fn serve(self, pipes: Pipes, invocation: &Invocation) -> Result<u8, String> {
-        let server = relay::connect_as_configured(self.attach);
-        if let Some(stream) = server.map_err(|why| why.to_string())? {
-            let relayed = relay::run(stream, invocation, pipes);
-            return relayed.map_err(|why| why.to_string());
+    /// here. Returns the exit status.
+    pub fn serve(self, pipes: Pipes, invocation: &Invocation) -> Result<u8, FrontendError> {
+        if let Some(stream) = relay::connect_as_configured(self.attach)? {
+            return Ok(relay::run(stream, invocation, pipes)?);
         }
-        serve_frontend(self.frontend.serve(Connection::stdio(pipes)))?
+        Ok(serve_frontend(
+            self.frontend.serve(Connection::stdio(pipes)),
+        )??)
     }
 }
 
-/// Stdin and stdout, from now on for the frontend alone. The error is text for a person.
-pub fn take_pipes() -> Result<Pipes, String> {
-    stdio::take().map_err(|error| format!("cannot use stdin and stdout: {error}"))
+/// Stdin and stdout, from now on for the frontend alone.
+pub fn take_pipes() -> Result<Pipes, FrontendError> {
+    stdio::take().map_err(FrontendError::Pipes)
 }
 
-/// Serves a frontend to its end, on a runtime of its own. The error is text for a person.
-pub fn serve_frontend<T>(serving: impl Future<Output = T>) -> Result<T, String> {
+/// Serves a frontend to its end, on a runtime of its own.
+pub fn serve_frontend<T>(serving: impl Future<Output = T>) -> Result<T, RuntimeError> {
     let runtime = runtime()?;
     let served = runtime.block_on(serving);
     // Nothing that still blocks may hold up the end: everything that counts is on disk.
@@ -91,13 +117,13 @@ pub fn serve_frontend<T>(serving: impl Future<Output = T>) -> Result<T, String> 
     Ok(served)
 }
 
-/// What sessions run on. The error is text for a person.
-pub fn runtime() -> Result<Runtime, String> {
+/// What sessions run on.
+pub fn runtime() -> Result<Runtime, RuntimeError> {
     Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))
+        .map_err(RuntimeError)
 }
 
 /// How serving ended, for who started us. Why it could not begin goes to stderr.

@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
-use stentor_model::registry::{PluggedProvider, Registry};
+use stentor_model::registry::{NameError, PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 use stentor_tools::mcp::McpServers;
+
+use crate::config::ConfigErrors;
 
 /// All models: the registry's, with the guide last among them, and scenario files by name.
 pub struct Models {
@@ -38,8 +41,17 @@ struct Scripts {
 const ONLY_THE_USER: &str =
     "only a flag, the environment, your own file or your client can name a scenario file";
 
-/// Makes a registry of what is on disk now. The error is text for a person.
-type ReadAgain = Box<dyn Fn() -> Result<Registry, String> + Send + Sync>;
+/// Why a name that a person gave means no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error(transparent)]
+    Scenario(#[from] ModelError),
+}
+
+/// Makes a registry of what is on disk now.
+type ReadAgain = Box<dyn Fn() -> Result<Registry, ConfigErrors> + Send + Sync>;
 
 /// The guide, as the registry takes it in.
 #[derive(Default)]
@@ -76,7 +88,7 @@ impl Models {
     #[must_use]
     pub fn read_again_by(
         mut self,
-        again: impl Fn() -> Result<Registry, String> + Send + Sync + 'static,
+        again: impl Fn() -> Result<Registry, ConfigErrors> + Send + Sync + 'static,
     ) -> Self {
         self.again = Some(Box::new(again));
         self
@@ -132,21 +144,18 @@ impl Models {
         Ok(model)
     }
 
-    /// The model that a person means by a name, and the thinking level named with it. The error is
-    /// text for them.
+    /// The model that a person means by a name, and the thinking level named with it.
     pub fn resolve_for_person(
         &self,
         name: &str,
         by: NamedBy,
-    ) -> Result<(Arc<ModelInfo>, Option<ThinkingLevel>), String> {
+    ) -> Result<(Arc<ModelInfo>, Option<ThinkingLevel>), ResolveError> {
         if let Some((script::PROVIDER, id)) = name.split_once('/') {
-            let model = self.script(id, by).map_err(|error| error.to_string())?;
+            let model = self.script(id, by)?;
             return Ok((Arc::clone(model.info()), None));
         }
-        let named = self.registry().resolve(name, by);
-        named
-            .map(|named| (named.info, named.thinking))
-            .map_err(|error| error.to_string())
+        let named = self.registry().resolve(name, by)?;
+        Ok((named.info, named.thinking))
     }
 
     /// The file of a scenario that has been named.
@@ -164,7 +173,7 @@ impl ModelRegistry for Models {
         self.registry().available()
     }
 
-    fn reload(&self) -> Result<Vec<String>, String> {
+    fn reload(&self) -> Result<Vec<String>, BoxError> {
         let Some(again) = &self.again else {
             return Ok(Vec::new());
         };

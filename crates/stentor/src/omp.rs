@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,20 +11,39 @@ use stentor_agent::agent::Agent;
 use stentor_agent::model::ThinkingLevel;
 use stentor_journal::message::ContentBlock;
 use stentor_serve::frontend::Frontend;
-use stentor_serve::omp::{OmpArgs, OmpOptions, print_events};
+use stentor_serve::omp::{OmpArgs, OmpArgsError, OmpOptions, PrintError, print_events};
 use stentor_serve::stdio::Pipes;
 use stentor_wire::attach::Refused;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
-use crate::attached_files::attached;
-use crate::commands::ask::prompt_text;
-use crate::config::{Config, ConfigErrors, Source, Sourced};
+use crate::attached_files::{AttachError, attached};
+use crate::commands::ask::{PromptTextError, prompt_text};
+use crate::config::{Config, Source, Sourced};
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{Prepared, Start, exit_code, serve_frontend, take_pipes};
+use crate::frontend::{FrontendError, Prepared, Start, exit_code, serve_frontend, take_pipes};
 use crate::log::{self, PatientStderr};
 use crate::logins::ModelLogins;
 use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
+
+/// Why a client of omp or pi is not served.
+#[derive(Debug, thiserror::Error)]
+enum OmpError {
+    #[error(transparent)]
+    Args(#[from] OmpArgsError),
+    #[error("a client of the server speaks --mode rpc")]
+    NotRpc,
+    #[error(transparent)]
+    Frontend(#[from] FrontendError),
+    #[error("cannot use stdin: {0}")]
+    Stdin(io::Error),
+    #[error(transparent)]
+    Prompt(#[from] PromptTextError),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
 
 /// Serves a client of omp or pi, if the words ask for it.
 pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
@@ -33,29 +52,31 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let served = OmpArgs::parse(words)
-        .map_err(|error| error.to_string())
+        .map_err(OmpError::from)
         .and_then(|args| run(&args, words));
     Some(exit_code(served))
 }
 
 /// Sets up what a client of the server asks for with these flags.
 pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
-    let refused = |message: String| Refused { message, status: 1 };
+    let refused = |why: OmpError| Refused {
+        message: why.to_string(),
+        status: 1,
+    };
     let mut words: Vec<OsString> = flags.iter().map(OsString::from).collect();
     if !OmpArgs::are_meant(&words) {
         let mode = ["--mode", "rpc"].map(OsString::from);
         words.splice(0..0, mode);
     }
-    let args = OmpArgs::parse(&words).map_err(|error| refused(error.to_string()))?;
+    let args = OmpArgs::parse(&words).map_err(|error| refused(error.into()))?;
     if args.json || args.help {
-        let why = "a client of the server speaks --mode rpc";
-        return Err(refused(why.to_owned()));
+        return Err(refused(OmpError::NotRpc));
     }
-    let (agent, options, config) = prepare(&args, start).map_err(refused)?;
+    let (agent, options, config) = prepare(&args, start).map_err(|why| refused(why.into()))?;
     Ok(Prepared::new(Frontend::Omp(agent, options), &config))
 }
 
-fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, String> {
+fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, OmpError> {
     if words.help {
         // Whoever asked may be gone.
         let _ = std::io::stdout().write_all(OmpArgs::HELP.as_bytes());
@@ -74,8 +95,8 @@ fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, String> {
     match words.json {
         true => {
             let prompts = prompts(words, &options.cwd, &pipes)?;
-            let printed = serve_frontend(print_events(agent, pipes, options, prompts))?;
-            printed.map_err(|error| error.to_string())
+            let printing = print_events(agent, pipes, options, prompts);
+            Ok(serve_frontend(printing).map_err(FrontendError::from)??)
         }
         false => {
             let invocation = Invocation {
@@ -83,25 +104,24 @@ fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, String> {
                 args: said.to_vec(),
             };
             let frontend = Frontend::Omp(agent, options);
-            Prepared::new(frontend, &config).serve(pipes, &invocation)
+            Ok(Prepared::new(frontend, &config).serve(pipes, &invocation)?)
         }
     }
 }
 
-fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config), String> {
+fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config), FrontendError> {
     let cwd = start.working_folder(words.cwd.as_deref())?;
     let home = start.home();
-    let said = |errors: ConfigErrors| errors.to_string();
-    let mut flags = args(words).layer(&cwd, home.as_deref()).map_err(said)?;
+    let mut flags = args(words).layer(&cwd, home.as_deref())?;
     if words.no_context_files {
         flags.context_files = Some(Sourced {
             value: false,
             source: Source::Flag("--no-context-files".to_owned()),
         });
     }
-    let config = setup::load_config(&cwd, &flags, &start.variables).map_err(said)?;
+    let config = setup::load_config(&cwd, &flags, &start.variables)?;
     let key = words.api_key.as_deref().zip(provider(words));
-    let models = setup::models_with_key(&config, &flags, &cwd, key).map_err(said)?;
+    let models = setup::models_with_key(&config, &flags, &cwd, key)?;
     let defaults = Defaults {
         rules: !words.no_rules,
         ..Defaults::new(flags, Arc::clone(&models), &config)
@@ -133,18 +153,16 @@ fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config)
 }
 
 /// The prompts of the command line; what stdin says where there are none.
-fn prompts(words: &OmpArgs, cwd: &Path, pipes: &Pipes) -> Result<Vec<Vec<ContentBlock>>, String> {
+fn prompts(words: &OmpArgs, cwd: &Path, pipes: &Pipes) -> Result<Vec<Vec<ContentBlock>>, OmpError> {
     let mut messages = words.messages.clone();
     if messages.is_empty() {
-        let stdin = pipes.stdin.try_clone();
-        let stdin = stdin.map_err(|error| format!("cannot use stdin: {error}"))?;
+        let stdin = pipes.stdin.try_clone().map_err(OmpError::Stdin)?;
         messages.push(prompt_text("-", false, &mut File::from(stdin))?);
     }
     let mut prompts = Vec::with_capacity(messages.len());
     for (n, message) in messages.iter().enumerate() {
         let files = if n == 0 { words.files.as_slice() } else { &[] };
-        let prompt = attached(cwd, files, message).map_err(|error| error.to_string())?;
-        prompts.push(prompt);
+        prompts.push(attached(cwd, files, message)?);
     }
     Ok(prompts)
 }

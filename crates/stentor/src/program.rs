@@ -5,6 +5,7 @@ mod sessions;
 mod talking;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -90,17 +91,17 @@ struct Failure {
 }
 
 impl Failure {
-    fn other(message: impl Into<String>) -> Self {
+    fn other(why: impl Display) -> Self {
         Self {
             status: FAILED,
-            message: message.into(),
+            message: why.to_string(),
         }
     }
 
-    fn usage(message: impl Into<String>) -> Self {
+    fn usage(why: impl Display) -> Self {
         Self {
             status: USAGE,
-            message: message.into(),
+            message: why.to_string(),
         }
     }
 
@@ -136,13 +137,11 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
         }
         Some(Command::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
-            served.map_err(|why| Failure::other(why.to_string()))
+            served.map_err(Failure::other)
         }
         Some(Command::Page(wanted)) => {
             let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
-            shown
-                .map(|()| 0)
-                .map_err(|why| Failure::other(why.to_string()))
+            shown.map(|()| 0).map_err(Failure::other)
         }
         _ => do_job(args, pipes),
     }
@@ -270,7 +269,7 @@ fn asked_for_trust(
     }
     let now = iso_time(setup::system_clock().now_ms());
     let kept = store.trust(root, &now);
-    kept.map_err(|error| Failure::other(error.to_string()))?;
+    kept.map_err(Failure::other)?;
     Ok(setup::load_config(cwd, flags, &config.variables)?)
 }
 
@@ -348,7 +347,7 @@ impl Job<'_> {
             }
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
             Err(AgentsFailure::Sandbox(why)) => Err(Failure::other(why)),
-            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error.to_string())),
+            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error)),
             Ok(printed) => Failure::printing(printed),
         }
     }
@@ -377,8 +376,10 @@ impl Job<'_> {
                 block_on(commands::login::store_key(&registry, provider, stdin, out))?
             }
             None => {
-                let logins = self.models.logins();
-                block_on(commands::login::login(&logins, provider, stdin, out))?
+                let (logins, registry) = (self.models.logins(), self.models.registry());
+                block_on(commands::login::login(
+                    &logins, &registry, provider, stdin, out,
+                ))?
             }
         };
         logged_in.map_err(Failure::other).map(|()| 0)
@@ -470,7 +471,7 @@ impl Job<'_> {
 
     fn list_trusted(&self, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let stored = self.trust_store()?.all();
-        let stored = stored.map_err(|error| Failure::other(error.to_string()))?;
+        let stored = stored.map_err(Failure::other)?;
         let json = self.args.ask.json;
         Failure::printing(commands::trust::list(&stored, &self.config, json, out))
     }
@@ -484,7 +485,7 @@ impl Job<'_> {
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
             let kept = self.trust_store()?.trust(root, &now);
-            kept.map_err(|error| Failure::other(error.to_string()))?;
+            kept.map_err(Failure::other)?;
         }
         let trusted = commands::trust::Trusted {
             root,
@@ -501,7 +502,7 @@ impl Job<'_> {
         let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
-        let (said, was_trusted) = revoked.map_err(|error| Failure::other(error.to_string()))?;
+        let (said, was_trusted) = revoked.map_err(Failure::other)?;
         Failure::printing(match self.args.ask.json {
             true => writeln!(out, "{}", json!({ "folder": root, "revoked": was_trusted })),
             false => writeln!(out, "{said}"),
@@ -533,7 +534,7 @@ impl Job<'_> {
             (Some(answers), true) => answers.all(),
             (Some(answers), false) => answers.of_project(project),
         };
-        let answers = answers.map_err(|error| Failure::other(error.to_string()))?;
+        let answers = answers.map_err(Failure::other)?;
         let permissions = Permissions {
             config: &self.config,
             project,
@@ -557,7 +558,7 @@ impl Job<'_> {
             true => answers.forget_project(self.config.project.root()),
             false => answers.forget(numbers),
         };
-        let forgotten = forgotten.map_err(|error| Failure::other(error.to_string()))?;
+        let forgotten = forgotten.map_err(Failure::other)?;
         Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
@@ -569,7 +570,7 @@ impl Job<'_> {
             },
             Err(problem) => ModelReport {
                 name: "none".to_owned(),
-                why: problem,
+                why: problem.to_string(),
             },
         };
         let text = overview(&self.config, &report, &self.cwd);

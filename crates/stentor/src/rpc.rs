@@ -6,13 +6,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use stentor_agent::agent::SessionDefaults;
+use stentor_agent::box_error::BoxError;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
@@ -22,13 +23,13 @@ use stentor_wire::attach::Refused;
 
 use crate::args::AttachFlag;
 use crate::config::value::{Input, Raw};
-use crate::config::{Layer, Source, locate};
+use crate::config::{Config, ConfigErrors, Layer, Source, locate};
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{Prepared, Start, exit_code, take_pipes};
+use crate::frontend::{FrontendError, Prepared, Start, exit_code, take_pipes};
 use crate::log;
-use crate::print::printed::usage_error;
+use crate::print::printed::{usage_error, usage_text};
 use crate::session_places;
-use crate::setup::{self, Defaults};
+use crate::setup::{self, Defaults, FolderError};
 
 /// Exit status for a wrong command line.
 const USAGE: u8 = 2;
@@ -81,6 +82,25 @@ struct ToolsListArgs {
     json: bool,
 }
 
+/// Why there is no child, or no list.
+#[derive(Debug, thiserror::Error)]
+enum RpcError {
+    #[error(transparent)]
+    Frontend(#[from] FrontendError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error("the system prompt cannot be read from {file}: {why}")]
+    SystemPrompt { file: String, why: io::Error },
+    #[error(transparent)]
+    Session(BoxError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("cannot print: {0}")]
+    Print(io::Error),
+}
+
 /// Runs the child or the probe if the words ask for it.
 pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     if let Some(status) = crate::rpc_edn::run_if_meant(words) {
@@ -98,7 +118,7 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
 
 fn parsed<'a, A: Parser>(
     words: impl Iterator<Item = &'a OsString>,
-    run: impl FnOnce(A) -> Result<u8, String>,
+    run: impl FnOnce(A) -> Result<u8, RpcError>,
 ) -> ExitCode {
     let args = match A::try_parse_from(words) {
         Ok(args) => args,
@@ -109,14 +129,14 @@ fn parsed<'a, A: Parser>(
     exit_code(run(args).map_err(|why| format!("stentor: {why}")))
 }
 
-fn serve(args: &RpcArgs, words: &[OsString]) -> Result<u8, String> {
+fn serve(args: &RpcArgs, words: &[OsString]) -> Result<u8, RpcError> {
     let pipes = take_pipes()?;
     let prepared = prepare(args, &Start::of_process())?;
     let invocation = Invocation {
         dialect: Dialect::Synaps,
         args: words.to_vec(),
     };
-    prepared.serve(pipes, &invocation)
+    Ok(prepared.serve(pipes, &invocation)?)
 }
 
 /// Sets up the child that a client of the server asks for with these flags.
@@ -125,8 +145,8 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
         .into_iter()
         .chain(flags.iter().map(String::as_str));
     let args = RpcArgs::try_parse_from(words).map_err(|error| Refused {
-        message: error.to_string(),
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+        message: usage_text(error),
     })?;
     prepare(&args, start).map_err(|why| Refused {
         message: format!("stentor: {why}"),
@@ -134,7 +154,7 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
     })
 }
 
-fn prepare(args: &RpcArgs, start: &Start) -> Result<Prepared, String> {
+fn prepare(args: &RpcArgs, start: &Start) -> Result<Prepared, RpcError> {
     let cwd = start.working_folder(None)?;
     let system = args.system.as_deref();
     let options = SynapsOptions {
@@ -149,26 +169,25 @@ fn prepare(args: &RpcArgs, start: &Start) -> Result<Prepared, String> {
     Ok(Prepared::new(Frontend::Synaps(agent, options), &config))
 }
 
-fn list_tools() -> Result<u8, String> {
+fn list_tools() -> Result<u8, RpcError> {
     let pipes = take_pipes()?;
     let start = Start::of_process();
     let cwd = start.working_folder(None)?;
-    let tools = defaults(&cwd, &start)?.0.for_folder(&cwd)?.tools;
+    let options = defaults(&cwd, &start)?.0.for_folder(&cwd);
+    let tools = options.map_err(RpcError::Session)?.tools;
     let list = synaps::tools_list(tools.iter().map(|tool| tool.spec()));
-    let mut line = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
+    let mut line = serde_json::to_vec(&list)?;
     line.push(b'\n');
     File::from(pipes.stdout)
         .write_all(&line)
-        .map_err(|error| format!("cannot print: {error}"))?;
+        .map_err(RpcError::Print)?;
     Ok(0)
 }
 
-fn defaults(cwd: &Path, start: &Start) -> Result<(Defaults, crate::config::Config), String> {
+fn defaults(cwd: &Path, start: &Start) -> Result<(Defaults, Config), ConfigErrors> {
     let flags = surroundings(cwd, start);
-    let config = setup::load_config(cwd, &flags, &start.variables);
-    let config = config.map_err(|errors| errors.to_string())?;
-    let models = setup::models_with(&config, &flags, cwd, originals_models)
-        .map_err(|errors| errors.to_string())?;
+    let config = setup::load_config(cwd, &flags, &start.variables)?;
+    let models = setup::models_with(&config, &flags, cwd, originals_models)?;
     // The protocol has no way to ask, so nothing is asked unless somebody wants it.
     Ok((Defaults::new(flags, models, &config), config))
 }
@@ -231,11 +250,13 @@ fn surroundings(cwd: &Path, start: &Start) -> Layer {
 }
 
 /// The content of a regular file of that name in the folder, else the text itself.
-fn text_or_file(text: &str, cwd: &Path) -> Result<String, String> {
+fn text_or_file(text: &str, cwd: &Path) -> Result<String, RpcError> {
     let path = cwd.join(text);
     if !path.is_file() {
         return Ok(text.to_owned());
     }
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("the system prompt cannot be read from {text}: {error}"))
+    std::fs::read_to_string(path).map_err(|why| RpcError::SystemPrompt {
+        file: text.to_owned(),
+        why,
+    })
 }

@@ -18,7 +18,7 @@ use crate::config::value::{Input, Raw};
 use crate::config::{Layer, Source};
 use crate::default_model::ConfiguredModel;
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{Prepared, Start, exit_code, take_pipes};
+use crate::frontend::{FrontendError, Prepared, Start, exit_code, take_pipes};
 use crate::log;
 use crate::logins::ModelLogins;
 use crate::notes::Notes;
@@ -169,7 +169,7 @@ fn read_command_line(words: &[&str]) -> CommandLine {
     read
 }
 
-fn serve(command_line: CommandLine, words: &[OsString]) -> Result<u8, String> {
+fn serve(command_line: CommandLine, words: &[OsString]) -> Result<u8, FrontendError> {
     let pipes = take_pipes()?;
     let prepared = prepare(command_line, &Start::of_process())?;
     let invocation = Invocation {
@@ -179,17 +179,15 @@ fn serve(command_line: CommandLine, words: &[OsString]) -> Result<u8, String> {
     prepared.serve(pipes, &invocation)
 }
 
-fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, String> {
+fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, FrontendError> {
     let cwd = start.working_folder(command_line.cwd.as_deref())?;
-    let flags = layer(&command_line, &cwd, start).map_err(|errors| errors.to_string())?;
-    let config = setup::load_config(&cwd, &flags, &start.variables);
-    let config = config.map_err(|errors| errors.to_string())?;
+    let flags = layer(&command_line, &cwd, start)?;
+    let config = setup::load_config(&cwd, &flags, &start.variables)?;
     let idle_timeout_ms = command_line.idle_timeout_ms.filter(|ms| *ms > 0);
     let models = setup::models_with(&config, &flags, &cwd, move |sources| {
         let limits = &mut sources.http.limits;
         limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
-    });
-    let models = models.map_err(|errors| errors.to_string())?;
+    })?;
     let notes = Notes::of(&config, true);
     let files = session_places::own(&config.settings, command_line.no_session);
     let default_model = ConfiguredModel {
@@ -204,7 +202,7 @@ fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, String>
     let agent = setup::agent(&config, Arc::new(defaults), files);
     let mut options = PsiOptions::new(&cwd);
     options.resume = match &command_line.resume {
-        Some(wanted) => Some(agent.find(wanted).map_err(|error| error.to_string())?),
+        Some(wanted) => Some(agent.find(wanted)?),
         None => None,
     };
     options.home.clone_from(&config.places.home);

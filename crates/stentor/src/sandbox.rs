@@ -5,7 +5,7 @@ use std::path::Path;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_policy::{PathGuard, WriteLimit};
 use stentor_tools::process::Launcher;
-use stentor_tools::sandbox::{Required, SandboxRequest, effective_sandbox};
+use stentor_tools::sandbox::{Refused, Required, SandboxRequest, effective_sandbox};
 
 use crate::config::{Config, Source};
 use crate::notes::notes_file;
@@ -19,13 +19,13 @@ pub struct Sandbox {
     pub path_guard: PathGuard,
 }
 
-/// What the configuration asks for, and what of it holds here. The error is text for a person.
+/// What the configuration asks for, and what of it holds here.
 pub fn sandbox(
     config: &Config,
     cwd: &Path,
     spill_dir: &Path,
     launcher: &Launcher,
-) -> Result<Sandbox, String> {
+) -> Result<Sandbox, Refused> {
     let settings = &config.settings;
     let mode = settings.sandbox_mode.value;
     let unreadable = settings.sandbox_unreadable.value.0.clone();
@@ -57,7 +57,7 @@ pub fn sandbox(
             .chain(data_dir)
             .collect(),
     };
-    let effective = effective_sandbox(asked).map_err(|refused| refused.to_string())?;
+    let effective = effective_sandbox(asked)?;
     // Commands may not write the notes, but the tool for them may.
     let mut tools_write = writable;
     tools_write.extend(notes_file(settings, config.project.root()));

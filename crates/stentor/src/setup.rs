@@ -1,5 +1,6 @@
 //! From the configuration to an agent: what a session in a folder is started with.
 
+mod error;
 mod loading;
 
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::FallbackSettings;
@@ -29,11 +31,12 @@ use stentor_text::spelling::nearest;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
+use stentor_tools::sandbox::Refused;
 use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
 use crate::agents::Agents;
-use crate::choose_model::{ChosenModel, choose_model};
+use crate::choose_model::{ChooseModelError, ChosenModel, choose_model};
 use crate::config::table::tables;
 use crate::config::{
     self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
@@ -49,6 +52,8 @@ use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
 use crate::user_folders::{agent_folders, command_folders};
 use crate::{extensions, mcp_servers};
+
+pub use error::{FolderError, SetupError};
 
 /// Reads the configuration for a folder, in the environment of whoever works there.
 pub fn load_config(
@@ -89,9 +94,8 @@ pub struct Defaults {
 }
 
 impl SessionDefaults for Defaults {
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
-        let config = load_config(cwd, &self.flags, &self.variables);
-        let config = config.map_err(|errors| errors.to_string())?;
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, BoxError> {
+        let config = load_config(cwd, &self.flags, &self.variables)?;
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
@@ -125,7 +129,7 @@ impl Defaults {
     }
 
     /// The options of a session in `cwd` under a configuration that has been read.
-    pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, String> {
+    pub fn options(&self, config: &Config, cwd: &Path) -> Result<SessionOptions, SetupError> {
         let settings = &config.settings;
         let launcher = launcher(config, self.models.registry().key_variables());
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
@@ -314,10 +318,10 @@ fn set_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
 }
 
 /// How the programs of sessions in a folder are started.
-pub fn session_launcher(config: &Config, cwd: &Path) -> Result<Launcher, String> {
-    let registry = registry(config, |_| {}).map_err(|errors| errors.to_string())?;
+pub fn session_launcher(config: &Config, cwd: &Path) -> Result<Launcher, SetupError> {
+    let registry = registry(config, |_| {})?;
     let launcher = launcher(config, registry.key_variables());
-    sandbox(config, cwd, &spill_dir(config), &launcher).map(|sandbox| sandbox.launcher)
+    Ok(sandbox(config, cwd, &spill_dir(config), &launcher)?.launcher)
 }
 
 /// An agent for a way in.
@@ -376,10 +380,8 @@ pub fn models_with(
     let (flags, folder) = (flags.clone(), cwd.to_owned());
     let variables = config.variables.clone();
     let again = move || {
-        let config = load_config(&folder, &flags, &variables);
-        let config = config.map_err(|errors| errors.to_string())?;
-        let read = self::registry(&config, &adjust);
-        read.map_err(|errors| errors.to_string())
+        let config = load_config(&folder, &flags, &variables)?;
+        self::registry(&config, &adjust)
     };
     let own_file = config.files.user.as_ref();
     let own_folder = own_file.and_then(|file| file.path.parent());
@@ -424,25 +426,24 @@ fn registry(
 }
 
 /// The model a configuration asks for.
-pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, String> {
+pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, ChooseModelError> {
     choose_model(&config.model_choice(), models)
 }
 
 /// The working folder, links resolved so that sessions of one folder are found by any way to it.
 /// What was asked for is relative to `from`.
-pub fn working_folder(from: &Path, asked: Option<&Path>) -> Result<PathBuf, String> {
+pub fn working_folder(from: &Path, asked: Option<&Path>) -> Result<PathBuf, FolderError> {
     let folder = asked.unwrap_or(from);
     let resolved = asked
         .map_or_else(|| from.to_owned(), |asked| from.join(asked))
         .canonicalize()
-        .map_err(|error| format!("cannot work in {}: {error}", folder.display()))?;
-    if resolved.is_dir() {
-        Ok(resolved)
-    } else {
-        Err(format!(
-            "cannot work in {}: it is not a folder",
-            folder.display()
-        ))
+        .map_err(|why| FolderError::Unreachable {
+            folder: folder.to_owned(),
+            why,
+        })?;
+    match resolved.is_dir() {
+        true => Ok(resolved),
+        false => Err(FolderError::NotAFolder(folder.to_owned())),
     }
 }
 
@@ -478,7 +479,7 @@ fn rules(config: &Config) -> RuleBook {
 }
 
 /// The sandbox that sessions in `cwd` have, or why they would not start.
-pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, String> {
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, Refused> {
     let launcher = Launcher::default();
     sandbox(config, cwd, &spill_dir(config), &launcher).map(|sandbox| sandbox.state)
 }
@@ -497,7 +498,7 @@ fn chosen_tools(
     settings: &Settings,
     all: Vec<Arc<dyn Tool>>,
     subagents: bool,
-) -> Result<(Vec<Arc<dyn Tool>>, bool), String> {
+) -> Result<(Vec<Arc<dyn Tool>>, bool), SetupError> {
     let Some(wanted) = &settings.tools else {
         return Ok((all, subagents));
     };
@@ -508,15 +509,14 @@ fn chosen_tools(
             continue;
         }
         let Some(tool) = known(name) else {
-            let names = all.iter().map(|tool| tool.spec().name.as_str());
-            let names: Vec<&str> = names.chain(SPECIAL).collect();
-            let near = nearest(name, names.iter().copied());
-            let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
-            return Err(format!(
-                "{}: unknown tool `{name}`;{hint} there are {}",
-                wanted.source,
-                names.join(", ")
-            ));
+            let known = all.iter().map(|tool| tool.spec().name.as_str());
+            let known: Vec<&str> = known.chain(SPECIAL).collect();
+            return Err(SetupError::UnknownTool {
+                at: wanted.source.clone(),
+                name: name.clone(),
+                near: nearest(name, known.iter().copied()).map(str::to_owned),
+                known: known.into_iter().map(str::to_owned).collect(),
+            });
         };
         if !chosen.iter().any(|have| have.spec().name == *name) {
             chosen.push(Arc::clone(tool));

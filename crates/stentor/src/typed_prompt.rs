@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use stentor_agent::session::Session;
+use stentor_agent::commands::ExpandError;
+use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 
 use crate::attached_files::{AttachError, attached};
@@ -15,8 +17,10 @@ use crate::slash;
 pub enum TypedPromptError {
     #[error("{0}")]
     UnknownCommand(String),
-    #[error("{0}")]
-    Command(String),
+    #[error(transparent)]
+    Command(#[from] ExpandError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
     #[error("{}", said(.0))]
     File(#[from] AttachError),
     #[error("{0} is not a picture that models take (PNG, JPEG, GIF, WebP)")]
@@ -54,13 +58,7 @@ pub async fn typed_prompt(
         let commands = session.slash();
         let listed = commands.list().await;
         // A server that is still starting may know it: expanding waits for that.
-        if commands.called_in_time(text).await.is_none()
-            && commands
-                .expand(text)
-                .await
-                .map_err(TypedPromptError::Command)?
-                .is_none()
-        {
+        if commands.called_in_time(text).await.is_none() && commands.expand(text).await?.is_none() {
             let names = listed.iter().map(|one| one.name.as_str());
             return Err(TypedPromptError::UnknownCommand(slash::unknown(
                 name, names,
@@ -68,9 +66,9 @@ pub async fn typed_prompt(
         }
     }
     let expanded = session.expand(vec![ContentBlock::text(text)]).await;
-    let mut blocks = expanded.map_err(|error| TypedPromptError::Command(error.to_string()))?;
+    let mut blocks = expanded?;
     let (folder, typed, pictures) = (cwd.to_owned(), typed.to_owned(), pictures.to_vec());
-    let files = tokio::task::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
+    let files = tasks::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
     let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
     blocks.extend(files?);
     fits(session, &blocks).await?;

@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use stentor_journal::message::ContentBlock;
 
+use crate::box_error::BoxError;
 use crate::event::CommandInfo;
 
 /// Whoever keeps prompts that people can call by name.
@@ -16,7 +17,7 @@ pub trait PromptSource: Send + Sync {
     fn prompts(&self) -> Vec<CommandInfo>;
 
     /// What the agent is asked for one of them. `arguments` is what followed the name, as it was
-    /// typed. The error is text for a person; how long it may take is up to the source.
+    /// typed. How long it may take is up to the source.
     fn fetch(&self, name: &str, arguments: &str) -> PromptFuture;
 
     /// Somebody called a command that nobody has: waits until it is known whether it is one of
@@ -28,4 +29,4 @@ pub trait PromptSource: Send + Sync {
 }
 
 /// A prompt that is being fetched.
-pub type PromptFuture = Pin<Box<dyn Future<Output = Result<Vec<ContentBlock>, String>> + Send>>;
+pub type PromptFuture = Pin<Box<dyn Future<Output = Result<Vec<ContentBlock>, BoxError>> + Send>>;

@@ -9,10 +9,12 @@ use super::book::{AgentDefinition, CommandBook};
 use super::command_cache::CommandCache;
 use super::prompts::PromptSource;
 use super::skill_list::skill_list;
+use crate::box_error::BoxError;
 use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
 use crate::project_files::Project;
+use crate::tasks;
 use crate::tool::ToolSpec;
 
 /// All slash commands of a session: those of files, of extensions, of servers.
@@ -58,6 +60,14 @@ pub struct Called {
     /// What follows, trimmed.
     pub arguments: String,
     pub source: CommandSource,
+}
+
+/// A command that its source could not fill in.
+#[derive(Debug, thiserror::Error)]
+#[error("/{name} failed: {why}")]
+pub struct ExpandError {
+    name: String,
+    why: BoxError,
 }
 
 /// What the agent is asked instead of a command.
@@ -179,8 +189,8 @@ impl SlashCommands {
     }
 
     /// What the agent is asked when the user says `text`; `None` when that is for the agent as it
-    /// is, or for an extension. The error is text for a person.
-    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, String> {
+    /// is, or for an extension.
+    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, ExpandError> {
         if !text.trim_start().starts_with('/') {
             return Ok(None);
         }
@@ -201,7 +211,10 @@ impl SlashCommands {
             CommandSource::McpPrompt => match self.source_of(&called.name) {
                 Some(source) => {
                     let fetched = source.fetch(&called.name, &called.arguments).await;
-                    Some(fetched.map_err(|why| format!("/{} failed: {why}", called.name))?)
+                    Some(fetched.map_err(|why| ExpandError {
+                        name: called.name.clone(),
+                        why,
+                    })?)
                 }
                 None => None,
             },
@@ -254,7 +267,7 @@ impl SlashCommands {
     async fn look(&self) {
         if let Some(cache) = &self.cache {
             let cache = Arc::clone(cache);
-            let looked = tokio::task::spawn_blocking(move || drop(cache.look())).await;
+            let looked = tasks::spawn_blocking(move || drop(cache.look())).await;
             if let Err(error) = looked {
                 tracing::warn!(%error, "cannot look for commands");
             }

@@ -2,6 +2,7 @@
 
 use stentor_journal::store::StoreError;
 
+use crate::commands::ExpandError;
 use crate::model::ModelError;
 use crate::turn::CompactionError;
 
@@ -35,9 +36,9 @@ pub enum SessionError {
     Compaction(#[from] CompactionError),
     #[error("{0}")]
     Shell(String),
-    /// A slash command could not be used; the text says which and why.
-    #[error("{0}")]
-    Command(String),
+    /// A slash command could not be used.
+    #[error(transparent)]
+    Command(#[from] ExpandError),
     #[error("no question {0} is open")]
     NoSuchQuestion(u64),
     #[error("this connection may only watch the session")]

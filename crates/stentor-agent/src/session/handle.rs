@@ -23,6 +23,7 @@ use crate::hub::{Hub, Missed, Subscription};
 use crate::jobs::Jobs;
 use crate::left_running::LeftRunning;
 use crate::subagents::Subagents;
+use crate::tasks;
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
@@ -121,7 +122,7 @@ impl Session {
         if let Some(hooks) = hook_chain::all_in_one(attached) {
             actor.set_hooks(hooks);
         }
-        tokio::spawn(actor.run());
+        tasks::spawn(actor.run());
         Ok(session)
     }
 
@@ -176,8 +177,7 @@ impl Session {
         let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
             return Ok(content);
         };
-        let expanded = self.shared.slash.expand(&first.text).await;
-        match expanded.map_err(SessionError::Command)? {
+        match self.shared.slash.expand(&first.text).await? {
             None => Ok(content),
             Some(expanded) => {
                 let rest = content.into_iter().skip(1);

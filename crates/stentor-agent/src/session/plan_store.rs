@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::options::PlanClearing;
 use crate::event::EventKind;
 use crate::hub::Hub;
+use crate::tasks;
 use crate::tool::{Plan, PlanPhase, PlanStatus};
 
 /// The plan, and when what is done in it goes.
@@ -65,7 +66,7 @@ impl PlanStore {
         if let (Some(waiting), Some(due)) = (waiting, due) {
             stored.due.push_back((due, waiting));
             if !std::mem::replace(&mut stored.is_waited_for, true) {
-                tokio::spawn(tidy(self.hub.clone(), Arc::downgrade(&self.stored)));
+                tasks::spawn(tidy(self.hub.clone(), Arc::downgrade(&self.stored)));
             }
         }
     }

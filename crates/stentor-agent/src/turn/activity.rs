@@ -12,7 +12,9 @@ use super::compaction::{self, CompactionError, Uncompacted};
 use super::link::{AfterRun, FallbackPlan, Gone, Link, Request};
 use super::run::{self, Begin, Ran};
 use super::tools::Stopped;
-use crate::event::{CompactionReason, CompactionResult, EventKind, RunEnd, RunOutcome};
+use crate::event::{
+    CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
+};
 use crate::model::{ModelError, ModelErrorKind};
 
 /// What the session was asked to do.
@@ -166,6 +168,27 @@ async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
     if !automatic.retry || (ran.begun && !link.retry.after_output) {
         return Then::Over;
     }
+    let then = another_attempt(link, error, retries).await;
+    if matches!(then, Then::Over) {
+        return then;
+    }
+    // An attempt that the budget forbids would end with the budget's words instead of the error.
+    match link.ask(|reply| Request::LimitReached { reply }).await {
+        Ok(None) => then,
+        Err(Gone) => Then::Over,
+        Ok(Some(limit)) => {
+            link.hub.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: format!("Not tried again. {limit}"),
+                from: NoticeSource::Agent,
+            });
+            Then::Over
+        }
+    }
+}
+
+/// How a call that failed is repeated, if it is.
+async fn another_attempt(link: &Link, error: &ModelError, retries: &Retries) -> Then {
     let may_repeat = error.is_transient() && retries.attempt < link.retry.max_attempts;
     if !may_repeat || is_of_the_model(error.kind) {
         let (error, tried) = (error.clone(), retries.tried.clone());

@@ -159,6 +159,8 @@ pub(crate) enum Request {
     },
     /// What may be done without being asked?
     Automatic { reply: Reply<Automatic> },
+    /// Why the budget allows no further call, if it does not.
+    LimitReached { reply: Reply<Option<String>> },
     /// What to summarise, if the context should be compacted now.
     PlanCompaction {
         reason: CompactionReason,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use serde_json::json;
+use stentor_agent::box_error::BoxError;
 use stentor_agent::event::EventKind;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_model::script::{Scenario, Turn};
@@ -19,9 +20,9 @@ struct Drawer {
 }
 
 impl AnswerStore for Drawer {
-    fn store(&self, answer: &Remembered) -> Result<(), String> {
+    fn store(&self, answer: &Remembered) -> Result<(), BoxError> {
         if self.is_stuck {
-            return Err("the drawer is stuck".to_owned());
+            return Err("the drawer is stuck".into());
         }
         self.kept.lock().unwrap().push(answer.clone());
         Ok(())

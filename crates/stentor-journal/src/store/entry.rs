@@ -264,6 +264,21 @@ impl EntryKind {
     }
 }
 
+/// Why a line is no header.
+#[derive(Debug, thiserror::Error)]
+pub enum NoHeader {
+    #[error("the first line is not a JSON object ({0})")]
+    NotJson(#[from] serde_json::Error),
+    #[error("the first line is not a session header")]
+    AnotherType,
+    #[error("the header has no id")]
+    NoId,
+    #[error("the header's version is not a number")]
+    Version,
+    #[error("it has a title but no session header")]
+    OnlyTitle,
+}
+
 impl Header {
     /// A header of the current version.
     pub fn new(
@@ -282,21 +297,20 @@ impl Header {
     }
 
     /// Reads a header line, or says why it is none.
-    pub fn from_line(line: &[u8]) -> Result<Self, String> {
+    pub fn from_line(line: &[u8]) -> Result<Self, NoHeader> {
         let text = String::from_utf8_lossy(trimmed(line));
-        let fields: Map<String, Value> = serde_json::from_str(&text)
-            .map_err(|error| format!("the first line is not a JSON object ({error})"))?;
+        let fields: Map<String, Value> = serde_json::from_str(&text)?;
         let text_of = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         if fields.get("type").and_then(Value::as_str) != Some("session") {
-            return Err("the first line is not a session header".into());
+            return Err(NoHeader::AnotherType);
         }
-        let id = text_of("id").ok_or("the header has no id")?;
+        let id = text_of("id").ok_or(NoHeader::NoId)?;
         let version = match fields.get("version") {
             None => 1,
             Some(version) => version
                 .as_u64()
                 .and_then(|version| u32::try_from(version).ok())
-                .ok_or("the header's version is not a number")?,
+                .ok_or(NoHeader::Version)?,
         };
         Ok(Self {
             version,

@@ -206,10 +206,6 @@ pub fn fork_in_memory(
 
 /// The header of a file, or what is there instead.
 pub(super) fn read_preamble(file: &File, path: &Path) -> Result<FoundPreamble, StoreError> {
-    let not_a_session = |why| StoreError::NotASession {
-        path: path.to_path_buf(),
-        why,
-    };
     match preamble_of(file).map_err(StoreError::io("read", path))? {
         Preamble::Found(found) if found.header.version > CURRENT_VERSION => {
             Err(StoreError::TooNew {
@@ -221,7 +217,10 @@ pub(super) fn read_preamble(file: &File, path: &Path) -> Result<FoundPreamble, S
         Preamble::Empty => Err(StoreError::Empty {
             path: path.to_path_buf(),
         }),
-        Preamble::Missing(why) => Err(not_a_session(why)),
+        Preamble::Missing(why) => Err(StoreError::NotASession {
+            path: path.to_path_buf(),
+            why: why.to_string(),
+        }),
     }
 }
 

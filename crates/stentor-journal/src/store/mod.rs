@@ -44,7 +44,7 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header};
+pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header, NoHeader};
 pub use error::{Holder, StoreError};
 pub use files::{check_can_create_at, create, create_at, fork, fork_in_memory, open, remove};
 pub use journal::{

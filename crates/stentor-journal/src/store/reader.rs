@@ -6,7 +6,7 @@
 use std::io;
 
 use super::bytes::{Bytes, LinesForward};
-use super::entry::{CURRENT_VERSION, Header};
+use super::entry::{CURRENT_VERSION, Header, NoHeader};
 use super::line::trimmed;
 use super::migrate;
 use super::restore::restore;
@@ -18,31 +18,37 @@ pub use super::restore::Restored;
 const MAX_PREAMBLE_BYTES: u64 = 1024 * 1024;
 
 /// What a session of these bytes would go on with, or why they are no session.
-pub fn read_bytes(bytes: &[u8]) -> Result<(Header, Restored), String> {
-    let read = || -> io::Result<_> {
-        let preamble = match preamble_of(bytes)? {
-            Preamble::Found(preamble) => preamble,
-            Preamble::Empty => return Ok(Err("it is empty".to_owned())),
-            Preamble::Missing(why) => return Ok(Err(why)),
-        };
-        let header = preamble.header;
-        if header.version > CURRENT_VERSION {
-            return Ok(Err(format!(
-                "its version {} is not supported",
-                header.version
-            )));
-        }
-        let end = tail_of(bytes)?.keep;
-        let restored = if header.version < CURRENT_VERSION {
-            let mut lifted = Vec::new();
-            migrate::lift(bytes, end, header.version, &mut lifted)?;
-            restore(lifted.as_slice(), lifted.len() as u64)?
-        } else {
-            restore(bytes, end)?
-        };
-        Ok(Ok((header, restored)))
+pub fn read_bytes(bytes: &[u8]) -> Result<(Header, Restored), ReadBytesError> {
+    let header = match preamble_of(bytes)? {
+        Preamble::Found(preamble) => preamble.header,
+        Preamble::Empty => return Err(ReadBytesError::Empty),
+        Preamble::Missing(why) => return Err(why.into()),
     };
-    read().unwrap_or_else(|error| Err(error.to_string()))
+    if header.version > CURRENT_VERSION {
+        return Err(ReadBytesError::TooNew(header.version));
+    }
+    let end = tail_of(bytes)?.keep;
+    let restored = if header.version < CURRENT_VERSION {
+        let mut lifted = Vec::new();
+        migrate::lift(bytes, end, header.version, &mut lifted)?;
+        restore(lifted.as_slice(), lifted.len() as u64)?
+    } else {
+        restore(bytes, end)?
+    };
+    Ok((header, restored))
+}
+
+/// Why bytes are no session.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadBytesError {
+    #[error("it is empty")]
+    Empty,
+    #[error(transparent)]
+    NoHeader(#[from] NoHeader),
+    #[error("its version {0} is not supported")]
+    TooNew(u32),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// What a file begins with.
@@ -51,7 +57,7 @@ pub(super) enum Preamble {
     /// Nothing at all, or nothing but NULs and white space.
     Empty,
     /// Something else than a session, and why.
-    Missing(String),
+    Missing(NoHeader),
 }
 
 /// The header, and the title line omp may keep before it.
@@ -83,7 +89,7 @@ pub(super) fn preamble_of<B: Bytes + ?Sized>(bytes: &B) -> io::Result<Preamble> 
         });
     }
     Ok(match title {
-        Some(_) => Preamble::Missing("it has a title but no session header".into()),
+        Some(_) => Preamble::Missing(NoHeader::OnlyTitle),
         None => Preamble::Empty,
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
+use stentor_agent::tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -59,7 +60,7 @@ impl CallbackServer {
             path: url.path().to_owned(),
             state: state.to_owned(),
         });
-        let task = tokio::spawn(accept(listener, expected, tell));
+        let task = tasks::spawn(accept(listener, expected, tell));
         Some(Self {
             redirect: url.to_string(),
             returned,

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use reqwest::StatusCode;
 use serde::Deserialize;
 use stentor_agent::model::ModelInfo;
-use stentor_http::{Http, deepest};
+use stentor_http::{Http, HttpError, deepest};
 use stentor_journal::clock::SharedClock;
 
 use super::local::{ListedModel, SMALL_CONTEXT_WINDOW, windows_at};
 use super::providers::Provider;
 use crate::configuration::ModelConfiguration;
-use crate::credential::Credential;
+use crate::credential::{Credential, CredentialError};
 use crate::wire::Wire;
 
 /// Nobody waits longer for a list of models.
@@ -24,6 +25,23 @@ const LONGEST_ANSWER_BYTES: usize = 4 << 20;
 
 /// What a provider said, or why it said nothing.
 pub(super) type Asked = Result<Vec<Arc<ModelInfo>>, String>;
+
+/// Why a provider gave no list.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error("it does not answer within {} s", LIMIT.as_secs())]
+    TooSlow,
+    #[error(transparent)]
+    Client(#[from] HttpError),
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    #[error("it does not answer: {}", deepest(.0))]
+    NoAnswer(#[from] reqwest::Error),
+    #[error("it answers {0}")]
+    Status(StatusCode),
+    #[error("what it answers is no list of models")]
+    NoList,
+}
 
 /// Asks providers when somebody wants to know, and remembers for a while what they said.
 pub(super) struct AskedProviders {
@@ -92,9 +110,10 @@ impl AskedProviders {
         let listed = runtime.block_on(async {
             match tokio::time::timeout(LIMIT, self.list(provider)).await {
                 Ok(listed) => listed,
-                Err(_) => Err(format!("it does not answer within {} s", LIMIT.as_secs())),
+                Err(_) => Err(AskError::TooSlow),
             }
-        })?;
+        });
+        let listed = listed.map_err(|error| error.to_string())?;
         let windows = windows_at(&provider.base_url);
         let to_info = |model: ListedModel| {
             let window = windows.window_of(&model).unwrap_or(SMALL_CONTEXT_WINDOW);
@@ -108,35 +127,29 @@ impl AskedProviders {
         Ok(listed.into_iter().map(to_info).collect())
     }
 
-    async fn list(&self, provider: &Provider) -> Result<Vec<ListedModel>, String> {
-        let client = self.http.client(provider.ca_file.as_deref());
-        let client = client.map_err(|error| error.to_string())?;
+    async fn list(&self, provider: &Provider) -> Result<Vec<ListedModel>, AskError> {
+        let client = self.http.client(provider.ca_file.as_deref())?;
         let mut request = client.get(format!("{}/models", provider.base_url));
         for (name, value) in &provider.headers {
             request = request.header(name, value.expose());
         }
         if let Some(credentials) = provider.credential.credentials(&provider.hint) {
-            let credential = credentials.credential().await;
-            match credential.map_err(|error| error.to_string())? {
+            match credentials.credential().await? {
                 Credential::None => {}
                 Credential::ApiKey(key) => request = request.bearer_auth(key.expose()),
                 Credential::Bearer { token, .. } => request = request.bearer_auth(token.expose()),
             }
         }
-        let response = request.send().await;
-        let response =
-            response.map_err(|error| format!("it does not answer: {}", deepest(&error)))?;
+        let response = request.send().await?;
         let status = response.status();
         if !status.is_success() {
-            return Err(format!("it answers {status}"));
+            return Err(AskError::Status(status));
         }
-        let bytes = response.bytes().await;
-        let bytes = bytes.map_err(|error| format!("it does not answer: {}", deepest(&error)))?;
+        let bytes = response.bytes().await?;
         let bytes = bytes
             .get(..LONGEST_ANSWER_BYTES.min(bytes.len()))
             .unwrap_or_default();
-        let list: ModelList = serde_json::from_slice(bytes)
-            .map_err(|_| "what it answers is no list of models".to_owned())?;
+        let list: ModelList = serde_json::from_slice(bytes).map_err(|_| AskError::NoList)?;
         Ok(list.data)
     }
 }

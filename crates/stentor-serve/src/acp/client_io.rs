@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::value::RawValue;
+use stentor_agent::tasks;
 use stentor_agent::tool::{Place, PlaceCommand, PlaceFuture, PlaceOutput};
 use stentor_wire::acp::method;
 use tokio_util::sync::CancellationToken;
@@ -87,7 +88,7 @@ impl ClientIo {
 
     async fn keep_before(&self, path: &Path) {
         let wanted = path.to_owned();
-        let before = tokio::task::spawn_blocking(move || Before::of(&wanted)).await;
+        let before = tasks::spawn_blocking(move || Before::of(&wanted)).await;
         let before = before.unwrap_or_default();
         self.notes.lock().before.insert(path.to_owned(), before);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 use stentor_agent::agent::Agent;
+use stentor_agent::tasks;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Fault, Id, Incoming, RawJson, code, decode, encode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -266,7 +267,7 @@ impl Connection {
         let open = self.sessions.ids();
         let permit = self.permit().await;
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let (agent, folders) = (context.agent.clone(), context.options.folders.clone());
             let page = blocking(move || listing::page(&agent, &wanted, &open, &folders)).await;
             let page = page.and_then(|page| page);

@@ -7,6 +7,8 @@ use agent_client_protocol_schema::v1 as acp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_agent::project_files::Reader;
+use stentor_agent::tasks;
 use stentor_agent::tool::Place;
 use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 
@@ -128,7 +130,7 @@ impl Position<'_> {
                 false => framed(&link.uri, &text),
             });
         }
-        let read = tokio::task::spawn_blocking(move || Linked::read(&path)).await;
+        let read = tasks::spawn_blocking(move || Linked::read(&path)).await;
         Ok(match read.unwrap_or(Linked::Other) {
             Linked::Text(text) => framed(&link.uri, &text),
             Linked::Image(data, mime) if self.accepts(InputKind::Image) => {
@@ -156,14 +158,7 @@ enum Linked {
 
 impl Linked {
     fn read(path: &Path) -> Self {
-        let size = match std::fs::metadata(path) {
-            Ok(found) if found.is_file() => found.len(),
-            _ => return Self::Other,
-        };
-        if size > limits::LINKED_BINARY_BYTES {
-            return Self::Other;
-        }
-        let Ok(bytes) = std::fs::read(path) else {
+        let Ok(bytes) = Reader::Own.read(path, limits::LINKED_BINARY_BYTES) else {
             return Self::Other;
         };
         if let Some(picture) = picture::look(&bytes) {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stentor_agent::event::Queues;
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{RunOptions, Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::jsonrpc::{Id, code};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -349,7 +350,7 @@ impl OpenSession {
         };
         let (session, client_io) = (self.session.clone(), Arc::clone(&self.client_io));
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let steered = prompt::steer(session, client_io, over, prompt).await;
             context.answer(&id, steered).await;
             drop(permit);

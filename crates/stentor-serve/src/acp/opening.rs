@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_agent::tasks;
 use stentor_journal::store::{Entry, StoreError};
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::watch;
@@ -328,7 +329,7 @@ impl OpenSession {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Handled<T> {
-    tokio::task::spawn_blocking(work)
+    tasks::spawn_blocking(work)
         .await
         .map_err(|error| Refusal::internal(format!("Internal error: {error}")))
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 use stentor_policy::PermissionAnswer;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
@@ -105,7 +106,7 @@ impl Questions {
         };
         self.permissions.insert(id, waiting.id.clone());
         let session = self.session.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
                 Ok(response) => chosen(&response.outcome),
                 // Somebody else may answer, now or later.
@@ -163,7 +164,7 @@ impl Questions {
     ) {
         self.dialogs.insert(id, waiting.id.clone());
         let session = self.session.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let answer = match waiting.answer().await {
                 Ok(answer) => meaning(answer),
                 Err(NoAnswer::Gone) if session.is_shared() => return,
@@ -188,7 +189,7 @@ impl Questions {
             if session.others_answer() {
                 return;
             }
-            tokio::spawn(async move {
+            tasks::spawn(async move {
                 session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
             });
             return;
@@ -243,7 +244,7 @@ impl Questions {
 
     fn give(&self, id: u64, answer: PermissionAnswer) {
         let session = self.session.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             session.answer_permission(id, answer).await.ok();
         });
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stentor_agent::tasks;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::mpsc;
 
@@ -221,7 +222,7 @@ impl SessionTask {
         if let Some(open) = self.open.take() {
             let pump = open.close().await;
             // The client's terminals may still have to be released.
-            tokio::spawn(pump.run());
+            tasks::spawn(pump.run());
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use agent_client_protocol_schema::v1 as acp;
+use stentor_agent::tasks;
 use stentor_agent::tool::{PlaceCommand, PlaceOutput};
 use stentor_wire::acp::method;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ impl<'a> Terminal<'a> {
             .meta(requests.trace());
         let opener = requests.clone();
         // Also when nobody waits any more, a terminal that opens late must be released.
-        let mut opening = tokio::spawn(async move {
+        let mut opening = tasks::spawn(async move {
             let opened = opener
                 .ask::<acp::CreateTerminalResponse>(
                     method::TERMINAL_CREATE,
@@ -46,7 +47,7 @@ impl<'a> Terminal<'a> {
             opened = &mut opening => opened.unwrap_or(Err(NoAnswer::Gone)),
             () = cancel.cancelled() => {
                 let requests = requests.clone();
-                tokio::spawn(async move {
+                tasks::spawn(async move {
                     if let Ok(Ok(id)) = opening.await {
                         release(&requests, id).await;
                     }
@@ -125,7 +126,7 @@ impl<'a> Terminal<'a> {
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         let (requests, id) = (self.requests.clone(), std::mem::take(&mut self.id));
-        tokio::spawn(async move { release(&requests, id).await });
+        tasks::spawn(async move { release(&requests, id).await });
     }
 }
 

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 
+use stentor_agent::tasks;
 use stentor_wire::attach::Refused;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -45,7 +46,7 @@ impl DialectStream {
                 searched: 0,
             },
             input,
-            served: tokio::spawn(admitted.serve(theirs, Vec::new())),
+            served: tasks::spawn(admitted.serve(theirs, Vec::new())),
         })
     }
 }

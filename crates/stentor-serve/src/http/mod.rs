@@ -23,6 +23,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use stentor_agent::tasks;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -86,7 +87,7 @@ pub async fn accept(server: &Server, listener: &TcpListener, options: HttpOption
                     address: address.ip(),
                     _place: Arc::new(place),
                 };
-                tokio::spawn(serve(Arc::clone(&http), stream, peer));
+                tasks::spawn(serve(Arc::clone(&http), stream, peer));
             }
             Err(error) => {
                 tracing::warn!(%error, "a client could not be accepted");

@@ -10,6 +10,7 @@ use hyper::header::{
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use stentor_agent::tasks;
 use stentor_wire::attach::ClientHello;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
@@ -88,7 +89,7 @@ pub(super) async fn upgrade(
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let serving = serve(server.clone(), upgraded, stream, rules);
-    tokio::spawn(async move {
+    tasks::spawn(async move {
         serving.await;
         drop(peer);
     });
@@ -145,7 +146,7 @@ async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules
     let (sink, frames) = socket.split();
     // One answer of ours at a time; who reads waits for it to be taken.
     let (ours, from_reader) = mpsc::channel(1);
-    let mut reading = tokio::spawn(read(frames, stream.input, rules, ours));
+    let mut reading = tasks::spawn(read(frames, stream.input, rules, ours));
     let mut writer = Writer { sink };
     let why = match writer.write(stream.lines, from_reader).await {
         Ok(Ending::DialectEnded) => match stream.served.await {

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::project_files::{NotRead, Reader};
 use stentor_agent::session::{Session, SessionOptions};
+use stentor_agent::tasks;
 use stentor_agent::tool::{Place, Tool};
 use stentor_wire::omp::command::SubagentLevel;
 use tokio::sync::{RwLock, RwLockWriteGuard, Semaphore};
@@ -394,7 +395,7 @@ pub(super) fn pumped(
     Current {
         session,
         answers,
-        pump: tokio::spawn(pump.run()),
+        pump: tasks::spawn(pump.run()),
     }
 }
 

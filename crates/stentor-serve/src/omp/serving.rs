@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 use stentor_wire::omp::command::{Command, CommandBody, Inbound, Refused, Side};
 use stentor_wire::omp::facts::{MAX_FRAME_BYTES, MAX_REASSEMBLED_BYTES, PROTOCOL_VERSIONS};
 use stentor_wire::omp::frame::Frame;
@@ -62,7 +63,7 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
     dialect.connection.let_ask(&dialect.session()).await;
     publish_commands(dialect.session());
     let (queue, worker) = start_worker(&dialect);
-    let mut reading = tokio::spawn(read(Arc::clone(&dialect), queue, input));
+    let mut reading = tasks::spawn(read(Arc::clone(&dialect), queue, input));
     let end = tokio::select! {
         _ = &mut reading => End::Input,
         signal = signals.next() => End::Signal(signal),
@@ -116,7 +117,7 @@ async fn asked_to_end(dialect: &Dialect) {
 /// Publishes which slash commands there are, if any, when they have been looked for
 /// (section 19). Nothing waits for that.
 pub(super) fn publish_commands(session: Session) {
-    tokio::spawn(async move { session.commands_changed().await });
+    tasks::spawn(async move { session.commands_changed().await });
 }
 
 fn ready() -> Vec<u8> {
@@ -135,7 +136,7 @@ fn ready() -> Vec<u8> {
 fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::JoinHandle<()>) {
     let (sender, mut queue) = mpsc::channel::<Queued>(limits::WAITING_COMMANDS);
     let dialect = Arc::clone(dialect);
-    let worker = tokio::spawn(async move {
+    let worker = tasks::spawn(async move {
         while let Some(queued) = queue.recv().await {
             let running = dialect.running_commands.begin();
             match queued {
@@ -169,7 +170,7 @@ async fn in_background_if_slow(dialect: &Arc<Dialect>, command: Command, running
         .await
         .is_err()
     {
-        tokio::spawn(work);
+        tasks::spawn(work);
     }
 }
 
@@ -208,7 +209,7 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
 async fn beside_the_others(dialect: &Arc<Dialect>, command: Command) {
     if let Ok(permit) = Arc::clone(&dialect.urgent).acquire_owned().await {
         let dialect = Arc::clone(dialect);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             commands::perform(&dialect, command).await;
             drop(permit);
         });

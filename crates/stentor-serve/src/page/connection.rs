@@ -7,6 +7,7 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::dialog::DialogAnswer;
 use stentor_agent::model::NamedBy;
 use stentor_agent::session::{ForkPoint, Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::store::StoreError;
 use tokio::task::JoinHandle;
 
@@ -174,7 +175,7 @@ impl Page {
         let states: States = self.agent.activities().await.into_iter().collect();
         let id = self.session().ok().map(|session| session.id().to_string());
         let (agent, costs) = (self.agent.clone(), Arc::clone(&self.costs));
-        let listing = tokio::task::spawn_blocking(move || {
+        let listing = tasks::spawn_blocking(move || {
             let mut costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
             listing::html(&agent, &states, id.as_deref(), &mut costs)
         });
@@ -194,7 +195,7 @@ impl Page {
     /// Shows a session that is stored, live or not.
     async fn open(&mut self, id: String) -> Result<(), PageError> {
         let agent = self.agent.clone();
-        let opening = tokio::task::spawn_blocking(move || {
+        let opening = tasks::spawn_blocking(move || {
             let listed = agent.newest_first(None).find(|listed| listed.id == id);
             let listed = listed.ok_or_else(|| StoreError::NotFound {
                 wanted: id,
@@ -219,8 +220,7 @@ impl Page {
             return Err(PageError::NoFolder(cwd.display().to_string()));
         }
         let agent = self.agent.clone();
-        let starting =
-            tokio::task::spawn_blocking(move || agent.start(&cwd, NewSession::default()));
+        let starting = tasks::spawn_blocking(move || agent.start(&cwd, NewSession::default()));
         let session = starting.await.map_err(|_| PageError::Inside)??;
         self.show(session).await
     }
@@ -251,7 +251,7 @@ impl Page {
         self.output.send_all(&mut lines).await?;
         // It answers by events alone.
         let (pump, _) = Pump::new(joined.events, self.output.clone(), view);
-        let pump = tokio::spawn(pump.run());
+        let pump = tasks::spawn(pump.run());
         self.shown = Some(Shown { session, pump });
         self.list().await
     }

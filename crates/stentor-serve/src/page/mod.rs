@@ -16,6 +16,7 @@ mod spending;
 mod transcript;
 mod view;
 
+use std::io;
 use std::path::PathBuf;
 
 use stentor_agent::agent::Agent;
@@ -35,17 +36,14 @@ pub struct PageOptions {
 /// A line of a browser: a prompt with pictures.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Serves one page until it goes away. Returns the exit status, or why it could not begin, for a
-/// person.
-pub async fn serve(agent: Agent, browser: Connection, options: PageOptions) -> Result<u8, String> {
+/// Serves one page until it goes away. Returns the exit status, or why it could not begin.
+pub async fn serve(agent: Agent, browser: Connection, options: PageOptions) -> io::Result<u8> {
     let access = browser.access();
     let Opened {
         source,
         output,
         mut signals,
-    } = browser
-        .open()
-        .map_err(|error| format!("the page cannot be served: {error}"))?;
+    } = browser.open()?;
     let mut input = InputLines::read(source, MAX_LINE_BYTES);
     let mut page = Page::new(agent, options, access, output.clone());
     loop {

@@ -69,7 +69,7 @@ impl From<AgentError> for OpError {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Session(error) => error.into(),
-            AgentError::Defaults(message) => Self::failed(message),
+            AgentError::Defaults(why) => Self::failed(why.to_string()),
             AgentError::Store(error) => error.into(),
             AgentError::InUse => Self::failed(error.to_string()),
         }

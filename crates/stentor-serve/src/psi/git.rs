@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use stentor_agent::project_files::{Owners, Project, Reader};
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 
 /// The longest file that is read: it names one branch or one folder.
 const FILE_BYTES: u64 = 8 << 10;
@@ -88,7 +89,7 @@ async fn apart<T: Send + 'static>(
     project: Project,
     read: impl FnOnce(Project) -> Option<T> + Send + 'static,
 ) -> Option<T> {
-    let reading = tokio::task::spawn_blocking(move || read(project));
+    let reading = tasks::spawn_blocking(move || read(project));
     reading.await.ok().flatten()
 }
 

@@ -9,6 +9,7 @@ use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
 use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
+use stentor_agent::tasks;
 use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
 
@@ -300,14 +301,14 @@ impl Live {
     /// What the files of commands say now, read where waiting for the disk holds up nobody.
     pub async fn book(&self) -> Arc<CommandBook> {
         let slash = Arc::clone(self.session.slash());
-        let read = tokio::task::spawn_blocking(move || slash.book());
+        let read = tasks::spawn_blocking(move || slash.book());
         read.await.unwrap_or_default()
     }
 
     /// The agents a task can be given to, read in the same way.
     pub async fn agents(&self) -> Vec<AgentDefinition> {
         let slash = Arc::clone(self.session.slash());
-        let read = tokio::task::spawn_blocking(move || slash.agents());
+        let read = tasks::spawn_blocking(move || slash.agents());
         read.await.unwrap_or_default()
     }
 
@@ -315,7 +316,7 @@ impl Live {
     /// then.
     pub async fn commands(&self) -> Commands {
         let slash = Arc::clone(self.session.slash());
-        let read = tokio::task::spawn_blocking(move || Commands {
+        let read = tasks::spawn_blocking(move || Commands {
             book: slash.book(),
             list: slash.list_now(),
         });

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_agent::session::Storage;
+use stentor_agent::tasks;
 use stentor_journal::store::EntryKind;
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +163,7 @@ impl Shared {
         }
         let detach = vec![Part::Detach(Arc::clone(&live.id))];
         self.hand_over(Some(live.after_all()), detach).await;
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             live.session.close().await;
             closed.cancel();
         });
@@ -181,7 +182,7 @@ impl Shared {
         let session = match &slot.file {
             Some(file) if !unloaded.is_empty => {
                 let (agent, file) = (self.agent.clone(), file.clone());
-                tokio::task::spawn_blocking(move || agent.resume(&file, options)).await??
+                tasks::spawn_blocking(move || agent.resume(&file, options)).await??
             }
             file => {
                 options.id = Some(slot.id.to_string());

@@ -44,6 +44,7 @@ use std::time::Duration;
 
 use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
+use stentor_agent::tasks;
 
 use crate::connection::{self as transport, Opened};
 use crate::default_model::DefaultModelStore;
@@ -123,7 +124,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
     let grace = options.grace;
     let (shared, items) = Shared::new(agent, options);
     let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
-    let writing = tokio::spawn(writer.run());
+    let writing = tasks::spawn(writer.run());
     let mut connection = Connection::new(Arc::clone(&shared), trace);
     let serving = async {
         connection.begin().await;

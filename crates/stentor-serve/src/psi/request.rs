@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use stentor_agent::tasks;
 use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::ErrorCode;
 
@@ -132,7 +133,7 @@ impl Answerer {
             return done.map(Answered::Now);
         }
         let answerer = self.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             match work.await {
                 Ok(done) => answerer.done(done).await,
                 Err(error) => answerer.failed(error).await,

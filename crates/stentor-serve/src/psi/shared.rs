@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use stentor_agent::agent::{Agent, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::SessionOptions;
+use stentor_agent::tasks;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::store::Listed;
 use tokio::sync::{Notify, mpsc};
@@ -141,7 +142,7 @@ impl Shared {
     /// The options of a session in a folder, whose configuration is read for it.
     pub async fn options_in(&self, cwd: &Path) -> Result<SessionOptions, OpError> {
         let (agent, cwd) = (self.agent.clone(), cwd.to_owned());
-        let mut options = tokio::task::spawn_blocking(move || agent.options(&cwd)).await??;
+        let mut options = tasks::spawn_blocking(move || agent.options(&cwd)).await??;
         // A steer before the first call stays one that an interrupt gives back (section 9.3).
         options.steering_waits_for_first_call = true;
         Ok(options)
@@ -207,7 +208,7 @@ impl Shared {
     /// The stored sessions of a folder that can be resumed, the newest first.
     pub async fn stored(&self, cwd: &Path) -> Result<Vec<Listed>, JoinError> {
         let (agent, cwd) = (self.agent.clone(), cwd.to_path_buf());
-        tokio::task::spawn_blocking(move || {
+        tasks::spawn_blocking(move || {
             let newest = agent.newest_first(Some(&cwd));
             let sound = newest.filter(|session| session.problem.is_none());
             sound.take(OFFERED_SESSIONS).collect()

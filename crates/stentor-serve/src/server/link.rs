@@ -10,6 +10,7 @@ use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use stentor_agent::tasks;
 use stentor_wire::attach::{Outcome, Refused, Resume, Resumed};
 use stentor_wire::link::{
     BadFrame, FrameKind, HEADER_BYTES, Header, MAX_FRAME_BYTES, Received, Unreported, end_content,
@@ -151,8 +152,8 @@ impl Link {
         };
         let (from_dialect, mut to_dialect) = ours.into_split();
         let shared = Arc::<Shared>::default();
-        let serving = tokio::spawn(admitted.serve(theirs, Vec::new()));
-        let keeping = tokio::spawn(keep(Arc::clone(&shared), from_dialect, serving));
+        let serving = tasks::spawn(admitted.serve(theirs, Vec::new()));
+        let keeping = tasks::spawn(keep(Arc::clone(&shared), from_dialect, serving));
         let mut carrier = first;
         loop {
             let Some(carried) = carrier.take() else {

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use stentor_agent::tasks;
 use stentor_wire::attach::{
     ClientHello, Control, Hello, MAX_HELLO_BYTES, Outcome, Refused, Served, Welcome, Wish,
 };
@@ -23,7 +24,7 @@ pub async fn accept(server: &Server, listener: &UnixListener) {
         match accepted {
             Ok((stream, _)) => {
                 let server = server.clone();
-                tokio::spawn(async move { greet(server, stream).await });
+                tasks::spawn(async move { greet(server, stream).await });
             }
             Err(error) => {
                 tracing::warn!(%error, "a client could not be accepted");

@@ -1,11 +1,13 @@
 //! The child: its one session, from `ready` to the exit code.
 
+use std::io;
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_wire::synaps::{Event, PROTOCOL_VERSION};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +55,9 @@ pub(super) enum Ending {
 
 /// Why a child could not begin.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum StartError {
+pub enum SynapsError {
+    #[error("the parent cannot be served: {0}")]
+    Parent(io::Error),
     #[error(transparent)]
     Session(#[from] AgentError),
     #[error(transparent)]
@@ -66,7 +70,7 @@ impl Child {
         agent: Agent,
         options: SynapsOptions,
         output: Output,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, SynapsError> {
         let session = opening::open(&agent, &options)?;
         let model = session.state().await.ok().and_then(|state| state.model);
         let mut ready = Vec::new();
@@ -226,7 +230,7 @@ fn start_pump(
     // A session publishes before anybody subscribes as well: warnings about its file.
     let events = session.subscribe_first();
     let (pump, answers) = Pump::new(events, output.clone(), encoder);
-    (answers, tokio::spawn(pump.run()))
+    (answers, tasks::spawn(pump.run()))
 }
 
 async fn until_idle(session: &Session) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use stentor_agent::session::SessionError;
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
 use tokio::task::JoinHandle;
@@ -343,7 +344,7 @@ pub fn tools_list<'a>(
 async fn in_order(work: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
     let mut work = Box::pin(work);
     let is_pending = futures_util::poll!(&mut work).is_pending();
-    is_pending.then(|| tokio::spawn(work))
+    is_pending.then(|| tasks::spawn(work))
 }
 
 /// The messages that fit a frame, the newest of them, and how many were left out.
@@ -398,7 +399,7 @@ async fn blocks(
         return Ok(vec![ContentBlock::text(message)]);
     }
     let inputs = model.map(|info| info.input.clone()).unwrap_or_default();
-    tokio::task::spawn_blocking(move || attachments::read(message, &files, &inputs))
+    tasks::spawn_blocking(move || attachments::read(message, &files, &inputs))
         .await
         .unwrap_or(Err(AttachmentError::Crashed))
 }

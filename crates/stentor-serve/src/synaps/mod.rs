@@ -21,6 +21,7 @@ use stentor_wire::synaps::MAX_FRAME_BYTES;
 use crate::connection::{Connection, Opened};
 use crate::input::InputLines;
 
+pub use child::SynapsError;
 pub use commands::tools_list;
 
 use child::{Child, Ending};
@@ -39,17 +40,18 @@ pub struct SynapsOptions {
 }
 
 /// Serves one parent until it goes away. Returns the exit code (section 14), or why it could not
-/// begin, for a person.
-pub async fn serve(agent: Agent, parent: Connection, options: SynapsOptions) -> Result<u8, String> {
+/// begin.
+pub async fn serve(
+    agent: Agent,
+    parent: Connection,
+    options: SynapsOptions,
+) -> Result<u8, SynapsError> {
     let Opened {
         source,
         output,
         mut signals,
-    } = parent
-        .open()
-        .map_err(|error| format!("the parent cannot be served: {error}"))?;
-    let child = Child::start(agent, options, output.clone()).await;
-    let mut child = child.map_err(|error| error.to_string())?;
+    } = parent.open().map_err(SynapsError::Parent)?;
+    let mut child = Child::start(agent, options, output.clone()).await?;
     let mut input = InputLines::read(source, MAX_FRAME_BYTES);
     let shutdown = child.shutdown.clone();
     let ending = loop {

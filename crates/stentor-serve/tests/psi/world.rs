@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, SessionDefaults};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::{CommandCache, CommandFolders};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::{CommandInfo, CommandSource, EventKind, NoticeLevel, NoticeSource};
@@ -187,7 +188,7 @@ struct Defaults {
 }
 
 impl SessionDefaults for Defaults {
-    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, String> {
+    fn for_folder(&self, cwd: &Path) -> Result<SessionOptions, BoxError> {
         let mut tools = stentor_tools::builtin_tools();
         tools.push(Arc::new(Person::default()));
         let mut options = SessionOptions::in_memory(cwd, tools);
@@ -243,7 +244,7 @@ impl ModelRegistry for Registry {
             .collect()
     }
 
-    fn reload(&self) -> Result<Vec<String>, String> {
+    fn reload(&self) -> Result<Vec<String>, BoxError> {
         let found = self.later.lock().unwrap().clone()?;
         *self.loaded.lock().unwrap() = found
             .into_iter()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use stentor_agent::tasks;
 use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
@@ -239,7 +240,7 @@ async fn save(
     text: String,
 ) -> Result<(), ToolError> {
     // Once begun it is finished, so that the result tells the truth.
-    tokio::task::spawn_blocking(move || {
+    tasks::spawn_blocking(move || {
         if read(&target, &shown).ok().as_deref() != Some(original.as_str()) {
             return Err(changed_meanwhile(&shown));
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use stentor_agent::tasks;
 use stentor_wire::extension::{Nothing, RegisterParams, ToolProgressParams, method};
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -56,7 +57,7 @@ impl ExtensionMessages {
     /// Does something in a task of its own, since reading never waits.
     fn spawn(&self, permit: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
         let peer = Arc::clone(&self.connection.peer);
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             tokio::select! {
                 () = work => {}
                 () = peer.closed() => {}

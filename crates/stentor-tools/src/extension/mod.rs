@@ -39,7 +39,7 @@ use stentor_agent::session::{HookSource, HookedSession};
 
 pub use crate::json_rpc_child::RestartPolicy;
 pub use events::{EventEncoder, event_name};
-pub use probe::{Probed, probe};
+pub use probe::{ProbeError, Probed, probe};
 pub use spec::{ExtensionSpec, WhenBroken};
 
 /// The extensions that sessions are given.

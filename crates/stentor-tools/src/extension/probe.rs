@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use stentor_agent::box_error::BoxError;
 use stentor_agent::event::CommandInfo;
 use stentor_agent::tool::ToolSpec;
 use tokio::sync::Notify;
@@ -28,8 +29,18 @@ pub struct Probed {
     pub problems: Vec<String>,
 }
 
-/// Starts an extension, has it register, and ends it. The error is text for a person.
-pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
+/// Why an extension cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    #[error(transparent)]
+    NotStarted(BoxError),
+    /// What went wrong, with the end of what the program wrote to stderr.
+    #[error("{0}")]
+    NotRegistered(String),
+}
+
+/// Starts an extension, has it register, and ends it.
+pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, ProbeError> {
     let began = Instant::now();
     let extension = Arc::new(Extension::new(
         Arc::new(spec),
@@ -40,7 +51,7 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
     ));
     let mut attached = Attached::start(&extension)
         .await
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| ProbeError::NotStarted(error.into()))?;
     match attached.initialize(&extension, false).await {
         Ok(registered) => {
             let took = began.elapsed();
@@ -54,8 +65,9 @@ pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, String> {
                 problems: registered.problems,
             })
         }
-        Err(error) => Err(attached
-            .end_with_stderr(&extension, error.to_string())
-            .await),
+        Err(error) => {
+            let ended = attached.end_with_stderr(&extension, error.to_string());
+            Err(ProbeError::NotRegistered(ended.await))
+        }
     }
 }

@@ -22,6 +22,33 @@ pub(super) struct Registered {
     pub problems: Vec<String>,
 }
 
+/// Why an answer to `initialize` registers nothing.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum InitializeError {
+    #[error(
+        "its answer to `initialize` says nothing; it must be at least \
+         {{\"protocolVersion\":{PROTOCOL_VERSION}}}"
+    )]
+    Empty,
+    #[error("it speaks version {0} of the protocol, this program version {PROTOCOL_VERSION}")]
+    Version(u32),
+}
+
+/// Why a tool cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum ToolProblem {
+    #[error("its name must be 1 to 64 letters, digits, `_` and `-`")]
+    Name,
+    #[error("its name occurs twice")]
+    Twice,
+    #[error("there are more than {REGISTERED} tools")]
+    TooMany,
+    #[error("its `parameters` must be a JSON Schema with `\"type\": \"object\"`")]
+    NoObject,
+    #[error("its `parameters` are longer than {SCHEMA_BYTES} bytes")]
+    TooLong,
+}
+
 /// In a list of events: all of them.
 const ALL_EVENTS: &str = "*";
 
@@ -30,18 +57,12 @@ impl Registered {
     pub fn from_initialize(
         result: InitializeResult,
         allowed: Option<&[String]>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, InitializeError> {
         if result == InitializeResult::default() {
-            return Err(format!(
-                "its answer to `initialize` says nothing; it must be at least \
-                 {{\"protocolVersion\":{PROTOCOL_VERSION}}}"
-            ));
+            return Err(InitializeError::Empty);
         }
         if result.protocol_version != PROTOCOL_VERSION {
-            return Err(format!(
-                "it speaks version {} of the protocol, this program version {PROTOCOL_VERSION}",
-                result.protocol_version
-            ));
+            return Err(InitializeError::Version(result.protocol_version));
         }
         let mut problems = Vec::new();
         let tools = tools(result.tools, &mut problems);
@@ -127,29 +148,25 @@ fn tools(declared: Vec<ToolDeclaration>, problems: &mut Vec<String>) -> Vec<Tool
     tools
 }
 
-fn check_tool(tool: &ToolDeclaration, known: bool, count: usize) -> Result<(), String> {
+fn check_tool(tool: &ToolDeclaration, known: bool, count: usize) -> Result<(), ToolProblem> {
     let letters = |name: &str| {
         name.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
     };
     if tool.name.is_empty() || tool.name.len() > 64 || !letters(&tool.name) {
-        return Err("its name must be 1 to 64 letters, digits, `_` and `-`".to_owned());
+        return Err(ToolProblem::Name);
     }
     if known {
-        return Err("its name occurs twice".to_owned());
+        return Err(ToolProblem::Twice);
     }
     if count >= REGISTERED {
-        return Err(format!("there are more than {REGISTERED} tools"));
+        return Err(ToolProblem::TooMany);
     }
     if tool.parameters.get("type").and_then(Value::as_str) != Some("object") {
-        return Err(
-            "its `parameters` must be a JSON Schema with `\"type\": \"object\"`".to_owned(),
-        );
+        return Err(ToolProblem::NoObject);
     }
     if tool.parameters.to_string().len() > SCHEMA_BYTES {
-        return Err(format!(
-            "its `parameters` are longer than {SCHEMA_BYTES} bytes"
-        ));
+        return Err(ToolProblem::TooLong);
     }
     Ok(())
 }
@@ -206,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    fn registered(result: Value) -> Result<Registered, String> {
+    fn registered(result: Value) -> Result<Registered, InitializeError> {
         Registered::from_initialize(serde_json::from_value(result).unwrap(), None)
     }
 
@@ -237,7 +254,7 @@ mod tests {
     fn another_version_is_refused() {
         let why = registered(json!({ "protocolVersion": 2 })).unwrap_err();
         assert_eq!(
-            why,
+            why.to_string(),
             "it speaks version 2 of the protocol, this program version 1"
         );
     }
@@ -246,7 +263,7 @@ mod tests {
     fn an_answer_that_says_nothing_is_told_as_such() {
         let why = Registered::from_initialize(InitializeResult::default(), None).unwrap_err();
         assert_eq!(
-            why,
+            why.to_string(),
             "its answer to `initialize` says nothing; it must be at least {\"protocolVersion\":1}"
         );
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use stentor_agent::tasks;
 use stentor_wire::extension::{
     AgentInfo, InitializeParams, InitializeResult, PROTOCOL_VERSION, SessionEndParams, SessionInfo,
     method,
@@ -16,7 +17,7 @@ use super::handle::{Extension, Live, State};
 use super::incoming::ExtensionMessages;
 use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
 use super::ordered_output::OrderedOutput;
-use super::registered::Registered;
+use super::registered::{InitializeError, Registered};
 use super::spec::ExtensionSpec;
 use super::ui::ShownUi;
 use crate::json_rpc_child::{
@@ -76,8 +77,8 @@ pub(super) enum StartError {
     Ended(String),
     #[error(transparent)]
     Request(#[from] RequestError),
-    #[error("{0}")]
-    Registration(String),
+    #[error(transparent)]
+    Registration(#[from] InitializeError),
 }
 
 /// A process of an extension and everything that works for it.
@@ -100,10 +101,10 @@ impl Attached {
             error,
         })?;
         let (connection, outgoing) = Connection::new();
-        tokio::spawn(write_lines(outgoing, stdin));
+        tasks::spawn(write_lines(outgoing, stdin));
         let connection = Arc::new(connection);
         let (output, writing_output) = OrderedOutput::new(Arc::clone(&extension.port));
-        tokio::spawn(writing_output);
+        tasks::spawn(writing_output);
         let ui = ShownUi::new(extension.name(), Arc::clone(&output));
         let ui = Arc::new(Mutex::new(ui));
         let incoming = ExtensionMessages::new(
@@ -119,7 +120,7 @@ impl Attached {
             process,
             stderr,
             connection,
-            reading: tokio::spawn(reading),
+            reading: tasks::spawn(reading),
             ui,
         })
     }
@@ -162,8 +163,8 @@ impl Attached {
             }
             Err(error) => return Err(error.into()),
         };
-        let registered = Registered::from_initialize(result, extension.spec.events.as_deref());
-        registered.map_err(StartError::Registration)
+        let allowed = extension.spec.events.as_deref();
+        Ok(Registered::from_initialize(result, allowed)?)
     }
 
     /// Waits until the extension is of no use any more. Returns why.
@@ -254,7 +255,7 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
             let hears_events = !registered.events.is_empty();
             let live = Arc::new(Live::new(Arc::clone(&attached.connection), registered));
             let forwarding = hears_events
-                .then(|| tokio::spawn(forward(Arc::clone(extension), Arc::clone(&live))));
+                .then(|| tasks::spawn(forward(Arc::clone(extension), Arc::clone(&live))));
             extension.set_state(State::Ready(live));
             let broken = tokio::select! {
                 why = attached.broken() => Some(why),

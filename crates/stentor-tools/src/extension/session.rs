@@ -9,6 +9,7 @@ use stentor_agent::hooks::{
     AddedContext, CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict,
 };
 use stentor_agent::session::HookedSession;
+use stentor_agent::tasks;
 use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_journal::message::ToolCall;
 use stentor_wire::extension::{
@@ -62,9 +63,9 @@ impl SessionExtensions {
             .collect();
         let running = extensions
             .iter()
-            .map(|extension| tokio::spawn(runner::run(Arc::clone(extension))))
+            .map(|extension| tasks::spawn(runner::run(Arc::clone(extension))))
             .collect();
-        tokio::spawn(tell_commands(port, changed, over.clone()));
+        tasks::spawn(tell_commands(port, changed, over.clone()));
         Self {
             extensions,
             over,

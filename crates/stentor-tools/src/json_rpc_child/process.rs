@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use stentor_agent::tasks;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -37,7 +38,7 @@ impl ChildProcess {
     ) -> io::Result<(Self, pipe::Sender, pipe::Receiver)> {
         let (mut running, pipes) = start_in_background(move || spawn(&spec)).await?;
         running.started().await?;
-        tokio::spawn(stderr.read(pipes.stderr));
+        tasks::spawn(stderr.read(pipes.stderr));
         Ok((Self { running }, pipes.stdin, pipes.stdout))
     }
 

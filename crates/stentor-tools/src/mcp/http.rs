@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
+use stentor_agent::tasks;
 use stentor_http::{Http, HttpError};
 use stentor_wire::sse::{SseDecoder, SseError};
 
@@ -51,7 +52,7 @@ impl Endpoint {
         let (url, headers) = (address(url)?, header_map(headers)?);
         let http = Arc::clone(http);
         // Building it reads the certificates of the system.
-        let client = tokio::task::spawn_blocking(move || http.client(None)).await;
+        let client = tasks::spawn_blocking(move || http.client(None)).await;
         let client = client.map_err(|error| HttpError::Client(error.to_string()))??;
         Ok(Self {
             client,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::arguments::split;
 use stentor_agent::commands::{PromptFuture, PromptSource};
 use stentor_agent::event::CommandInfo;
@@ -58,8 +59,8 @@ impl PromptSource for ServerPrompts {
         let arguments = arguments.to_owned();
         Box::pin(async move {
             match found {
-                Some((server, prompt)) => filled_in(&server, &prompt, &arguments).await,
-                None => Err("its server does not have it any more".to_owned()),
+                Some((server, prompt)) => Ok(filled_in(&server, &prompt, &arguments).await?),
+                None => Err(PromptError::Gone.into()),
             }
         })
     }
@@ -78,19 +79,34 @@ impl PromptSource for ServerPrompts {
     }
 }
 
-/// Has the server fill it in. The error is text for a person.
+/// Why a prompt was not filled in.
+#[derive(Debug, thiserror::Error)]
+enum PromptError {
+    #[error("its server does not have it any more")]
+    Gone,
+    #[error(transparent)]
+    Server(BoxError),
+    #[error("the server filled in nothing")]
+    Empty,
+    #[error("{extra:?} is more than it takes; it takes {usage}")]
+    TooMuch { extra: String, usage: String },
+    #[error("{} is missing; it takes {usage}", names.join(", "))]
+    Missing { names: Vec<String>, usage: String },
+}
+
+/// Has the server fill it in.
 async fn filled_in(
     server: &ServerHandle,
     prompt: &OfferedPrompt,
     words: &str,
-) -> Result<Vec<ContentBlock>, String> {
+) -> Result<Vec<ContentBlock>, PromptError> {
     let arguments = filled(&prompt.arguments, words)?;
     let mut params = json!({ "name": prompt.name });
     if !arguments.is_empty() {
         params["arguments"] = Value::Object(arguments);
     }
     let answer = server.request(method::GET_PROMPT, &params).await;
-    let answer: GetPromptResult = answer.map_err(|why| why.to_string())?;
+    let answer: GetPromptResult = answer.map_err(|why| PromptError::Server(why.into()))?;
     let mut budget = budget();
     let mut content = Vec::new();
     for message in answer.messages {
@@ -107,14 +123,14 @@ async fn filled_in(
     }
     content.extend(budget.left_out());
     match content.is_empty() {
-        true => Err("the server filled in nothing".to_owned()),
+        true => Err(PromptError::Empty),
         false => Ok(content),
     }
 }
 
 /// Gives the words to the arguments: `name=value` by name, the others in order. The last argument
-/// takes what is left, so that nothing that was typed is lost. The error is text for a person.
-fn filled(arguments: &[PromptArgument], words: &str) -> Result<Map<String, Value>, String> {
+/// takes what is left, so that nothing that was typed is lost.
+fn filled(arguments: &[PromptArgument], words: &str) -> Result<Map<String, Value>, PromptError> {
     let mut filled = Map::new();
     let mut in_order = Vec::new();
     for word in split(words) {
@@ -147,23 +163,22 @@ fn filled(arguments: &[PromptArgument], words: &str) -> Result<Map<String, Value
     }
     let usage = || hint(arguments).unwrap_or_else(|| "nothing".to_owned());
     if let Some(extra) = in_order.next() {
-        return Err(format!(
-            "{extra:?} is more than it takes; it takes {}",
-            usage()
-        ));
+        return Err(PromptError::TooMuch {
+            extra,
+            usage: usage(),
+        });
     }
-    let missing: Vec<&str> = arguments
+    let missing: Vec<String> = arguments
         .iter()
         .filter(|argument| argument.required && !filled.contains_key(&argument.name))
-        .map(|argument| argument.name.as_str())
+        .map(|argument| argument.name.clone())
         .collect();
-    match missing.as_slice() {
-        [] => Ok(filled),
-        missing => Err(format!(
-            "{} is missing; it takes {}",
-            missing.join(", "),
-            usage()
-        )),
+    match missing.is_empty() {
+        true => Ok(filled),
+        false => Err(PromptError::Missing {
+            names: missing,
+            usage: usage(),
+        }),
     }
 }
 
@@ -212,7 +227,7 @@ mod tests {
             let filled = filled(arguments, words).map(Value::Object);
             let shown = match filled {
                 Ok(value) => format!("Ok({value})"),
-                Err(why) => format!("Err({why:?})"),
+                Err(why) => format!("Err({:?})", why.to_string()),
             };
             assert_eq!(shown, expected, "{words}");
         }

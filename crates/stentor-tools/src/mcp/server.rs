@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stentor_agent::tasks;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
@@ -72,7 +73,7 @@ impl Server {
             access: access.clone(),
             over: over.clone(),
         };
-        tokio::spawn(runner.run());
+        tasks::spawn(runner.run());
         Self {
             handle,
             _running: over.drop_guard(),

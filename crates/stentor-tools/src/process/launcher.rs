@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use stentor_agent::tasks;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
@@ -60,7 +61,7 @@ pub(crate) async fn start_in_background<T: Send + 'static>(
     start: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let runtime = tokio::runtime::Handle::current();
-    let started = tokio::task::spawn_blocking(move || {
+    let started = tasks::spawn_blocking(move || {
         let _runtime = runtime.enter();
         start()
     });

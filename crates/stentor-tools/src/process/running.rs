@@ -13,6 +13,7 @@ use std::time::Duration;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process_group};
 use stentor_agent::left_running::LeftProcess;
+use stentor_agent::tasks;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -159,7 +160,7 @@ impl Running {
             Some(Kind::Supervised(supervised)) => {
                 let _ = supervised.control.try_write(&[KILL]);
                 // Whoever waits here may stop waiting; the end is seen to all the same.
-                let end = tokio::spawn(supervised.end());
+                let end = tasks::spawn(supervised.end());
                 let _ = timeout(PATIENCE_AFTER_KILL, end).await;
             }
             None => {}

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions, waitpid};
+use stentor_agent::tasks;
 use tokio::process::{Child, Command};
 
 use super::tree::{self, Children};
@@ -52,7 +53,7 @@ pub(super) fn id_of(child: &Child) -> io::Result<Pid> {
 /// Kills what lost its supervisor.
 pub(super) async fn kill_adopted() {
     // Looking through all processes takes milliseconds on a busy machine.
-    let killed = tokio::task::spawn_blocking(kill_until_nothing_is_adopted);
+    let killed = tasks::spawn_blocking(kill_until_nothing_is_adopted);
     if let Err(error) = killed.await {
         tracing::warn!(%error, "processes without a supervisor were not killed");
     }

@@ -5,17 +5,27 @@ use std::sync::Arc;
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::tool::Tool;
 
+/// Why an agent cannot take a task, in words for the model that gave it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AgentUnusable {
+    #[error("There is no agent `{name}`. Available: {}.", known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
+    #[error("The agent `{name}` may use only {}, and there are no such tools.", wanted.join(", "))]
+    NoTools { name: String, wanted: Vec<String> },
+    #[error("No model selected.")]
+    NoModel,
+}
+
 /// The agent of a name, or which there are instead.
-pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, String> {
+pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, AgentUnusable> {
     let all = book.all_agents();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());
     }
-    let names: Vec<&str> = all.iter().map(|agent| agent.name.as_str()).collect();
-    Err(format!(
-        "There is no agent `{name}`. Available: {}.",
-        names.join(", ")
-    ))
+    Err(AgentUnusable::Unknown {
+        name: name.to_owned(),
+        known: all.iter().map(|agent| agent.name.clone()).collect(),
+    })
 }
 
 /// The tools an agent has of those there are. Names other programs use for the same tool count.
@@ -24,7 +34,7 @@ pub(super) fn tools(
     agent: &AgentDefinition,
     there_are: &[Arc<dyn Tool>],
     brought: &[Arc<dyn Tool>],
-) -> Result<Vec<Arc<dyn Tool>>, String> {
+) -> Result<Vec<Arc<dyn Tool>>, AgentUnusable> {
     let Some(wanted) = &agent.tools else {
         return Ok(there_are.to_vec());
     };
@@ -35,12 +45,10 @@ pub(super) fn tools(
         .collect();
     let has_brought = brought.iter().any(|tool| has(agent, &tool.spec().name));
     if chosen.is_empty() && !has_brought && !wanted.is_empty() {
-        let wanted: Vec<String> = wanted.iter().map(|name| our_name(name)).collect();
-        return Err(format!(
-            "The agent `{}` may use only {}, and there are no such tools.",
-            agent.name,
-            wanted.join(", ")
-        ));
+        return Err(AgentUnusable::NoTools {
+            name: agent.name.clone(),
+            wanted: wanted.iter().map(|name| our_name(name)).collect(),
+        });
     }
     Ok(chosen)
 }
@@ -131,7 +139,7 @@ mod tests {
             expected.map(|(name, says)| (name.to_owned(), says.to_owned()))
         );
         assert_eq!(
-            find(&book, "c").unwrap_err(),
+            find(&book, "c").unwrap_err().to_string(),
             "There is no agent `c`. Available: q, a, b, h, general."
         );
     }
@@ -164,13 +172,13 @@ mod tests {
             }
         );
         let there_are = crate::builtin_tools();
-        let has = |name: &str| -> Result<Vec<String>, String> {
+        let has = |name: &str| -> Result<Vec<String>, AgentUnusable> {
             let tools = tools(&find(&book, name)?, &there_are, &[])?;
             Ok(tools.iter().map(|tool| tool.spec().name.clone()).collect())
         };
         assert_eq!(has("r").unwrap(), ["read", "find"]);
         assert_eq!(
-            has("s").unwrap_err(),
+            has("s").unwrap_err().to_string(),
             "The agent `s` may use only websearch, and there are no such tools."
         );
         assert_eq!(has("t").unwrap().len(), there_are.len());

@@ -151,7 +151,7 @@ impl Subagents {
         let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
         let agent = definition::find(book, name);
         let agent = agent.or_else(|why| self.other_program(book, name).ok_or(why));
-        let agent = agent.map_err(ToolError::Refused)?;
+        let agent = agent.map_err(|why| ToolError::refused(why.to_string()))?;
         let model = match &task.model {
             None => None,
             Some(name) => {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::AgentDefinition;
 use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
@@ -19,7 +20,7 @@ use stentor_policy::Policy;
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
-use super::definition;
+use super::definition::{self, AgentUnusable};
 use super::hooked::ParentsHooks;
 use super::permitted::Permitted;
 use super::telling::{self, CANCELLED, Telling};
@@ -49,12 +50,9 @@ pub(super) struct Report {
 
 /// Has the task done.
 pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext) -> Report {
-    let started = options(setup, &job, context).and_then(|options| {
-        Session::start(setup.environment.clone(), options).map_err(|error| error.to_string())
-    });
-    let session = match started {
+    let session = match start(setup, &job, context) {
         Ok(session) => session,
-        Err(why) => return Report::never_started(job, why),
+        Err(why) => return Report::never_started(job, why.to_string()),
     };
     let id = telling::new_id();
     let cancel = context.cancel.child_token();
@@ -285,11 +283,16 @@ async fn out_of_time(limit: Option<Duration>) -> Duration {
     }
 }
 
+fn start(setup: &SubagentSetup, job: &Job, context: &ToolContext) -> Result<Session, BoxError> {
+    let options = options(setup, job, context)?;
+    Ok(Session::start(setup.environment.clone(), options)?)
+}
+
 fn options(
     setup: &SubagentSetup,
     job: &Job,
     context: &ToolContext,
-) -> Result<SessionOptions, String> {
+) -> Result<SessionOptions, AgentUnusable> {
     let hooks = context.host.hooks();
     let brought = hooks.map(|hooks| hooks.tools()).unwrap_or_default();
     let tools = definition::tools(&job.agent, &setup.session.tools, &brought)?;
@@ -339,7 +342,7 @@ fn model(
     setup: &SubagentSetup,
     job: &Job,
     context: &ToolContext,
-) -> Result<Arc<ModelInfo>, String> {
+) -> Result<Arc<ModelInfo>, AgentUnusable> {
     if let Some(model) = &job.model {
         return Ok(Arc::clone(model));
     }
@@ -351,5 +354,5 @@ fn model(
         }
     }
     let parents = context.host.model().or_else(|| setup.session.model.clone());
-    parents.ok_or_else(|| "No model selected.".to_owned())
+    parents.ok_or(AgentUnusable::NoModel)
 }

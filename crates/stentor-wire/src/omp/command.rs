@@ -220,10 +220,22 @@ impl<'de> Deserialize<'de> for Envelope {
 }
 
 /// Reads the fields of a command; the error says which one is wrong.
-type Read = fn(&str) -> Result<CommandBody, String>;
+type Read = fn(&str) -> Result<CommandBody, FieldError>;
 
-fn fields<T: DeserializeOwned>(line: &str) -> Result<T, String> {
-    serde_json::from_str(line).map_err(|error| {
+/// What is wrong with a field, and with which.
+#[derive(Debug, thiserror::Error)]
+enum FieldError {
+    #[error("{}", short(.0))]
+    Command(serde_json::Error),
+    #[error("{place}: {}", short(why))]
+    Field {
+        place: String,
+        why: serde_json::Error,
+    },
+}
+
+fn fields<T: DeserializeOwned>(line: &str) -> Result<T, FieldError> {
+    serde_json::from_str(line).map_err(|why| {
         // Only what is wrong is read again to learn where.
         let again = &mut serde_json::Deserializer::from_str(line);
         let place = match serde_path_to_error::deserialize::<_, T>(again) {
@@ -231,8 +243,8 @@ fn fields<T: DeserializeOwned>(line: &str) -> Result<T, String> {
             Ok(_) => String::new(),
         };
         match place.as_str() {
-            "" | "." => short(&error),
-            place => format!("{place}: {}", short(&error)),
+            "" | "." => FieldError::Command(why),
+            _ => FieldError::Field { place, why },
         }
     })
 }

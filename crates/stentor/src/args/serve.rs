@@ -44,10 +44,10 @@ pub struct PageArgs {
     /// The socket of the server [default: STENTOR_SOCKET, or serve.sock in the runtime folder]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Print the address and open nothing
+    /// Print the address instead of opening it
     #[arg(long)]
     pub print: bool,
-    /// The address of a page that only watches
+    /// A page that shows what happens and can change nothing
     #[arg(long)]
     pub observe: bool,
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::json;
 use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, PROVIDER};
 use stentor_model::registry::Registry;
+use stentor_tools::sandbox::Refused;
 
 use crate::agents;
 use crate::config::{Config, ConfigErrors};
@@ -22,7 +23,7 @@ pub enum AgentsFailure {
     /// The configuration cannot be read.
     Config(ConfigErrors),
     /// The sandbox it would run in cannot be had.
-    Sandbox(String),
+    Sandbox(Refused),
     /// The agent does not work.
     Agent(AgentError),
 }

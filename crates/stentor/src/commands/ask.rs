@@ -10,24 +10,26 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use stentor_agent::event::{CommandSource, EventKind, RunEnd};
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::Session;
+use stentor_agent::session::{Session, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use stentor_text::visible::visible;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::asked_session::{AskedSession, Wanted};
+use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
 use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
+use crate::session_name::{NameError, check_name};
 use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
-use crate::typed_prompt::typed_prompt;
+use crate::typed_prompt::{TypedPromptError, typed_prompt};
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
@@ -59,26 +61,86 @@ pub struct Ask<'a> {
     pub print: PrintOptions,
 }
 
+/// Why there is no prompt.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptTextError {
+    #[error("the prompt is empty")]
+    Empty,
+    #[error("no prompt: give one with -p \"...\", or pipe it in")]
+    Terminal,
+    #[error("cannot read the prompt from stdin: {0}")]
+    Stdin(io::Error),
+    #[error(
+        "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
+    )]
+    TooLong,
+}
+
+/// Why a prompt was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error(transparent)]
+    Asked(#[from] AskedSessionError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Typed(#[from] TypedPromptError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error("--resume needs an id here; `stentor sessions` lists them")]
+    NobodyToChoose,
+    #[error("cannot ask: {0}")]
+    Pick(io::Error),
+    #[error("no session was chosen")]
+    NoneChosen,
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot print the answer: {0}")]
+    Print(io::Error),
+}
+
+/// Why a command of the conversation was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("use {flag} to choose a {what}")]
+    IsFlag {
+        flag: &'static str,
+        what: &'static str,
+    },
+    #[error("use `stentor export` to export a session")]
+    Export,
+    #[error("this command is for the conversation: run `stentor` on a terminal")]
+    ForConversation,
+    #[error(transparent)]
+    Print(#[from] io::Error),
+}
+
 /// The text of the prompt: what was given, or what stdin says, or both.
-pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<String, String> {
+pub fn prompt_text(
+    given: &str,
+    add_stdin: bool,
+    stdin: &mut File,
+) -> Result<String, PromptTextError> {
     if given != "-" && !add_stdin && !is_written_to(stdin) {
         return match given.trim() {
-            "" => Err("the prompt is empty".to_owned()),
+            "" => Err(PromptTextError::Empty),
             _ => Ok(given.to_owned()),
         };
     }
     if stdin.is_terminal() && given == "-" {
-        return Err("no prompt: give one with -p \"...\", or pipe it in".to_owned());
+        return Err(PromptTextError::Terminal);
     }
     let mut bytes = Vec::new();
     stdin
         .take(LONGEST_PROMPT_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot read the prompt from stdin: {error}"))?;
+        .map_err(PromptTextError::Stdin)?;
     if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
-        return Err(format!(
-            "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
-        ));
+        return Err(PromptTextError::TooLong);
     }
     let piped = String::from_utf8_lossy(&bytes);
     let text = match given {
@@ -86,7 +148,7 @@ pub fn prompt_text(given: &str, add_stdin: bool, stdin: &mut File) -> Result<Str
         given => format!("{given}\n\n{piped}"),
     };
     match text.trim() {
-        "" => Err("the prompt is empty".to_owned()),
+        "" => Err(PromptTextError::Empty),
         text => Ok(text.to_owned()),
     }
 }
@@ -116,23 +178,21 @@ fn is_written_to(stdin: &File) -> bool {
 
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
-    pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, String> {
+    pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, AskError> {
         let file = match self.asked.wanted {
             Wanted::Chosen => Some(self.pick()?),
             Wanted::New | Wanted::Last | Wanted::Named(_) => self.asked.file()?,
         };
         let session = self.asked.open(file.as_deref())?;
-        let asking = session.set_can_ask(self.person.is_some()).await;
-        asking.map_err(|error| error.to_string())?;
+        session.set_can_ask(self.person.is_some()).await?;
         if let Some((builtin, rest)) = slash::called(&self.prompt) {
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
-            return done.map(|()| 0);
+            return Ok(done.map(|()| 0)?);
         }
         let events = session.subscribe();
-        let signals =
-            EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let state = session.state().await.map_err(|error| error.to_string())?;
+        let signals = EndSignals::listen().map_err(AskError::Signals)?;
+        let state = session.state().await?;
         let mut printer = Printer::new(self.print);
         let answering = self.asked.answering(&state);
         let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
@@ -166,14 +226,14 @@ impl Ask<'_> {
             Ok(status) => Ok(status),
             // Whoever reads has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-            Err(error) => Err(format!("cannot print the answer: {error}")),
+            Err(error) => Err(AskError::Print(error)),
         }
     }
 }
 
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
-    async fn send(&self, session: &Session) -> Result<(), String> {
+    async fn send(&self, session: &Session) -> Result<(), AskError> {
         let blocks = typed_prompt(
             session,
             self.asked.cwd,
@@ -181,9 +241,7 @@ impl Ask<'_> {
             self.typed,
             self.images,
         );
-        let blocks = blocks.await.map_err(|error| error.to_string())?;
-        let accepted = session.prompt(blocks).await;
-        drop(accepted.map_err(|error| error.to_string())?);
+        drop(session.prompt(blocks.await?).await?);
         Ok(())
     }
 }
@@ -194,54 +252,47 @@ async fn close(session: &Session) {
     }
 }
 
-/// Does what a command of the conversation means where there is only one prompt. The error is text for a
-/// person.
+/// Does what a command of the conversation means where there is only one prompt.
 async fn command(
     session: &Session,
     builtin: Builtin,
     rest: &str,
     out: &mut impl Write,
-) -> Result<(), String> {
+) -> Result<(), CommandError> {
+    let is_flag = |flag, what| Err(CommandError::IsFlag { flag, what });
     let text = match builtin {
         Builtin::Name if rest.is_empty() => {
-            let state = session.state().await.map_err(|error| error.to_string())?;
+            let state = session.state().await?;
             state
                 .name
                 .unwrap_or_else(|| "the session has no name".to_owned())
         }
         Builtin::Name => {
-            session
-                .set_name(rest)
-                .await
-                .map_err(|error| error.to_string())?;
-            format!("name: {rest}")
+            let name = check_name(rest)?;
+            session.set_name(name).await?;
+            format!("name: {name}")
         }
         Builtin::Compact => {
             let instructions = (!rest.is_empty()).then(|| rest.to_owned());
-            let done = session.compact(instructions).await;
-            let done = done.map_err(|error| error.to_string())?;
+            let done = session.compact(instructions).await?;
             format!(
                 "summarised: {} tokens became {}",
                 done.tokens_before, done.tokens_after
             )
         }
-        Builtin::Help => return help(session, out).await.map_err(|error| error.to_string()),
-        Builtin::Model => return Err("use --model to choose a model".to_owned()),
-        Builtin::Thinking => return Err("use --thinking to choose a level".to_owned()),
-        Builtin::Permissions => return Err("use --permission-mode to choose a mode".to_owned()),
-        Builtin::Export => return Err("use `stentor export` to export a session".to_owned()),
+        Builtin::Help => return Ok(help(session, out).await?),
+        Builtin::Model => return is_flag("--model", "model"),
+        Builtin::Thinking => return is_flag("--thinking", "level"),
+        Builtin::Permissions => return is_flag("--permission-mode", "mode"),
+        Builtin::Export => return Err(CommandError::Export),
         Builtin::Usage
         | Builtin::New
         | Builtin::Resume
         | Builtin::Fork
         | Builtin::Tree
-        | Builtin::Quit => {
-            return Err(
-                "this command is for the conversation: run `stentor` on a terminal".to_owned(),
-            );
-        }
+        | Builtin::Quit => return Err(CommandError::ForConversation),
     };
-    writeln!(out, "{text}").map_err(|error| error.to_string())
+    Ok(writeln!(out, "{text}")?)
 }
 
 async fn help(session: &Session, out: &mut impl Write) -> io::Result<()> {
@@ -289,17 +340,16 @@ impl Person {
 
 impl Ask<'_> {
     /// The session that the person at the terminal chooses.
-    fn pick(&self) -> Result<PathBuf, String> {
+    fn pick(&self) -> Result<PathBuf, AskError> {
         let tty = File::open("/dev/tty")
             .ok()
             .filter(|_| io::stderr().is_terminal());
         let Some(tty) = tty else {
-            return Err("--resume needs an id here; `stentor sessions` lists them".to_owned());
+            return Err(AskError::NobodyToChoose);
         };
         let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
         let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
-        let picked = picked.map_err(|error| format!("cannot ask: {error}"))?;
-        picked.ok_or_else(|| "no session was chosen".to_owned())
+        picked.map_err(AskError::Pick)?.ok_or(AskError::NoneChosen)
     }
 }
 
@@ -367,7 +417,7 @@ impl Following<'_> {
                         gave_up = true;
                         self.printer.on_problem(&why, err)?;
                         let session = self.session.clone();
-                        tokio::spawn(async move { session.abort().await });
+                        tasks::spawn(async move { session.abort().await });
                     }
                     self.ask(&event.kind, err).await?;
                     if let EventKind::Settled { .. } = event.kind {
@@ -468,7 +518,7 @@ fn last_answer(end: &RunEnd) -> String {
 /// The signal that stopped the run, as soon as there was one.
 fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
     let stopped = Arc::new(OnceLock::new());
-    tokio::spawn(stop_by_signals(
+    tasks::spawn(stop_by_signals(
         signals,
         session.clone(),
         Arc::clone(&stopped),
@@ -485,7 +535,7 @@ async fn stop_by_signals(
 ) {
     let first = signals.next().await;
     stopped.set(first).ok();
-    tokio::spawn(async move { session.abort().await });
+    tasks::spawn(async move { session.abort().await });
     signals.next().await;
     // What was said is on disk, and the processes of tools end with this one.
     std::process::exit(first.exit_code().into());

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use stentor_agent::sandbox::SandboxState;
+use stentor_tools::sandbox::Refused;
 
 use crate::commands::permissions::sandbox_json;
 use crate::config::{Config, show};
@@ -10,7 +11,7 @@ use crate::config::{Config, show};
 /// Prints the configuration, and what of the sandbox holds on this machine.
 pub fn run(
     config: &Config,
-    sandbox: &Result<SandboxState, String>,
+    sandbox: &Result<SandboxState, Refused>,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! `stentor doctor`: what of the setup works, what does not, and what to do about it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,16 +112,26 @@ impl Report {
         }
     }
 
-    fn good(&mut self, section: &'static str, what: impl Into<String>) {
-        self.add(section, State::Good, what.into(), None);
+    fn good(&mut self, section: &'static str, what: impl Display) {
+        self.add(section, State::Good, what.to_string(), None);
     }
 
-    fn note(&mut self, section: &'static str, what: impl Into<String>, advice: &str) {
-        self.add(section, State::Note, what.into(), Some(advice.to_owned()));
+    fn note(&mut self, section: &'static str, what: impl Display, advice: &str) {
+        self.add(
+            section,
+            State::Note,
+            what.to_string(),
+            Some(advice.to_owned()),
+        );
     }
 
-    fn bad(&mut self, section: &'static str, what: impl Into<String>, advice: &str) {
-        self.add(section, State::Bad, what.into(), Some(advice.to_owned()));
+    fn bad(&mut self, section: &'static str, what: impl Display, advice: &str) {
+        self.add(
+            section,
+            State::Bad,
+            what.to_string(),
+            Some(advice.to_owned()),
+        );
     }
 
     fn add(&mut self, section: &'static str, state: State, what: String, advice: Option<String>) {

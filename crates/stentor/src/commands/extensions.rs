@@ -6,16 +6,17 @@ use std::path::Path;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_text::spelling::nearest;
-use stentor_tools::extension::{Probed, probe};
+use stentor_tools::extension::{ProbeError, Probed, probe};
 use stentor_tools::process::Launcher;
 use stentor_wire::extension::SCHEMA;
 
+use crate::config::error::did_you_mean;
 use crate::extensions::Found;
 
 /// An extension that was tried out.
 pub struct Tested {
     name: String,
-    result: Result<Probed, String>,
+    result: Result<Probed, ProbeError>,
 }
 
 impl Tested {
@@ -31,10 +32,10 @@ impl Tested {
     }
 
     /// What is wrong with it.
-    pub fn problem(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<String> {
         match &self.result {
-            Ok(probed) => probed.problems.first().map(String::as_str),
-            Err(why) => Some(why),
+            Ok(probed) => probed.problems.first().cloned(),
+            Err(why) => Some(why.to_string()),
         }
     }
 }
@@ -77,17 +78,26 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-/// The extensions of these names, or all. The error is text for a person.
-pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, String> {
+/// A name that means no extension.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no extension `{name}`{}", did_you_mean(near))]
+pub struct UnknownExtension {
+    name: String,
+    near: Option<String>,
+}
+
+/// The extensions of these names, or all.
+pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, UnknownExtension> {
     if names.is_empty() {
         return Ok(found);
     }
     let known: Vec<&str> = found.iter().map(|found| found.spec.name.as_str()).collect();
     for name in names {
         if !known.contains(&name.as_str()) {
-            let near = nearest(name, known.iter().copied());
-            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(format!("there is no extension `{name}`{hint}"));
+            return Err(UnknownExtension {
+                name: name.clone(),
+                near: nearest(name, known.iter().copied()).map(str::to_owned),
+            });
         }
     }
     let wanted = |found: &Found| names.contains(&found.spec.name);
@@ -147,7 +157,7 @@ fn line(out: &mut impl Write, what: &str, names: Vec<String>) -> io::Result<()> 
 
 fn report_json(tested: &Tested) -> Value {
     match &tested.result {
-        Err(why) => json!({ "name": tested.name, "works": false, "error": why }),
+        Err(why) => json!({ "name": tested.name, "works": false, "error": why.to_string() }),
         Ok(probed) => json!({
             "name": tested.name,
             "works": tested.works(),

@@ -1,11 +1,11 @@
 //! `stentor login` and `stentor logout`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 
-use stentor_model::login::{LoginInput, LoginStep, Logins};
-use stentor_model::registry::Registry;
+use stentor_model::login::{self, LoginInput, LoginStep, Logins};
+use stentor_model::registry::{Registry, StoreKeyError};
 use stentor_serve::input::{Input, InputLines};
 
 use crate::terminal::tty::Modes;
@@ -13,104 +13,120 @@ use crate::terminal::tty::Modes;
 /// The longest thing worth pasting.
 const PASTED_BYTES: usize = 64 * 1024;
 
-/// Logs in at a provider, or lists where one can. The error is text for a person.
+/// Why nobody was logged in or out.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    #[error(transparent)]
+    Provider(#[from] login::LoginError),
+    #[error(transparent)]
+    StoreKey(#[from] StoreKeyError),
+    #[error("{0} has no login, only API keys; `stentor login {0} --key` stores one")]
+    OnlyKeys(String),
+    #[error("nothing was pasted, so the login was not completed")]
+    NothingPasted,
+    #[error("cannot hide what is typed: {0}")]
+    NotHidden(io::Error),
+    #[error("cannot read the key: {0}")]
+    KeyNotRead(io::Error),
+    #[error("that is no key: it is empty or has spaces in it")]
+    NoKey,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Logs in at a provider, or lists where one can.
 pub async fn login(
     logins: &Logins,
+    registry: &Registry,
     provider: Option<&str>,
     stdin: &mut File,
     out: &mut impl Write,
-) -> Result<(), String> {
+) -> Result<(), LoginError> {
     let Some(provider) = provider else {
         return list(logins, out);
     };
-    let step = logins
-        .begin(provider)
-        .await
-        .map_err(|error| error.to_string())?;
-    show_step(&step, out).map_err(|error| error.to_string())?;
-    let pasted = stdin
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|error| error.to_string())?;
+    let step = logins.begin(provider).await.map_err(|error| match error {
+        login::LoginError::UnknownProvider { .. } if registry.knows_provider(provider) => {
+            LoginError::OnlyKeys(provider.to_owned())
+        }
+        error => error.into(),
+    })?;
+    show_step(&step, out)?;
+    let pasted = stdin.as_fd().try_clone_to_owned()?;
     let mut lines = InputLines::read(pasted, PASTED_BYTES);
     if step.uses_callback_server || step.user_code.is_some() {
         tokio::select! {
             done = logins.complete(provider, LoginInput::Wait) => {
-                done.map_err(|error| error.to_string())?;
+                done?;
             }
             // A closed input pastes nothing; the browser can still come back.
             Some(text) = pasted_line(&mut lines) => complete_with(logins, provider, text).await?,
         }
     } else {
         let text = pasted_line(&mut lines).await;
-        let text = text.ok_or("nothing was pasted, so the login was not completed")?;
+        let text = text.ok_or(LoginError::NothingPasted)?;
         complete_with(logins, provider, text).await?;
     }
-    writeln!(out, "Logged in to {provider}.").map_err(|error| error.to_string())
+    Ok(writeln!(out, "Logged in to {provider}.")?)
 }
 
-/// Stores an API key: typed without being shown, or the first line of what is piped in. The error is text
-/// for a person.
+/// Stores an API key: typed without being shown, or the first line of what is piped in.
 pub async fn store_key(
     registry: &Registry,
     provider: &str,
     stdin: &File,
     out: &mut impl Write,
-) -> Result<(), String> {
+) -> Result<(), LoginError> {
     let key = match stdin.is_terminal() {
         true => {
-            write!(out, "Key for {provider} (it is not shown): ")
-                .map_err(|error| error.to_string())?;
-            out.flush().map_err(|error| error.to_string())?;
-            let hidden = Modes::hidden(stdin);
-            let _hidden = hidden.map_err(|error| format!("cannot hide what is typed: {error}"))?;
+            write!(out, "Key for {provider} (it is not shown): ")?;
+            out.flush()?;
+            let _hidden = Modes::hidden(stdin).map_err(LoginError::NotHidden)?;
             let key = first_line(stdin);
-            writeln!(out).map_err(|error| error.to_string())?;
+            writeln!(out)?;
             key?
         }
         false => first_line(stdin)?,
     };
     if key.is_empty() || key.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err("that is no key: it is empty or has spaces in it".to_owned());
+        return Err(LoginError::NoKey);
     }
-    let file = registry.store_key(provider, &key).await;
-    let file = file.map_err(|error| error.to_string())?;
+    let file = registry.store_key(provider, &key).await?;
     let stored = format!("The key for {provider} is stored in {}.", file.display());
-    writeln!(out, "{stored}").map_err(|error| error.to_string())
+    Ok(writeln!(out, "{stored}")?)
 }
 
-fn first_line(stdin: &File) -> Result<String, String> {
+fn first_line(stdin: &File) -> Result<String, LoginError> {
     let mut line = String::new();
     let limited = stdin.take(PASTED_BYTES as u64);
     let read = BufReader::new(limited).read_line(&mut line);
-    read.map_err(|error| format!("cannot read the key: {error}"))?;
+    read.map_err(LoginError::KeyNotRead)?;
     Ok(line.trim().to_owned())
 }
 
-/// Forgets a login and a stored key. The error is text for a person.
+/// Forgets a login and a stored key.
 pub async fn logout(
     logins: &Logins,
     registry: &Registry,
     provider: &str,
     out: &mut impl Write,
-) -> Result<(), String> {
-    let had_key = registry.forget_key(provider).await;
-    let had_key = had_key.map_err(|error| error.to_string())?;
+) -> Result<(), LoginError> {
+    let had_key = registry.forget_key(provider).await?;
     let was = match logins.logout(provider).await {
         Ok(was) => was || had_key,
         Err(_) if had_key => true,
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
     let text = if was {
         "Logged out of"
     } else {
         "There was no login for"
     };
-    writeln!(out, "{text} {provider}.").map_err(|error| error.to_string())
+    Ok(writeln!(out, "{text} {provider}.")?)
 }
 
-fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
-    let status = logins.status().map_err(|error| error.to_string())?;
+fn list(logins: &Logins, out: &mut impl Write) -> Result<(), LoginError> {
+    let status = logins.status()?;
     let width = status.iter().map(|one| one.id.len()).max().unwrap_or(0);
     for one in status {
         let state = match (&one.account, one.logged_in) {
@@ -118,13 +134,16 @@ fn list(logins: &Logins, out: &mut impl Write) -> Result<(), String> {
             (None, true) => "logged in".to_owned(),
             (_, false) => "not logged in".to_owned(),
         };
-        writeln!(out, "{:<width$}  {}: {state}", one.id, one.name)
-            .map_err(|error| error.to_string())?;
+        writeln!(out, "{:<width$}  {}: {state}", one.id, one.name)?;
     }
+    writeln!(
+        out,
+        "\nFor the key of any provider: stentor login PROVIDER --key"
+    )?;
     Ok(())
 }
 
-fn show_step(step: &LoginStep, out: &mut impl Write) -> std::io::Result<()> {
+fn show_step(step: &LoginStep, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "Open this in a browser:\n\n  {}\n", step.url)?;
     if let Some(code) = &step.user_code {
         writeln!(out, "and enter this code: {code}\n")?;
@@ -145,10 +164,7 @@ async fn pasted_line(lines: &mut InputLines) -> Option<String> {
     None
 }
 
-async fn complete_with(logins: &Logins, provider: &str, text: String) -> Result<(), String> {
+async fn complete_with(logins: &Logins, provider: &str, text: String) -> Result<(), LoginError> {
     let input = LoginInput::Pasted(text);
-    logins
-        .complete(provider, input)
-        .await
-        .map_err(|error| error.to_string())
+    Ok(logins.complete(provider, input).await?)
 }

@@ -1,7 +1,7 @@
 //! `stentor mcp`: which MCP servers there are, whether they work, and changing them.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -11,7 +11,8 @@ use toml::Table;
 
 use crate::args::{McpAdd, McpScope, McpTransport};
 use crate::config::Scope;
-use crate::mcp_servers::{AllFound, Found, check, edit};
+use crate::config::error::did_you_mean;
+use crate::mcp_servers::{AllFound, Found, ServerError, check, edit};
 
 /// A server that was tried out.
 pub struct Tested {
@@ -70,15 +71,43 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-/// Adds a server to a file. The error is text for a person.
-pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), String> {
+/// Why a server was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    #[error("--env takes NAME=VALUE")]
+    Env,
+    #[error("--header takes NAME: VALUE")]
+    Header,
+    #[error("{0} is given twice")]
+    Twice(String),
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    #[error(transparent)]
+    Edit(#[from] edit::EditError),
+}
+
+/// Why a name means no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    #[error(
+        "the MCP server `{name}` in {} is not used, because the project is not trusted: `stentor \
+         trust` allows it",
+        file.display()
+    )]
+    Untrusted { name: String, file: PathBuf },
+    #[error("there is no MCP server `{name}`{}", did_you_mean(near))]
+    Unknown { name: String, near: Option<String> },
+}
+
+/// Adds a server to a file.
+pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), AddError> {
     let mut server = Table::new();
     if let Some((program, args)) = wanted.command.split_first() {
         server.insert("command".to_owned(), program.as_str().into());
         if !args.is_empty() {
             server.insert("args".to_owned(), args.to_vec().into());
         }
-        let env = pairs(&wanted.env, '=', "--env takes NAME=VALUE")?;
+        let env = pairs(&wanted.env, '=', || AddError::Env)?;
         if !env.is_empty() {
             server.insert("env".to_owned(), env.into());
         }
@@ -87,13 +116,13 @@ pub fn add(file: &Path, wanted: &McpAdd) -> Result<(), String> {
         if wanted.transport == Some(McpTransport::Sse) {
             server.insert("transport".to_owned(), "sse".into());
         }
-        let headers = pairs(&wanted.header, ':', "--header takes NAME: VALUE")?;
+        let headers = pairs(&wanted.header, ':', || AddError::Header)?;
         if !headers.is_empty() {
             server.insert("headers".to_owned(), headers.into());
         }
     }
     check(&wanted.name, &server)?;
-    edit::add(file, wanted.scope.into(), &wanted.name, &server).map_err(|error| error.to_string())
+    Ok(edit::add(file, wanted.scope.into(), &wanted.name, &server)?)
 }
 
 /// Says that a server was added, and what is left to do.
@@ -114,8 +143,8 @@ pub fn added(
     writeln!(out, "Test it: stentor mcp test {name}")
 }
 
-/// The servers of these names, or all that are enabled. The error is text for a person.
-pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
+/// The servers of these names, or all that are enabled.
+pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, ChooseError> {
     let AllFound {
         servers: found,
         untrusted,
@@ -130,15 +159,15 @@ pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, String> {
             continue;
         }
         if let Some(left_out) = untrusted.iter().find(|server| server.name == *name) {
-            return Err(format!(
-                "the MCP server `{name}` in {} is not used, because the project is not trusted: \
-                 `stentor trust` allows it",
-                left_out.file.display()
-            ));
+            return Err(ChooseError::Untrusted {
+                name: name.clone(),
+                file: left_out.file.clone(),
+            });
         }
-        let near = nearest(name, known.iter().copied());
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return Err(format!("there is no MCP server `{name}`{hint}"));
+        return Err(ChooseError::Unknown {
+            name: name.clone(),
+            near: nearest(name, known.iter().copied()).map(str::to_owned),
+        });
     }
     let wanted = |found: &Found| names.contains(&found.name);
     Ok(found.into_iter().filter(wanted).collect())
@@ -152,7 +181,7 @@ pub async fn test(found: Vec<Found>, access: &ServerAccess, cwd: &Path) -> Vec<T
             probed: match found.server {
                 Ok(server) => probe(&server, cwd, access).await,
                 Err(why) => Probed {
-                    result: Err(why),
+                    result: Err(why.to_string()),
                     stderr: None,
                 },
             },
@@ -227,7 +256,7 @@ fn listed_json(found: &Found) -> Value {
             Scope::Project => "project",
         },
         "source": found.source,
-        "problem": found.server.as_ref().err(),
+        "problem": found.server.as_ref().err().map(ToString::to_string),
     })
 }
 
@@ -252,14 +281,14 @@ fn report_json(tested: &Tested) -> Value {
     }
 }
 
-fn pairs(given: &[String], between: char, usage: &str) -> Result<Table, String> {
+fn pairs(given: &[String], between: char, usage: fn() -> AddError) -> Result<Table, AddError> {
     let mut pairs = Table::new();
     for one in given {
         // What was given may be a secret and is not repeated.
-        let (name, value) = one.split_once(between).ok_or_else(|| usage.to_owned())?;
+        let (name, value) = one.split_once(between).ok_or_else(usage)?;
         let name = name.trim();
         if name.is_empty() {
-            return Err(usage.to_owned());
+            return Err(usage());
         }
         let value = match between {
             ':' => value.trim(),
@@ -271,7 +300,7 @@ fn pairs(given: &[String], between: char, usage: &str) -> Result<Table, String> 
             _ => have == name,
         };
         if pairs.keys().any(is_same) {
-            return Err(format!("{name} is given twice"));
+            return Err(AddError::Twice(name.to_owned()));
         }
         pairs.insert(name.to_owned(), value.into());
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stentor_agent::model::ModelInfo;
 use stentor_model::registry::{ListedModel, SilentProvider};
 
-use crate::choose_model::ChosenModel;
+use crate::choose_model::{ChooseModelError, ChosenModel};
 
 /// Which models are wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub struct Wanted<'a> {
 pub fn run(
     listed: &[ListedModel],
     silent: &[SilentProvider],
-    chosen: &Result<ChosenModel, String>,
+    chosen: &Result<ChosenModel, ChooseModelError>,
     wanted: Wanted<'_>,
     json: bool,
     out: &mut impl Write,
@@ -75,7 +75,7 @@ pub fn run(
 
 fn write_json(
     shown: &[&ListedModel],
-    chosen: &Result<ChosenModel, String>,
+    chosen: &Result<ChosenModel, ChooseModelError>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let models: Vec<Value> = shown
@@ -89,7 +89,7 @@ fn write_json(
         .collect();
     let would_use = match chosen {
         Ok(chosen) => json!({ "model": model_json(&chosen.info), "why": chosen.why }),
-        Err(problem) => json!({ "problem": problem }),
+        Err(problem) => json!({ "problem": problem.to_string() }),
     };
     let document = json!({ "wouldUse": would_use, "models": models });
     serde_json::to_writer_pretty(&mut *out, &document)?;

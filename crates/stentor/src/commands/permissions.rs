@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use stentor_agent::sandbox::SandboxState;
+use stentor_tools::sandbox::Refused;
 
 use crate::config::{Config, show};
 use crate::stored_answers::StoredAnswer;
@@ -17,7 +18,7 @@ pub struct Permissions<'a> {
     pub answers: &'a [StoredAnswer],
     pub all_projects: bool,
     /// What holds, or why nothing would start.
-    pub sandbox: &'a Result<SandboxState, String>,
+    pub sandbox: &'a Result<SandboxState, Refused>,
 }
 
 impl Permissions<'_> {
@@ -94,10 +95,10 @@ pub fn print_forgotten(
 }
 
 /// The sandbox for a program.
-pub fn sandbox_json(sandbox: &Result<SandboxState, String>) -> Value {
+pub fn sandbox_json(sandbox: &Result<SandboxState, Refused>) -> Value {
     match sandbox {
         Ok(state) => json!(state),
-        Err(refused) => json!({ "refused": refused }),
+        Err(refused) => json!({ "refused": refused.to_string() }),
     }
 }
 

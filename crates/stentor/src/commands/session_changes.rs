@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::store::{self, Entry, EntryKind, StoreError, View, new_entry_id, short_id};
 
+use crate::session_name::{NameError, check_name};
+
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
-pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
+pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), RenameError> {
+    let name = check_name(name)?;
     let mut opened = store::open(file)?;
     let taken = opened.journal.read_all()?;
     let entry = Entry {
@@ -18,7 +21,16 @@ pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreErr
             name: name.to_owned(),
         },
     };
-    opened.journal.append(&entry)
+    Ok(opened.journal.append(&entry)?)
+}
+
+/// Why a session has no new name.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Whether sessions may be deleted.

@@ -59,6 +59,19 @@ pub enum ConfigError {
     },
 }
 
+/// Why there is no file that a change of the configuration could go to.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFileToChange {
+    #[error(
+        "there is no folder for your configuration, because HOME is not set; set STENTOR_CONFIG_DIR"
+    )]
+    NoHome,
+    #[error("this folder belongs to no project")]
+    NoProject,
+    #[error("{} is not changed: it leads out of the project", .0.display())]
+    OutOfProject(PathBuf),
+}
+
 /// What is wrong with a value: what it is, what is expected, and perhaps what was meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -107,7 +120,8 @@ impl fmt::Display for Warning {
     }
 }
 
-fn did_you_mean(suggestion: &Option<String>) -> String {
+/// What may have been meant, to go on after an error.
+pub fn did_you_mean(suggestion: &Option<String>) -> String {
     match suggestion {
         Some(name) => format!("; did you mean `{name}`?"),
         None => String::new(),

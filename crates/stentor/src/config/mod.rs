@@ -30,7 +30,7 @@ use stentor_agent::project_files::{NotRead, Project, Reader};
 use stentor_policy::{PermissionMode, Rule};
 
 pub use attach_mode::AttachMode;
-pub use error::{ConfigError, ConfigErrors, Warning};
+pub use error::{ConfigError, ConfigErrors, NoFileToChange, Warning};
 pub use file::RawTable;
 pub use keys::{Layer, Settings};
 pub use locate::{Lookup, Places, Platform};
@@ -116,19 +116,14 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         .config_dir
         .as_ref()
         .map(|dir| cwd.join(dir).join("config.toml"));
-    let user = match &user_file {
-        Some(path) => {
-            let base = path.parent().unwrap_or(cwd);
-            for path in [base, path] {
-                match rights::check(path) {
-                    Ok(warning) => warnings.extend(warning),
-                    Err(error) => errors.push(error),
-                }
-            }
-            content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    let user = user_file.as_deref().map(|path| {
+        let base = path.parent().unwrap_or(cwd);
+        for path in [base, path] {
+            warnings.extend(rights::check(path, &mut errors));
         }
-        None => FileContent::default(),
-    };
+        content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    });
+    let user = user.unwrap_or_default();
     let mut wrong_variables = Vec::new();
     let environment =
         environment::read_environment(surroundings.env, cwd, home).unwrap_or_else(|wrong| {
@@ -219,18 +214,14 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
 }
 
 impl Files {
-    /// The file that a change of the configuration goes to, whether it is there or not. The error
-    /// is text for a person.
-    fn to_change(&self, scope: Scope) -> Result<PathBuf, &'static str> {
+    /// The file that a change of the configuration goes to, whether it is there or not.
+    fn to_change(&self, scope: Scope) -> Result<PathBuf, NoFileToChange> {
         let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
         match scope {
-            Scope::User => found(&self.user).ok_or(
-                "there is no folder for your configuration, because HOME is not set; set \
-                 STENTOR_CONFIG_DIR",
-            ),
+            Scope::User => found(&self.user).ok_or(NoFileToChange::NoHome),
             Scope::Project => found(&self.project)
                 .or_else(|| Some(self.root.as_ref()?.join(".stentor").join("config.toml")))
-                .ok_or("this folder belongs to no project"),
+                .ok_or(NoFileToChange::NoProject),
         }
     }
 }
@@ -255,14 +246,11 @@ impl Config {
     }
 
     /// The file that a change of the configuration goes to. A project's must lie in the project: a
-    /// link could have it be any file of the user's. The error is text for a person.
-    pub fn file_to_change(&self, scope: Scope) -> Result<PathBuf, String> {
+    /// link could have it be any file of the user's.
+    pub fn file_to_change(&self, scope: Scope) -> Result<PathBuf, NoFileToChange> {
         let file = self.files.to_change(scope)?;
         match scope {
-            Scope::Project if !self.project.holds(&file) => Err(format!(
-                "{} is not changed: it leads out of the project",
-                file.display()
-            )),
+            Scope::Project if !self.project.holds(&file) => Err(NoFileToChange::OutOfProject(file)),
             Scope::Project | Scope::User => Ok(file),
         }
     }

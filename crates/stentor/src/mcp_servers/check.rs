@@ -3,15 +3,13 @@
 //! Files that people write are not held to all of this: there a wrong address is the failure of
 //! one server when it starts, and no reason to refuse the whole file.
 
+use super::error::ServerError;
 use super::table::{self, check_name};
 
-/// Checks a server before it is written. The error is text for a person.
-pub fn check(name: &str, server: &toml::Table) -> Result<(), String> {
+/// Checks a server before it is written.
+pub fn check(name: &str, server: &toml::Table) -> Result<(), ServerError> {
     check_name(name)?;
-    let server: table::Table = server
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let server: table::Table = server.clone().try_into()?;
     table::kind_and_look(&server)?;
     if let Some(url) = &server.url {
         check_url(url)?;
@@ -25,13 +23,8 @@ pub fn check(name: &str, server: &toml::Table) -> Result<(), String> {
 }
 
 /// An address may begin with a variable, whose value is not known yet.
-fn check_url(url: &str) -> Result<(), String> {
-    // The rest of it may be a secret and is not repeated.
-    let wrong = |why: &str| {
-        Err(format!(
-            "the URL {why}; it must look like https://example.org/mcp"
-        ))
-    };
+fn check_url(url: &str) -> Result<(), ServerError> {
+    let wrong = |why| Err(ServerError::Url(why));
     if url.is_empty() {
         return wrong("is empty");
     }
@@ -66,28 +59,21 @@ fn check_url(url: &str) -> Result<(), String> {
     }
 }
 
-fn check_variable(name: &str) -> Result<(), String> {
+fn check_variable(name: &str) -> Result<(), ServerError> {
     match name.contains(|c: char| c.is_whitespace() || c.is_control()) {
         false => Ok(()),
-        true => Err(format!(
-            "{name:?} is not a valid variable name: it contains a blank or a control character"
-        )),
+        true => Err(ServerError::Variable(name.to_owned())),
     }
 }
 
-fn check_header(name: &str, value: &str) -> Result<(), String> {
+fn check_header(name: &str, value: &str) -> Result<(), ServerError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !name.chars().all(is_plain) {
-        return Err(format!(
-            "{name:?} is not a valid header name: use letters, digits and `-`"
-        ));
+        return Err(ServerError::HeaderName(name.to_owned()));
     }
     match value.contains(|c: char| c.is_control() && c != '\t') {
         false => Ok(()),
-        // The value may be a secret.
-        true => Err(format!(
-            "the value of the header {name} contains a line break or another control character"
-        )),
+        true => Err(ServerError::HeaderValue(name.to_owned())),
     }
 }
 
@@ -96,7 +82,7 @@ mod tests {
     use super::*;
 
     fn checked(server: &str) -> Result<(), String> {
-        check("x", &server.parse().unwrap())
+        check("x", &server.parse().unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -151,6 +137,7 @@ mod tests {
         assert!(
             check("a b", &toml::Table::new())
                 .unwrap_err()
+                .to_string()
                 .contains("name")
         );
     }

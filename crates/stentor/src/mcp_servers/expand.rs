@@ -5,7 +5,7 @@ use crate::config::Lookup;
 /// A variable that is needed and not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {0} is not set")]
-pub(super) struct Unset(pub String);
+pub struct Unset(pub String);
 
 /// The text with its variables filled in. `$NAME` without braces is plain text.
 pub(super) fn expand(text: &str, env: Lookup<'_>) -> Result<String, Unset> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use stentor_agent::project_files::{NotRead, Project, Reader};
 
 use super::Found;
+use super::error::{FileError, ServerError};
 use super::table::{Around, Kind, ServerCommand, Table, check_name, found};
 use crate::config::{Lookup, Scope};
 
@@ -26,8 +27,7 @@ pub(super) struct Content {
 /// A server that makes no sense. The others of its file are not to blame.
 pub(super) struct Problem {
     pub name: String,
-    /// For a person.
-    pub why: String,
+    pub why: ServerError,
 }
 
 #[derive(Deserialize)]
@@ -54,23 +54,20 @@ struct Server {
     disabled: bool,
 }
 
-/// The servers in the file of a project. No file has none; the error, about the
-/// whole file, is text for a person.
+/// The servers in the file of a project. No file has none; the error is about the whole file.
 pub(super) fn read(
     project: &Project,
     home: Option<&Path>,
     env: Lookup<'_>,
-) -> Result<Content, String> {
+) -> Result<Content, FileError> {
     let root = project.root();
     let path = root.join(FILE);
-    let wrong = |why: String| format!("{}: left out: {why}", path.display());
     let text = match Reader::Project(project).read(&path, LARGEST_BYTES) {
         Ok(text) => text,
         Err(NotRead::Missing) => return Ok(Content::default()),
-        Err(why) => return Err(wrong(why.to_string())),
+        Err(why) => return Err(why.into()),
     };
-    let written: Written =
-        serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    let written: Written = serde_json::from_slice(&text)?;
     let mut content = Content::default();
     for (name, value) in written.servers {
         let around = Around {
@@ -90,9 +87,9 @@ pub(super) fn read(
     Ok(content)
 }
 
-fn one(value: Value, around: Around<'_>) -> Result<Found, String> {
+fn one(value: Value, around: Around<'_>) -> Result<Found, ServerError> {
     check_name(around.name)?;
-    let server = Server::deserialize(value).map_err(|error| error.to_string())?;
+    let server = Server::deserialize(value)?;
     let table = Table {
         command: server.command.map(ServerCommand::One),
         args: server.args,

@@ -6,6 +6,7 @@
 
 mod check;
 pub mod edit;
+mod error;
 mod expand;
 mod foreign;
 mod table;
@@ -24,13 +25,15 @@ use stentor_tools::process::Launcher;
 use crate::config::{Config, ConfigErrors, Lookup, Scope};
 
 pub use check::check;
+pub use error::ServerError;
+pub use expand::Unset;
 
 /// A server that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub name: String,
     /// What it would be started with, or why it cannot be.
-    pub server: Result<ToolServer, String>,
+    pub server: Result<ToolServer, Unset>,
     pub is_enabled: bool,
     /// Its command or address as it is written, without what may be secret.
     pub shown: String,
@@ -89,7 +92,11 @@ pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> 
     if let Some(root) = &config.files.root {
         let read = foreign::read(&config.project, config.places.home.as_deref(), env);
         match read {
-            Err(why) => all.warnings.push(why),
+            Err(why) => {
+                let file = root.join(foreign::FILE);
+                let warning = format!("{}: left out: {why}", file.display());
+                all.warnings.push(warning);
+            }
             Ok(content) => all.add_foreign(content, root, config.files.root_trusted),
         }
     }
@@ -106,7 +113,7 @@ pub fn of_sessions(
     env: Lookup<'_>,
     running: &McpServers,
     launcher: Launcher,
-) -> Result<SessionServers, String> {
+) -> Result<SessionServers, ConfigErrors> {
     let mut servers = SessionServers {
         starter: running.starter(launcher),
         wanted: Vec::new(),
@@ -116,7 +123,7 @@ pub fn of_sessions(
     if !config.settings.use_mcp_servers.value {
         return Ok(servers);
     }
-    let all = find(config, env).map_err(|errors| errors.to_string())?;
+    let all = find(config, env)?;
     servers.problems = all.warnings;
     for found in all.servers.into_iter().filter(|found| found.is_enabled) {
         match found.server {

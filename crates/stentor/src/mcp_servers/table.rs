@@ -9,6 +9,7 @@ use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
 use stentor_text::redaction::{command_without_secrets, public_address};
 
 use super::Found;
+use super::error::ServerError;
 use super::expand::{Unset, expand};
 use crate::config::error::ConfigError;
 use crate::config::table::{at_home, base, table_error};
@@ -87,20 +88,18 @@ pub(super) fn read(
     home: Option<&Path>,
     env: Lookup<'_>,
 ) -> Result<Found, Box<ConfigError>> {
-    let bad = |message: String| {
+    let bad = |why: ServerError| {
         Box::new(ConfigError::BadServer {
             at: raw.at.clone(),
             name: raw.name.clone(),
-            message,
+            message: why.to_string(),
         })
     };
     check_name(&raw.name).map_err(bad)?;
     let table = raw.table.clone().try_into::<Table>();
     let table = table.map_err(|error| Box::new(table_error(SECTION, raw, error.message())))?;
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
-        return Err(bad(
-            "only your own file may set `sandbox = false`".to_owned()
-        ));
+        return Err(bad(ServerError::UnsandboxedByProject));
     }
     let around = Around {
         name: &raw.name,
@@ -115,28 +114,24 @@ pub(super) fn read(
 }
 
 /// Whether a name can be part of the names of tools.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), ServerError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match (1..=40).contains(&name.len()) && name.chars().all(is_plain) {
         true => Ok(()),
-        false => Err(
-            "a server's name has 1 to 40 letters, digits, `-` and `_`, since it is part of the \
-             names of its tools"
-                .to_owned(),
-        ),
+        false => Err(ServerError::Name),
     }
 }
 
 /// What a table says. The error is about what is written; a variable that is not set is no error of
 /// the file.
-pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, String> {
+pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, ServerError> {
     let (kind, shown) = kind_and_look(&table)?;
     let given = match kind {
         Kind::Stdio => table.env.keys().cloned().collect(),
         Kind::Http | Kind::Sse => table.headers.keys().cloned().collect(),
     };
     let is_enabled = table.enabled.unwrap_or(true);
-    let server = server(table, kind, &around).map_err(|unset| unset.to_string());
+    let server = server(table, kind, &around);
     Ok(Found {
         name: around.name.to_owned(),
         server,
@@ -151,28 +146,22 @@ pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, String> {
 }
 
 /// How the server is reached, and what people are shown of that.
-pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
+pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), ServerError> {
     match (&table.command, &table.url, table.transport) {
-        (Some(_), Some(_), _) => Err("it has both a `command` and a `url`".to_owned()),
-        (None, None, _) => {
-            Err("it needs either `command`, as in \"npx\" with `args`, or `url`".to_owned())
-        }
-        (Some(_), None, Some(Kind::Http | Kind::Sse)) => {
-            Err("a server with a `command` has the transport \"stdio\"".to_owned())
-        }
-        (None, Some(_), Some(Kind::Stdio)) => {
-            Err("a server with a `url` has the transport \"http\" or \"sse\"".to_owned())
-        }
+        (Some(_), Some(_), _) => Err(ServerError::CommandAndUrl),
+        (None, None, _) => Err(ServerError::NeitherCommandNorUrl),
+        (Some(_), None, Some(Kind::Http | Kind::Sse)) => Err(ServerError::TransportOfCommand),
+        (None, Some(_), Some(Kind::Stdio)) => Err(ServerError::TransportOfUrl),
         (Some(command), None, _) => {
             if !table.headers.is_empty() {
-                return Err("`headers` are for a server with a `url`".to_owned());
+                return Err(ServerError::HeadersOfCommand);
             }
             let words = command.words();
             if words
                 .first()
                 .is_none_or(|program| program.trim().is_empty())
             {
-                return Err("its `command` is empty".to_owned());
+                return Err(ServerError::EmptyCommand);
             }
             let words = words
                 .into_iter()
@@ -181,7 +170,7 @@ pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), String> {
         }
         (None, Some(url), kind) => {
             if !(table.env.is_empty() && table.args.is_empty() && table.cwd.is_none()) {
-                return Err("`args`, `env` and `cwd` are for a server with a `command`".to_owned());
+                return Err(ServerError::ProcessOfUrl);
             }
             Ok((kind.unwrap_or(Kind::Http), public_address(url)))
         }

@@ -40,7 +40,7 @@ fn manual(folder: Option<&Path>, out: &mut File) -> Result<u8, Failure> {
 fn scenario(action: &ScenarioAction, json: bool, out: &mut File) -> Result<u8, Failure> {
     let ScenarioAction::Check { file } = action;
     let facts = commands::scenario::check(file);
-    let facts = facts.map_err(|error| Failure::other(error.to_string()))?;
+    let facts = facts.map_err(Failure::other)?;
     Failure::printing(commands::scenario::report(file, &facts, json, out))
 }
 

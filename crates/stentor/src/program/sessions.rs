@@ -14,7 +14,7 @@ use crate::commands::sessions::{SessionLine, about};
 use crate::commands::usage::Report;
 use crate::commands::{self, complete};
 use crate::print::printed::Printed;
-use crate::setup;
+use crate::{export, setup};
 
 impl Job<'_> {
     pub(super) fn sessions(
@@ -31,7 +31,7 @@ impl Job<'_> {
         let of_this = if all { "" } else { " of this folder" };
         let find = |wanted: &String| {
             let found = agent.find(wanted);
-            found.map_err(|error| Failure::other(error.to_string()))
+            found.map_err(Failure::other)
         };
         match action {
             None => {
@@ -46,24 +46,30 @@ impl Job<'_> {
             }
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
-                rename(&file, name, &*setup::system_clock())
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                Failure::printing(writeln!(out, "Renamed to \"{name}\"."))
+                rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
+                Failure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
-                let files: Result<Vec<_>, _> = sessions.iter().map(find).collect();
+                let mut files = Vec::new();
+                for file in sessions.iter().map(find) {
+                    let file = file?;
+                    // Named twice, it is deleted once.
+                    if !files.contains(&file) {
+                        files.push(file);
+                    }
+                }
                 let consent = match (yes, stdin.is_terminal()) {
                     (true, _) => Consent::Given,
                     (false, true) => Consent::Ask,
                     (false, false) => Consent::Missing,
                 };
                 let deleted = delete(
-                    &files?,
+                    &files,
                     consent,
                     &mut BufReader::new(stdin),
                     &mut io::stderr(),
                 );
-                let deleted = deleted.map_err(|error| Failure::other(error.to_string()))?;
+                let deleted = deleted.map_err(Failure::other)?;
                 let sessions = if deleted == 1 { "session" } else { "sessions" };
                 Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
             }
@@ -102,8 +108,8 @@ impl Job<'_> {
         out: &mut File,
     ) -> Result<u8, Failure> {
         let file = self.agent(UNASKED).find(session);
-        let file = file.map_err(|error| Failure::other(error.to_string()))?;
-        let exported = commands::export::run(&file, output, &self.cwd, out);
+        let file = file.map_err(Failure::other)?;
+        let exported = export::run(&file, output, &self.cwd, out);
         exported.map_err(Failure::other)?;
         Ok(0)
     }

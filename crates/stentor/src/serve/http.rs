@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use stentor_agent::tasks;
 use stentor_serve::http::{self, ClientPlace, HttpOptions, Origins};
 use stentor_serve::server::{HttpStatus, Server};
 use tokio::task::JoinHandle;
@@ -82,7 +83,7 @@ impl HttpListener {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let server = server.clone();
         let accepting = async move { http::accept(&server, &listener, options).await };
-        Ok(tokio::spawn(accepting))
+        Ok(tasks::spawn(accepting))
     }
 }
 

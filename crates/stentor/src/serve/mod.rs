@@ -19,7 +19,7 @@ use tokio::net::UnixListener;
 
 use crate::args::{ServeAction, ServeArgs};
 use crate::environment::Variables;
-use crate::frontend::serve_frontend;
+use crate::frontend::{RuntimeError, serve_frontend};
 use crate::relay::RelayError;
 use crate::socket::{self, ServerSocket, SocketError};
 
@@ -40,7 +40,7 @@ pub enum ServeError {
     #[error("the socket that was passed cannot be used: {0}")]
     Passed(io::Error),
     #[error("{0}")]
-    Runtime(String),
+    Runtime(#[from] RuntimeError),
     #[error(transparent)]
     Token(#[from] TokenFileError),
     #[error(transparent)]
@@ -89,7 +89,7 @@ fn serve(args: &ServeArgs, path: &std::path::Path, out: File) -> Result<u8, Serv
     };
     socket.listener.set_nonblocking(true)?;
     let http = HttpListener::wanted(args, path)?;
-    serve_frontend(serve_clients(args, socket, http, out)).map_err(ServeError::Runtime)?
+    serve_frontend(serve_clients(args, socket, http, out))?
 }
 
 async fn serve_clients(

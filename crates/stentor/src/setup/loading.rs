@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::CommandCache;
 use stentor_agent::folder_texts::FolderTexts;
 use stentor_agent::model::ModelRegistry;
@@ -44,12 +45,11 @@ impl Loader {
 }
 
 impl LoadTrusted for Loader {
-    fn load(&self) -> Result<Joining, String> {
+    fn load(&self) -> Result<Joining, BoxError> {
         for warning in self.defaults.models.reload()? {
             tracing::warn!("{warning}");
         }
-        let config = load_config(&self.cwd, &self.defaults.flags, &self.defaults.variables);
-        let config = config.map_err(|errors| errors.to_string())?;
+        let config = load_config(&self.cwd, &self.defaults.flags, &self.defaults.variables)?;
         let options = self.defaults.options(&config, &self.cwd)?;
         let launcher = session_launcher(&config, &self.cwd)?;
         let extensions = extensions::hooks_except(&config, &launcher, &self.running)?;

@@ -8,6 +8,7 @@ mod file;
 
 use std::path::{Path, PathBuf};
 
+use stentor_agent::box_error::BoxError;
 use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_policy::{AnswerStore, Remembered};
 
@@ -78,10 +79,9 @@ pub struct ProjectAnswers {
 }
 
 impl AnswerStore for ProjectAnswers {
-    fn store(&self, answer: &Remembered) -> Result<(), String> {
+    fn store(&self, answer: &Remembered) -> Result<(), BoxError> {
         let when = iso_time(self.clock.now_ms());
-        let stored = self.answers.store(&self.project, answer, &when);
-        stored.map_err(|error| error.to_string())
+        Ok(self.answers.store(&self.project, answer, &when)?)
     }
 }
 

@@ -5,18 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
+use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Session};
+use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
-use stentor_journal::export::session_page;
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, Entry, Listed};
+use stentor_journal::store::{Entry, Listed};
 use stentor_policy::PermissionMode;
 
 use super::menu::{Item, Menu};
 use super::styled::{Colour, Look, Row};
+use crate::export::to_file;
 use crate::models::Models;
 use crate::print::call_line::one_line;
+use crate::session_name::check_name;
 use crate::slash::{BUILTINS, Builtin};
 
 /// Sessions that are offered at once.
@@ -59,7 +62,8 @@ pub struct Actions {
     pub cwd: PathBuf,
 }
 
-type Acted = Result<Outcome, String>;
+/// The error is shown and nothing else.
+type Acted = Result<Outcome, BoxError>;
 
 impl Actions {
     /// Does what a command is for.
@@ -79,7 +83,7 @@ impl Actions {
             Builtin::Export => self.export(&rest).await,
             Builtin::Quit => Ok(Outcome::Leave),
         };
-        done.unwrap_or_else(Outcome::Failed)
+        done.unwrap_or_else(|why| Outcome::Failed(why.to_string()))
     }
 
     /// Does what somebody has chosen.
@@ -103,7 +107,7 @@ impl Actions {
                 None => Ok(nothing()),
             },
         };
-        done.unwrap_or_else(Outcome::Failed)
+        done.unwrap_or_else(|why| Outcome::Failed(why.to_string()))
     }
 
     /// What the footer shows: the model, how full the context is, what was spent.
@@ -165,13 +169,9 @@ impl Actions {
         if wanted.is_empty() {
             let models = Arc::clone(&self.models);
             // Servers on this machine are asked.
-            let available = tokio::task::spawn_blocking(move || models.available()).await;
-            let available = available.map_err(|error| error.to_string())?;
-            let state = self
-                .session
-                .state()
-                .await
-                .map_err(|error| error.to_string())?;
+            let available = tasks::spawn_blocking(move || models.available()).await;
+            let available = available?;
+            let state = self.session.state().await?;
             let used = state.model.as_ref().map(|info| info.full_name());
             let at = available
                 .iter()
@@ -187,35 +187,25 @@ impl Actions {
             return Ok(Outcome::Choose(menu, Purpose::Model(values.collect())));
         }
         let (models, name) = (Arc::clone(&self.models), wanted.to_owned());
-        let named =
-            tokio::task::spawn_blocking(move || models.resolve_for_person(&name, NamedBy::User));
-        let named = named.await.map_err(|error| error.to_string())?;
+        let named = tasks::spawn_blocking(move || models.resolve_for_person(&name, NamedBy::User));
+        let named = named.await?;
         let (info, thinking) = named?;
         if let Some(level) = thinking {
-            self.session
-                .set_thinking(level)
-                .await
-                .map_err(|error| error.to_string())?;
+            self.session.set_thinking(level).await?;
         }
         self.set_model(&info.provider, &info.id).await
     }
 
     async fn set_model(&self, provider: &str, id: &str) -> Acted {
         let set = self.session.set_model(provider, id).await;
-        set.map_err(|error| error.to_string())?;
+        set?;
         Ok(nothing())
     }
 
     async fn thinking(&self, wanted: &str) -> Acted {
-        let state = self
-            .session
-            .state()
-            .await
-            .map_err(|error| error.to_string())?;
+        let state = self.session.state().await?;
         if !wanted.is_empty() {
-            let level = wanted
-                .parse::<ThinkingLevel>()
-                .map_err(|error| error.to_string())?;
+            let level = wanted.parse::<ThinkingLevel>()?;
             return self.set_thinking(level).await;
         }
         let levels = state.model.map(|info| info.levels()).unwrap_or_default();
@@ -230,7 +220,7 @@ impl Actions {
 
     async fn set_thinking(&self, level: ThinkingLevel) -> Acted {
         let set = self.session.set_thinking(level).await;
-        let set = set.map_err(|error| error.to_string())?;
+        let set = set?;
         Ok(match set == level {
             true => nothing(),
             false => note(&format!("this model has no {level}; it thinks at {set}")),
@@ -239,16 +229,10 @@ impl Actions {
 
     async fn permissions(&self, wanted: &str) -> Acted {
         if !wanted.is_empty() {
-            let mode = wanted
-                .parse::<PermissionMode>()
-                .map_err(|error| error.to_string())?;
+            let mode = wanted.parse::<PermissionMode>()?;
             return self.set_permissions(mode).await;
         }
-        let state = self
-            .session
-            .state()
-            .await
-            .map_err(|error| error.to_string())?;
+        let state = self.session.state().await?;
         let modes = PermissionMode::ALL.to_vec();
         let at = modes.iter().position(|mode| *mode == state.permission_mode);
         let items = modes.iter().map(|mode| Item {
@@ -261,42 +245,31 @@ impl Actions {
 
     async fn set_permissions(&self, mode: PermissionMode) -> Acted {
         let set = self.session.set_permission_mode(mode).await;
-        set.map_err(|error| error.to_string())?;
+        set?;
         Ok(nothing())
     }
 
     async fn compact(&self, instructions: String) -> Acted {
         let instructions = (!instructions.is_empty()).then_some(instructions);
         let done = self.session.compact(instructions).await;
-        done.map_err(|error| error.to_string())?;
+        done?;
         Ok(nothing())
     }
 
     async fn name(&self, name: &str) -> Acted {
         if name.is_empty() {
-            let state = self
-                .session
-                .state()
-                .await
-                .map_err(|error| error.to_string())?;
+            let state = self.session.state().await?;
             let name = state
                 .name
                 .unwrap_or_else(|| "it has no name; /name NAME gives it one".to_owned());
             return Ok(note(&name));
         }
-        self.session
-            .set_name(name)
-            .await
-            .map_err(|error| error.to_string())?;
+        self.session.set_name(check_name(name)?).await?;
         Ok(nothing())
     }
 
     async fn usage(&self) -> Acted {
-        let stats = self
-            .session
-            .stats()
-            .await
-            .map_err(|error| error.to_string())?;
+        let stats = self.session.stats().await?;
         let usage = &stats.total_usage;
         let mut rows = vec![
             fact("model calls", &stats.total_turns.to_string()),
@@ -321,18 +294,16 @@ impl Actions {
     async fn resume(&self, wanted: String) -> Acted {
         let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
         if !wanted.is_empty() {
-            let found = tokio::task::spawn_blocking(move || agent.find(&wanted)).await;
-            let found = found.map_err(|error| error.to_string())?;
-            return Ok(Outcome::Open(Some(
-                found.map_err(|error| error.to_string())?,
-            )));
+            let found = tasks::spawn_blocking(move || agent.find(&wanted)).await;
+            let found = found?;
+            return Ok(Outcome::Open(Some(found?)));
         }
-        let listed = tokio::task::spawn_blocking(move || {
+        let listed = tasks::spawn_blocking(move || {
             let listed = agent.newest_first(Some(&cwd));
             let usable = listed.filter(|session| session.problem.is_none());
             usable.take(MOST_SESSIONS).collect::<Vec<_>>()
         });
-        let listed = listed.await.map_err(|error| error.to_string())?;
+        let listed = listed.await?;
         let own = &**self.session.id();
         let listed: Vec<Listed> = listed
             .into_iter()
@@ -340,18 +311,14 @@ impl Actions {
             .collect();
         match session_menu(&listed) {
             Some((menu, purpose)) => Ok(Outcome::Choose(menu, purpose)),
-            None => Err("there is no other session of this folder".to_owned()),
+            None => Err("there is no other session of this folder".into()),
         }
     }
 
     async fn fork(&self) -> Acted {
-        let messages = self
-            .session
-            .user_messages()
-            .await
-            .map_err(|error| error.to_string())?;
+        let messages = self.session.user_messages().await?;
         if messages.is_empty() {
-            return Err("nothing has been said yet".to_owned());
+            return Err("nothing has been said yet".into());
         }
         let items = messages.iter().rev().map(|(_, text)| Item {
             label: one_line(text),
@@ -363,34 +330,23 @@ impl Actions {
     }
 
     async fn fork_before(&self, id: String) -> Acted {
-        let mut options = self
-            .agent
-            .options(&self.cwd)
-            .map_err(|error| error.to_string())?;
+        let mut options = self.agent.options(&self.cwd)?;
         options.prefer_stored_model();
         let forked = self
             .agent
             .fork(&self.session, ForkPoint::Before(id), options)
             .await;
-        let (session, text) = forked.map_err(|error| error.to_string())?;
+        let (session, text) = forked?;
         Ok(Outcome::Forked(Box::new(session), text.unwrap_or_default()))
     }
 
     async fn tree(&self) -> Acted {
-        let (_, entries) = self
-            .session
-            .entries()
-            .await
-            .map_err(|error| error.to_string())?;
-        let (_, path) = self
-            .session
-            .active_path()
-            .await
-            .map_err(|error| error.to_string())?;
+        let (_, entries) = self.session.entries().await?;
+        let (_, path) = self.session.active_path().await?;
         let active: HashSet<&str> = path.iter().map(|entry| entry.id.as_str()).collect();
         let nodes = tree_nodes(&entries);
         if nodes.is_empty() {
-            return Err("nothing has been said yet".to_owned());
+            return Err("nothing has been said yet".into());
         }
         let items = nodes.iter().map(|node| Item {
             label: format!("{}{}", "  ".repeat(node.depth), one_line(&node.text)),
@@ -405,26 +361,14 @@ impl Actions {
     }
 
     async fn export(&self, file: &str) -> Acted {
-        let state = self
-            .session
-            .state()
-            .await
-            .map_err(|error| error.to_string())?;
+        let state = self.session.state().await?;
         let stored = state
             .file
             .ok_or("this session is not stored, so it cannot be exported")?;
-        let name = match file {
-            "" => format!("{}.html", self.session.id()),
-            file => file.to_owned(),
-        };
-        let target = self.cwd.join(name);
-        let written = tokio::task::spawn_blocking(move || {
-            let view = store::view(&stored).map_err(|error| error.to_string())?;
-            let written = std::fs::write(&target, session_page(&view));
-            written.map_err(|error| format!("cannot write {}: {error}", target.display()))?;
-            Ok::<_, String>(target)
-        });
-        let target = written.await.map_err(|error| error.to_string())??;
+        let output = (!file.is_empty()).then(|| PathBuf::from(file));
+        let cwd = self.cwd.clone();
+        let written = tasks::spawn_blocking(move || to_file(&stored, output.as_deref(), &cwd));
+        let target = written.await??;
         Ok(note(&format!("written: {}", target.display())))
     }
 }

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use stentor_agent::agent::Agent;
 use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -29,7 +31,7 @@ use super::stray_output::{self, StrayOutput};
 use super::styled::{Colour, Look, Row};
 use super::transcript::{Transcript, note_rows};
 use super::tty::{self, Abilities, Modes, Typed};
-use crate::asked_session::{Answering, AskedSession};
+use crate::asked_session::{Answering, AskedSession, AskedSessionError};
 use crate::models::Models;
 use crate::repeated_calls::RepeatedCalls;
 
@@ -63,17 +65,25 @@ pub struct Beginning<'a> {
     pub choose_session: bool,
 }
 
-/// Talks until somebody leaves. Returns the exit status; the error is text for a person.
-pub async fn converse(beginning: Beginning<'_>) -> Result<u8, String> {
-    let signals =
-        EndSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
-    let resized = signal(SignalKind::window_change());
-    let resized = resized.map_err(|error| format!("cannot listen for signals: {error}"))?;
+/// Why there is no conversation, or it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ConversationError {
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
+    #[error(transparent)]
+    Session(#[from] AskedSessionError),
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// Talks until somebody leaves. Returns the exit status.
+pub async fn converse(beginning: Beginning<'_>) -> Result<u8, ConversationError> {
+    let signals = EndSignals::listen().map_err(ConversationError::Signals)?;
+    let resized = signal(SignalKind::window_change()).map_err(ConversationError::Signals)?;
     let file = beginning.asked.file()?;
     let session = beginning.asked.open(file.as_deref())?;
-    let wrong = |error: io::Error| format!("cannot use the terminal: {error}");
     let modes = match beginning.abilities.moves_cursor {
-        true => Some(Modes::key_by_key(&beginning.input).map_err(wrong)?),
+        true => Some(Modes::key_by_key(&beginning.input)?),
         false => None,
     };
     let mut conversation = Conversation::new(beginning, session, modes);
@@ -86,9 +96,11 @@ pub async fn converse(beginning: Beginning<'_>) -> Result<u8, String> {
     {
         tracing::warn!("the session did not end in time");
     }
-    talked
-        .and_then(|status| ended.map(|()| status))
-        .map_err(wrong)
+    match talked.and_then(|status| ended.map(|()| status)) {
+        // Whoever closes the terminal leaves.
+        Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(0),
+        talked => Ok(talked?),
+    }
 }
 
 struct Conversation<'a> {
@@ -392,7 +404,7 @@ impl Conversation<'_> {
                 // A session is read from disk; nothing else goes on meanwhile.
                 match self.asked.open(file.as_deref()) {
                     Ok(session) => self.go_on_in(session, file.is_some()).await,
-                    Err(why) => self.note(NoticeLevel::Error, &why),
+                    Err(why) => self.note(NoticeLevel::Error, &why.to_string()),
                 }
             }
             Outcome::Forked(session, text) => {
@@ -414,7 +426,7 @@ impl Conversation<'_> {
         self.questions.clear();
         self.run_expected = false;
         self.print(vec![Row::new()])?;
-        tokio::spawn(async move { timeout(CLOSING, before.close()).await });
+        tasks::spawn(async move { timeout(CLOSING, before.close()).await });
         self.greet(is_resumed).await
     }
 

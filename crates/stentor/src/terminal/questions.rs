@@ -6,6 +6,7 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::event::EventKind;
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
+use stentor_agent::tasks;
 use stentor_policy::PermissionAnswer;
 
 use super::calls::patch_rows;
@@ -219,7 +220,7 @@ impl Question {
                 let choices = choices(request);
                 let request = Arc::clone(request);
                 // The change is shown, and its file is read for that.
-                let read = tokio::task::spawn_blocking(move || permission_rows(&request));
+                let read = tasks::spawn_blocking(move || permission_rows(&request));
                 let rows = read.await.unwrap_or_default();
                 Some((Self::Permission { id: *id, choices }, rows))
             }

@@ -5,34 +5,37 @@ use std::path::Path;
 use stentor_agent::session::{Session, SessionError};
 use stentor_journal::message::ContentBlock;
 
-use crate::typed_prompt::typed_prompt;
+use crate::typed_prompt::{TypedPromptError, typed_prompt};
 
-/// Says it. Where something runs it steers that. The error is text for a person.
-pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<(), String> {
-    let blocks = typed_prompt(session, cwd, text, text, &[]).await;
-    let blocks = blocks.map_err(|error| error.to_string())?;
+/// Why nothing was submitted.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    #[error(transparent)]
+    Typed(#[from] TypedPromptError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// Submits it. Where something runs it steers that.
+pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<(), SubmitError> {
+    let blocks = typed_prompt(session, cwd, text, text, &[]).await?;
     match session.prompt(blocks.clone()).await {
         Ok(accepted) => drop(accepted),
         Err(SessionError::Busy) => steer(session, blocks).await?,
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
-async fn steer(session: &Session, blocks: Vec<ContentBlock>) -> Result<(), String> {
-    let told = session.steer(blocks.clone()).await;
-    told.map_err(|error| error.to_string())?;
-    let state = session.state().await.map_err(|error| error.to_string())?;
+async fn steer(session: &Session, blocks: Vec<ContentBlock>) -> Result<(), SessionError> {
+    session.steer(blocks.clone()).await?;
+    let state = session.state().await?;
     let waits = !state.queues.steering.is_empty();
     if state.is_running || !waits {
         return Ok(());
     }
     // The run ended a moment before: nothing would deliver it.
-    session
-        .clear_queues()
-        .await
-        .map_err(|error| error.to_string())?;
-    let accepted = session.prompt(blocks).await;
-    drop(accepted.map_err(|error| error.to_string())?);
+    session.clear_queues().await?;
+    drop(session.prompt(blocks).await?);
     Ok(())
 }

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::folder_texts::FolderTexts;
 use stentor_agent::hook_chain;
 use stentor_agent::hooks::Hooks;
@@ -15,8 +16,8 @@ use stentor_agent::session::{HookSource, HookedSession, Session, SessionServers}
 
 /// Reads what a folder says.
 pub trait LoadTrusted: Send + Sync {
-    /// Reads it now that the folder is trusted. Waits for the disk. The error is text for a person.
-    fn load(&self) -> Result<Joining, String>;
+    /// Reads it now that the folder is trusted. Waits for the disk.
+    fn load(&self) -> Result<Joining, BoxError>;
 }
 
 /// What was loaded for a session, and has not reached it.

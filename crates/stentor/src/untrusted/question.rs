@@ -13,19 +13,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::event::{CommandInfo, EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::hooks::{CallHooks, CallVerdict, CommandRan, HookFuture, Hooks, PromptVerdict};
 use stentor_agent::session::{HookSource, HookedSession, Session};
+use stentor_agent::tasks;
 use stentor_agent::tool::{Tool, ToolOutput};
 use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
+use tokio::task::JoinError;
 
 use super::brought::{lines, notice};
 use super::joining::{Joining, LoadTrusted};
 use crate::config::Wanted;
-use crate::trust::store::TrustStore;
+use crate::trust::store::{StoreError, TrustStore};
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +121,7 @@ impl Asked {
                 biased;
                 () = &mut question => {}
                 () = std::future::ready(()) => {
-                    tokio::spawn(question);
+                    tasks::spawn(question);
                 }
             }
         }
@@ -130,8 +133,8 @@ impl Asked {
             return;
         }
         let question = self.question.clone();
-        let trusted = tokio::task::spawn_blocking(move || question.trust()).await;
-        let trusted = trusted.map_err(|error| error.to_string()).flatten();
+        let trusted = tasks::spawn_blocking(move || question.trust()).await;
+        let trusted = trusted.map_err(TrustError::Panicked).flatten();
         let root = self.question.root.display();
         let loaded = match trusted {
             Ok(loaded) => loaded,
@@ -147,6 +150,17 @@ impl Asked {
     fn brought(&self) -> Option<&Arc<dyn Hooks>> {
         self.brought.get()
     }
+}
+
+/// What came of a yes. Its text goes on after the folder's name.
+#[derive(Debug, thiserror::Error)]
+enum TrustError {
+    #[error("is not trusted: {0}")]
+    NotStored(#[from] StoreError),
+    #[error("is trusted from the next session on: {0}")]
+    NotLoaded(BoxError),
+    #[error(transparent)]
+    Panicked(JoinError),
 }
 
 impl TrustQuestion {
@@ -166,19 +180,15 @@ impl TrustQuestion {
         session.ask_dialog(dialog).await == DialogAnswer::Confirmed(true)
     }
 
-    /// Trusts the folder and loads what it brings. Waits for the disk. The error goes on after the
-    /// folder's name.
-    fn trust(&self) -> Result<Joining, String> {
+    /// Trusts the folder and loads what it brings. Waits for the disk.
+    fn trust(&self) -> Result<Joining, TrustError> {
         let now = iso_time(self.clock.now_ms());
         let stored = self
             .store
             .as_ref()
             .map(|store| store.trust(&self.root, &now));
-        if let Some(Err(error)) = stored {
-            return Err(format!("is not trusted: {error}"));
-        }
-        let loaded = self.loader.load();
-        loaded.map_err(|error| format!("is trusted from the next session on: {error}"))
+        stored.transpose()?;
+        self.loader.load().map_err(TrustError::NotLoaded)
     }
 }
 

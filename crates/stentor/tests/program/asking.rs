@@ -422,3 +422,43 @@ fn a_model_on_this_machine_that_nobody_chose_is_not_adopted_silently() {
                    set use_local_servers = false\n";
     assert!(ran.err.contains(way_out), "{}", ran.err);
 }
+
+#[test]
+fn an_error_that_the_budget_forbids_to_retry_is_shown_itself() {
+    let world = World::new();
+    let scenario = r#"
+        [model]
+        id = "limited"
+        prices = { input = 1000, output = 1000 }
+        [[turn]]
+        steps = [
+          { usage = { input = 1500, output = 0 } },
+          { error = { kind = "server", message = "the machine is on fire" } },
+        ]
+        [[turn]]
+        text = "never"
+    "#;
+    world.file("work/plan.toml", scenario);
+    let err = |budget: &str| {
+        let ran = world.run(&[
+            "-p",
+            "go",
+            "--model",
+            "script/plan.toml",
+            "--budget",
+            budget,
+        ]);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+        ran.err_but_model().to_owned()
+    };
+    expect![[r#"
+        warning: Not tried again. Budget reached: 1500 of 1000 tokens are used.
+        error: the machine is on fire
+    "#]]
+    .assert_eq(&err("1k"));
+    expect![[r#"
+        warning: Not tried again. Budget reached: $1.5000 of $0.2000 are spent.
+        error: the machine is on fire
+    "#]]
+    .assert_eq(&err("0.20"));
+}

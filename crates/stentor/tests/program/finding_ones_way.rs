@@ -57,17 +57,17 @@ fn help_names_a_command_and_shows_only_its_own_flags() {
     let world = World::new();
     let help = world.run(&["help", "sessions", "delete"]).ok();
     expect![[r#"
-        Delete sessions for good
+        Delete sessions for good, after asking
 
         Usage: stentor sessions delete [OPTIONS] <ID>...
 
         Arguments:
           <ID>...
-                  The sessions
+                  The sessions: files, ids, or the beginnings of ids or short ids
 
         Options:
           -y, --yes
-                  Do not ask
+                  Delete without asking
 
           -h, --help
                   Print help

@@ -34,6 +34,8 @@ mod sessions;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
+mod terminal_commands;
+#[cfg(test)]
 mod usage;
 #[cfg(test)]
 mod world;

@@ -5,12 +5,13 @@ use expect_test::expect;
 use crate::pty::Terminal;
 use crate::world::World;
 
-const CTRL_C: &str = "\u{3}";
-const CTRL_D: &str = "\u{4}";
-const ENTER: &str = "\r";
+pub const CTRL_C: &str = "\u{3}";
+pub const CTRL_D: &str = "\u{4}";
+pub const CTRL_R: &str = "\u{12}";
+pub const ENTER: &str = "\r";
 
 /// What the editor shows when it waits for something.
-const READY: &str = "› ask something, or /help";
+pub const READY: &str = "› ask something, or /help";
 
 const ANSWER: &str = r##"
 [[turn]]
@@ -26,7 +27,7 @@ Some **bold** text, and `code`.
 "##;
 
 /// A conversation with a model that plays `scenario`.
-fn conversation(world: &World, scenario: &str, words: &[&str], term: &str) -> Terminal {
+pub fn conversation(world: &World, scenario: &str, words: &[&str], term: &str) -> Terminal {
     world.file("work/plan.toml", scenario);
     let model = ["--model", "script/plan.toml"];
     let mut command = world.command(&[&model, words].concat());
@@ -34,7 +35,8 @@ fn conversation(world: &World, scenario: &str, words: &[&str], term: &str) -> Te
     Terminal::start(command, 40, 80)
 }
 
-fn start(world: &World, scenario: &str) -> Terminal {
+/// The same, waiting for the first line.
+pub fn start(world: &World, scenario: &str) -> Terminal {
     let mut terminal = conversation(world, scenario, &[], "xterm-256color");
     terminal.shows(READY);
     terminal
@@ -285,6 +287,90 @@ fn one_prompt_at_a_terminal_asks_the_person_there() {
     terminal.press("y").press(ENTER);
     terminal.shows("It said: ran");
     assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
+fn one_prompt_at_a_terminal_shows_that_it_waits_and_nothing_twice() {
+    let world = World::new();
+    let scenario = r#"
+        [[turn]]
+        steps = [
+          { wait_for = "go" },
+          { text = "I look." },
+          { tool = "ls", arguments = {} },
+          { tool = "find", arguments = { pattern = "*.txt" } },
+        ]
+        [[turn]]
+        tool = "bash"
+        arguments = { command = "until [ -e on ]; do sleep 0.02; done" }
+        [[turn]]
+        text = "Here it is."
+    "#;
+    let words = ["-p", "go", "--permission-mode", "all"];
+    let mut terminal = conversation(&world, scenario, &words, "xterm");
+    terminal.shows("working, ");
+    world.file("work/go", "");
+    terminal.shows(" s: bash  until [ -e on ]; do sleep 0.02; done\n");
+    world.file("work/on", "");
+    let (status, screen) = terminal.ends();
+    assert_eq!(status, Some(0));
+    for once in [
+        "model: ",
+        "I look.",
+        "▸ ls  ✓",
+        "▸ find  *.txt  ✓",
+        "▸ bash  until",
+        "Here it is.",
+    ] {
+        assert_eq!(screen.matches(once).count(), 1, "{once}: {screen}");
+    }
+    for none in ["working", "▸ ls\n", "▸ find  *.txt\n"] {
+        assert!(!screen.contains(none), "{none}: {screen}");
+    }
+}
+
+#[test]
+fn a_search_shows_the_newest_line_first_and_then_the_ones_before() {
+    let world = World::new();
+    let mut terminal = start(&world, "[[turn]]\ntext = \"You said: {{last_user}}\"\n");
+    for line in ["/name apple", "/name pear", "/name apple pie"] {
+        terminal.press(line).press(ENTER);
+        terminal.shows(&line.replace("/name", "name:"));
+    }
+    terminal.press(CTRL_R).shows("› search:");
+    terminal
+        .press("apple")
+        .shows("› search: apple  /name apple pie\n");
+    terminal
+        .press(CTRL_R)
+        .shows("› search: apple  /name apple\n");
+    terminal.press(ENTER);
+    terminal.shows("/name apple pie\nname: apple pie\n/name apple\nname: apple\n");
+}
+
+#[test]
+fn a_window_that_gets_narrower_wraps_what_is_typed_and_what_comes() {
+    let world = World::new();
+    let mut terminal = start(&world, "[[turn]]\ntext = \"You said: {{last_user}}\"\n");
+    let said = "one two three four five six seven eight";
+    terminal.press(said).shows(&format!("› {said}\n"));
+    terminal.resize(40, 30);
+    terminal.shows("› one two three four five six\n   seven eight\n");
+    terminal.press(ENTER);
+    terminal.shows("You said: one two three four\nfive six seven eight\n");
+    terminal.resize(40, 100).press("wide").shows("› wide\n");
+}
+
+#[test]
+fn closing_the_window_is_leaving() {
+    let world = World::new();
+    let mut terminal = start(&world, "[[turn]]\ntext = \"You said: {{last_user}}\"\n");
+    terminal.press("hello").press(ENTER);
+    terminal.shows("You said: hello");
+    terminal.shows(READY);
+    assert_eq!(terminal.close(), Some(0));
+    let listed = world.run(&["sessions"]).ok();
+    assert!(listed.contains("2 messages"), "{listed}");
 }
 
 #[test]

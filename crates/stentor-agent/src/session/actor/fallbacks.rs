@@ -9,6 +9,7 @@ use crate::event::Fallback;
 use crate::fallback::{FallbackChains, FallbackSettings, Selector};
 use crate::model::{ModelError, ModelInfo, ThinkingLevel};
 use crate::session::state::ModelChoice;
+use crate::tasks;
 use crate::turn::FallbackPlan;
 
 /// What a session knows of models that failed.
@@ -64,7 +65,7 @@ impl Fallbacks {
     async fn read_chains(&mut self) {
         if self.chains.is_none() {
             let settings = self.settings.clone();
-            let read = tokio::task::spawn_blocking(move || settings.all()).await;
+            let read = tasks::spawn_blocking(move || settings.all()).await;
             self.chains = read
                 .inspect_err(|error| tracing::warn!(%error, "no chains of models could be read"))
                 .ok();

@@ -18,6 +18,7 @@ use crate::session::command::Reply;
 use crate::session::dialogs::Dialogs;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
+use crate::tasks;
 use crate::tool::{ToolSpec, Touches};
 use crate::turn::{NOT_RUN_ABORTED, Verdict};
 
@@ -189,11 +190,11 @@ impl Permissions {
         let Some(store) = self.store.clone() else {
             return;
         };
-        let stored = tokio::task::spawn_blocking(move || store.store(&always)).await;
+        let stored = tasks::spawn_blocking(move || store.store(&always)).await;
         let problem = match stored {
             Ok(Ok(())) => return,
             Ok(Err(problem)) => problem,
-            Err(panicked) => panicked.to_string(),
+            Err(panicked) => panicked.into(),
         };
         self.hub.publish(EventKind::Notice {
             level: NoticeLevel::Warning,

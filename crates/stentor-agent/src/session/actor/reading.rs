@@ -13,6 +13,7 @@ use super::{Actor, answer};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
+use crate::tasks;
 use crate::tool::ToolHost;
 
 /// A session made of a part of another, and the text of the message it stops before.
@@ -57,7 +58,7 @@ impl Actor {
     /// Answers with counts and sums, when what was consumed earlier is known.
     pub(super) fn answer_stats(&self, reply: Reply<Result<SessionStats, SessionError>>) {
         let counted = self.counted();
-        tokio::spawn(async move { answer(reply, counted.await) });
+        tasks::spawn(async move { answer(reply, counted.await) });
     }
 
     /// State, messages and, if wanted, counts and sums of the same moment.
@@ -71,7 +72,7 @@ impl Actor {
             return answer(reply, snapshot);
         }
         let counted = self.counted();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             snapshot.stats = counted.await.ok();
             answer(reply, snapshot);
         });
@@ -135,7 +136,7 @@ impl Actor {
         let header = self.log.header().clone();
         match self.log.reader() {
             Ok(reader) => {
-                tokio::task::spawn_blocking(move || answer(reply, read(&*reader, &header)));
+                tasks::spawn_blocking(move || answer(reply, read(&*reader, &header)));
             }
             Err(error) => answer(reply, Err(error.into())),
         }

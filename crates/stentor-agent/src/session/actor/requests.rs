@@ -9,6 +9,7 @@ use super::tools::CurrentTools;
 use super::{Actor, answer};
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::command::Reply;
+use crate::tasks;
 use crate::tool::ToolHost;
 use crate::turn::{ModelCall, NOT_RUN_ABORTED, Refusal, RefusalReason, Request, Verdict};
 
@@ -83,6 +84,10 @@ impl Actor {
                 }
             }
             Request::Automatic { reply } => answer(reply, self.automatic),
+            Request::LimitReached { reply } => {
+                let limit = self.spending.limit_reached().await;
+                answer(reply, limit.map(|why| why.to_string()));
+            }
             Request::PlanCompaction { reason, reply } => {
                 answer(reply, self.plan_compaction(reason));
             }
@@ -187,6 +192,6 @@ impl Actor {
             Err(error) => return answer(reply, Err(error)),
         };
         let synced = self.log.sync();
-        tokio::spawn(async move { answer(reply, synced.await.map(|()| value)) });
+        tasks::spawn(async move { answer(reply, synced.await.map(|()| value)) });
     }
 }

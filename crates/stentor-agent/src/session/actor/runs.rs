@@ -21,6 +21,7 @@ use crate::session::handle::{Accepted, RunId};
 use crate::session::options::RunOptions;
 use crate::session::queues::{QueueKind, Queued};
 use crate::session::state::Interrupted;
+use crate::tasks;
 use crate::turn::{self, AfterRun, Link, RunStart, Work};
 
 /// The message a run begins with.
@@ -149,7 +150,7 @@ impl Actor {
             cancel_retry: Arc::clone(&activity.cancel_retry),
         };
         let reports = self.reports.0.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             if let Some(gate) = gate {
                 // Opened or dropped, both mean: begin. Who holds the gate may be the one that
                 // waits for the abort, so an abort does not wait for the gate.

@@ -22,6 +22,7 @@ use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::options::Environment;
 use crate::session::state::BashResult;
+use crate::tasks;
 use crate::tool::{ShellJob, ShellResult};
 
 /// The note on disk that a message enters the conversation when the run is over. Its data is a
@@ -139,7 +140,7 @@ impl UserShells {
         };
         let shell = Arc::clone(&self.environment.shell);
         let reports = self.reports.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             // Whatever happens in there, the session hears that it is over: closing waits for it.
             let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
             let result = tokio::select! {

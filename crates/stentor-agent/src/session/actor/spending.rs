@@ -15,6 +15,7 @@ use crate::budget::Budget;
 use crate::event::BudgetLimit;
 use crate::model::{ModelError, ModelErrorKind};
 use crate::session::tool_host::SessionToolHost;
+use crate::tasks;
 use crate::turn::RefusalReason;
 
 /// Tokens, cost and model calls.
@@ -58,7 +59,7 @@ impl EarlierSpending {
             .get_or_try_init(async || match self.reader.clone() {
                 None => Ok(Spent::default()),
                 Some(reader) => {
-                    let totals = tokio::task::spawn_blocking(move || reader.totals()).await;
+                    let totals = tasks::spawn_blocking(move || reader.totals()).await;
                     let totals = totals.map_err(|stopped| StoreError::Io {
                         doing: "read",
                         path: self.file.clone(),

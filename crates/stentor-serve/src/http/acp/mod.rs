@@ -15,6 +15,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use stentor_agent::tasks;
 use tokio::time::timeout;
 
 pub(super) use first_message::FirstMessage;
@@ -119,7 +120,7 @@ async fn initialize(
     }
     http.acp.insert(&connection);
     let connections = http.acp.clone();
-    tokio::spawn(async move {
+    tasks::spawn(async move {
         connection.route(lines).await;
         connections.remove(connection.id());
     });

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use futures_util::poll;
 use serde_json::value::RawValue;
+use stentor_agent::tasks;
 use stentor_wire::omp::command::{Command, CommandBody};
 
 use super::connection::Connection;
@@ -143,6 +144,6 @@ async fn beside_and(
         drop(permit);
     });
     if poll!(&mut work).is_pending() {
-        tokio::spawn(work);
+        tasks::spawn(work);
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::Storage;
+use stentor_agent::tasks;
 use stentor_journal::store;
 use stentor_wire::omp::command::OpenSession;
 
@@ -41,7 +42,7 @@ pub(super) async fn open(dialect: &Arc<Dialect>, wanted: OpenSession) -> Command
         let mut listed = store::list(&looked_in).into_iter();
         listed.find(|one| one.problem.is_none() && one.message_count != Some(0))
     };
-    let newest = tokio::task::spawn_blocking(newest).await;
+    let newest = tasks::spawn_blocking(newest).await;
     let newest = newest.map_err(|error| Failure::new(error.to_string()))?;
     let is_open = match &newest {
         Some(newest) => same_file(&current, &newest.path),

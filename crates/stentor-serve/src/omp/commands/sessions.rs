@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
+use stentor_agent::tasks;
 use stentor_journal::export::session_page;
 use stentor_journal::store::View;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
@@ -164,7 +165,7 @@ pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> CommandOutc
         std::fs::write(&target, session_page(&view))
             .map_err(|error| format!("cannot write {}: {error}", target.display()))
     };
-    let written = tokio::task::spawn_blocking(write).await;
+    let written = tasks::spawn_blocking(write).await;
     match written {
         Ok(Ok(())) => Data::of(&Exported { path }),
         Ok(Err(why)) => Err(Failure::new(why)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use stentor_agent::subagents::SteerError;
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store::{Transcript, transcript};
 use stentor_wire::omp::command::{
@@ -44,7 +45,7 @@ pub(super) async fn messages(dialect: &Dialect, wanted: SubagentMessages) -> Com
     let file = file_of(dialect, &wanted)?;
     let from_byte = wanted.from_byte.unwrap_or(0);
     let path = file.clone();
-    let read = tokio::task::spawn_blocking(move || transcript(&path, from_byte)).await;
+    let read = tasks::spawn_blocking(move || transcript(&path, from_byte)).await;
     match read {
         Ok(Ok(transcript)) => Data::of(&Messages::of(file, transcript)),
         Ok(Err(error)) => Err(Failure::new(error.to_string())),

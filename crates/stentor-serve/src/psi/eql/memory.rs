@@ -1,6 +1,7 @@
 //! The notes kept across sessions.
 
 use stentor_agent::memory::{MemoryError, MemoryStatus, MemoryStore, Note};
+use stentor_agent::tasks;
 use stentor_wire::edn::Value;
 use stentor_wire::eql::Params;
 
@@ -17,7 +18,7 @@ const FOUND: usize = 20;
 /// How the store of notes is.
 pub(super) async fn status(shared: &Shared) -> Result<MemoryStatus, EqlError> {
     Ok(match shared.options.memory.clone() {
-        Some(store) => tokio::task::spawn_blocking(move || store.status()).await?,
+        Some(store) => tasks::spawn_blocking(move || store.status()).await?,
         None => MemoryStatus {
             ready: false,
             notes: 0,
@@ -70,7 +71,7 @@ pub(super) async fn notes(shared: &Shared, params: Option<&Params>) -> Result<No
     let limit = given("limit").and_then(Value::as_i64);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     let read = move || Notes::read(&store, &query, limit.unwrap_or(FOUND));
-    Ok(tokio::task::spawn_blocking(read).await??)
+    Ok(tasks::spawn_blocking(read).await??)
 }
 
 pub(super) static NOTES: Table<Notes> = Table {

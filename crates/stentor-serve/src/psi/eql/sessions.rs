@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
 use stentor_journal::message::{KnownMessage, Message};
 use stentor_journal::store::{self, EntryKind, Listed};
@@ -77,7 +78,7 @@ fn slot(slot: &Slot) -> Value<'static> {
 pub(super) async fn stored_text(path: &str) -> Result<String, EqlError> {
     let path = PathBuf::from(path);
     let read = move || store::view(&path);
-    let stored = tokio::task::spawn_blocking(read).await??;
+    let stored = tasks::spawn_blocking(read).await??;
     let said: Vec<String> = stored
         .entries
         .iter()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use stentor_agent::tasks;
 use stentor_journal::export::{ExportHeader, render_html};
 
 use crate::psi::error::OpError;
@@ -25,7 +26,7 @@ pub(in crate::psi) async fn export_html(call: &mut Call<'_>) -> Handled {
     call.answerer.later(async move {
         let target = path.clone();
         let write = move || std::fs::write(target, render_html(&header, &view.messages));
-        let written = tokio::task::spawn_blocking(write).await?;
+        let written = tasks::spawn_blocking(write).await?;
         written.map_err(|error| OpError::failed(format!("{}: {error}", path.display())))?;
         Ok(Done::data(payload::map(|data| {
             data.field("path", &*path.to_string_lossy());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::tasks;
 use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::ErrorCode;
 
@@ -130,7 +131,7 @@ pub(in crate::psi) async fn slash_login(
 
 fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogin) {
     let (shared, live) = (Arc::clone(shared), Arc::clone(live));
-    tokio::spawn(async move {
+    tasks::spawn(async move {
         let Some(login) = shared.options.login.clone() else {
             return;
         };
@@ -155,7 +156,7 @@ pub(in crate::psi) fn pasted(
     code: String,
 ) -> Handled {
     let answerer: Answerer = call.answerer.clone();
-    tokio::spawn(async move {
+    tasks::spawn(async move {
         answerer.done(Done::accepted().of(&live)).await;
         let Some(login) = answerer.shared.options.login.clone() else {
             return;

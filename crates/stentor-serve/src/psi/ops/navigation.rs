@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
+use stentor_agent::tasks;
 use stentor_journal::store::{self, Entry, EntryKind, StoreError};
 use stentor_wire::psi::ErrorCode;
 
@@ -108,7 +109,7 @@ pub(in crate::psi) async fn resume(
     let slots = context::slots_as_they_came(shared).await;
     let wanted = path.clone();
     let look = move || (live_in(&slots, &wanted), wanted.is_file());
-    let (id, is_file) = tokio::task::spawn_blocking(look).await?;
+    let (id, is_file) = tasks::spawn_blocking(look).await?;
     if let Some(id) = id
         && let Some(live) = shared.live(&id).await?
     {
@@ -143,7 +144,7 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
         let folder = PathBuf::from(&opened.journal.header().cwd);
         Ok::<_, StoreError>((opened, Some(folder).filter(|folder| folder.is_dir())))
     };
-    let (opened, folder) = tokio::task::spawn_blocking(open).await??;
+    let (opened, folder) = tasks::spawn_blocking(open).await??;
     let header = opened.journal.header().clone();
     if shared.knows(&header.id) {
         // A copy of its file: requests name sessions by their id.

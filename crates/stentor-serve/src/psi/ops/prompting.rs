@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::session::{Accepted, SessionError};
+use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
 use tokio_util::sync::CancellationToken;
@@ -175,7 +176,7 @@ pub(in crate::psi) async fn abort(call: &mut Call<'_>) -> Handled {
     match futures_util::poll!(&mut ending) {
         std::task::Poll::Ready(ended) => ended?,
         std::task::Poll::Pending => {
-            tokio::spawn(ending);
+            tasks::spawn(ending);
         }
     }
     call.accept(&live)

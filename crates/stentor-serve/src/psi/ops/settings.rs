@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
+use stentor_agent::tasks;
 use stentor_wire::edn::{Keyword, Value};
 
 use crate::default_model::{DefaultModelScope, StoredDefaultModel};
@@ -125,11 +126,10 @@ async fn store_default(
     usable.map_err(NotChosen::Session)?;
     let (provider, id) = (provider.to_owned(), id.to_owned());
     let cwd = live.cwd.clone();
-    let stored =
-        tokio::task::spawn_blocking(move || store.store(&provider, &id, scope, &cwd)).await;
+    let stored = tasks::spawn_blocking(move || store.store(&provider, &id, scope, &cwd)).await;
     stored
-        .unwrap_or_else(|error| Err(error.to_string()))
-        .map_err(NotChosen::NotStored)
+        .unwrap_or_else(|error| Err(error.into()))
+        .map_err(|why| NotChosen::NotStored(why.to_string()))
 }
 
 pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {

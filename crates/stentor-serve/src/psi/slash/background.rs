@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::memory::NewNote;
 use stentor_agent::model::ModelRegistry;
+use stentor_agent::tasks;
 
 use super::grammar::Command;
 use super::{Effect, pickers};
@@ -57,7 +59,7 @@ async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect 
         session: Some(live.id.to_string()),
         folder: Some(live.cwd.to_string_lossy().into_owned()),
     };
-    let kept = tokio::task::spawn_blocking(move || memory.remember(note)).await;
+    let kept = tasks::spawn_blocking(move || memory.remember(note)).await;
     Effect::Text(match kept {
         Ok(Ok(note)) => format!("✓ Remembered as {}.", note.id),
         Ok(Err(error)) => format!("Remembering is blocked: {error}"),
@@ -88,14 +90,14 @@ async fn logout(shared: &Shared) -> Effect {
 /// Looks for models again, and says which came and went.
 async fn reload_models(shared: &Shared) -> Effect {
     let models = Arc::clone(shared.agent.models());
-    let reloading = tokio::task::spawn_blocking(move || {
+    let reloading = tasks::spawn_blocking(move || {
         let before = names(&*models);
         let warnings = models.reload()?;
-        Ok::<_, String>((before, names(&*models), warnings))
+        Ok::<_, BoxError>((before, names(&*models), warnings))
     });
     let reloaded = match reloading.await {
         Ok(reloaded) => reloaded,
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     };
     Effect::Text(match reloaded {
         Ok((before, now, warnings)) => report(&before, &now, &warnings),

@@ -14,6 +14,7 @@ mod texts;
 use std::sync::Arc;
 
 use stentor_agent::hooks::CommandRan;
+use stentor_agent::tasks;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
@@ -176,7 +177,7 @@ pub(super) async fn through_prompt(
         _ if command.takes_long(&arguments) => {
             let (shared, live) = (Arc::clone(&call.connection.shared), Arc::clone(live));
             let answerer = call.answerer.clone();
-            tokio::spawn(async move {
+            tasks::spawn(async move {
                 answerer.done(Done::accepted().of(&live)).await;
                 let done = background::perform(&shared, &live, command, arguments, &cause);
                 shared.write(in_transcript(done.await, &live, cause)).await;

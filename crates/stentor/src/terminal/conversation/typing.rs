@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use stentor_agent::event::NoticeLevel;
+use stentor_agent::tasks;
 
 use super::Conversation;
 use crate::slash::{self, Builtin};
@@ -130,8 +131,8 @@ impl Conversation<'_> {
         self.act(move |actions| async move {
             match submit(&actions.session, &actions.cwd, &said).await {
                 Ok(()) => Outcome::Rows(Vec::new()),
-                Err(why) if steers => Outcome::Failed(why),
-                Err(why) => Outcome::NotPrompted(why),
+                Err(why) if steers => Outcome::Failed(why.to_string()),
+                Err(why) => Outcome::NotPrompted(why.to_string()),
             }
         });
         Ok(())
@@ -158,7 +159,7 @@ impl Conversation<'_> {
 
     pub(super) fn abort(&self) {
         let session = self.session.clone();
-        tokio::spawn(async move { session.abort().await });
+        tasks::spawn(async move { session.abort().await });
     }
 
     /// Stops the program as a shell expects it, and goes on when it is continued.
@@ -194,7 +195,7 @@ impl Conversation<'_> {
     fn answer(&mut self, id: u64, answer: Answer) -> io::Result<()> {
         let rows = questions::answered_rows(&answer);
         let session = self.session.clone();
-        tokio::spawn(async move { questions::give(&session, id, answer).await });
+        tasks::spawn(async move { questions::give(&session, id, answer).await });
         self.print(rows)
     }
 
@@ -218,7 +219,7 @@ impl Conversation<'_> {
             cwd: self.asked.cwd.to_owned(),
         });
         let outcomes = self.outcomes.0.clone();
-        tokio::spawn(async move {
+        tasks::spawn(async move {
             let outcome = acting.await;
             // Whoever left wants to know nothing.
             outcomes.send(outcome).await.ok();
