@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Clients that others publish, each in the version that is named, at the same piece of work: ask for a
 # file, answer the question whether it may be written, show what came of it.
-# Needs node, npm and python3; what is installed stays below target/interop/clients.
+# Needs node, npm, python3 and cargo; what is installed stays below target/interop/clients.
 #
 #   interop/clients.sh [WORD]     only the lines of the table that contain WORD
 #
@@ -22,6 +22,7 @@ npm             @agentclientprotocol/sdk@0.14.1               acp-sdk.mjs
 npm             @agentclientprotocol/sdk@1.9.0                acp-sdk.mjs
 pip             agent-client-protocol==0.9.0                  acp_sdk.py
 pip             jupyter-ai-acp-client==0.3.3                  jupyter.py
+cargo           agent-client-protocol@5.0.0,--example=yolo_one_shot_client,--features=process   rust-sdk.sh
 '
 
 cargo build -p stentor
@@ -46,6 +47,9 @@ fetch() {
     pip)
         python3 -m venv "$folder/python"
         "$folder/python/bin/pip" install --quiet --disable-pip-version-check "$@"
+        ;;
+    cargo)
+        cargo install --quiet --debug --locked --root "$folder" "$@"
         ;;
     esac
     touch "$folder/fetched"

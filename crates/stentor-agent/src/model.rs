@@ -40,6 +40,13 @@ pub trait Model: Send + Sync {
         true
     }
 
+    /// The same under another name, for models that are one thing in several forms: an agent with
+    /// several models of its own goes on working as it is. `None` when that is another model.
+    fn switched_to(&self, info: &Arc<ModelInfo>) -> Option<Arc<dyn Model>> {
+        let _ = info;
+        None
+    }
+
     /// The run that asked it has ended. What it still does for that run it stops.
     fn run_ended(&self) {}
 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use stentor_journal::message::ToolCall;
 use stentor_policy::Touches;
+use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::plan::Plan;
+use crate::sandbox::SandboxState;
 use crate::tool_spec::ToolSpec;
 
 /// The session a model answers in, for a model that works by itself: one that runs tools of its own
@@ -27,6 +29,28 @@ pub trait ModelHost: Send + Sync {
         touches: Touches,
     ) -> ModelHostFuture<Result<(), String>>;
 
+    /// Whether the session has a tool of this name.
+    fn has_tool(&self, name: &str) -> bool;
+
+    /// Runs one of the session's tools and returns the text it gave. It is judged as a call of the
+    /// session's own: by its hooks, its policy and perhaps a person. The error is the reason, for the
+    /// model.
+    fn run_tool(&self, call: HostCall) -> ModelHostFuture<Result<String, String>>;
+
+    /// The same for a tool that reads a file: all of the text it reads.
+    fn read_text(&self, call: HostCall) -> ModelHostFuture<Result<String, String>>;
+
+    /// The same for a tool that runs a command. Returns when the command may run; what is returned
+    /// then runs it. It ends early when it is cancelled, or the run of the session is.
+    fn run_command(
+        &self,
+        call: HostCall,
+        watch: CommandWatch,
+    ) -> ModelHostFuture<Result<CommandFuture, String>>;
+
+    /// What the commands of the session are held back from.
+    fn sandbox(&self) -> Arc<SandboxState>;
+
     /// Asks a person. [`DialogAnswer::Nothing`] when nobody can be asked.
     fn ask(&self, dialog: Dialog) -> ModelHostFuture<DialogAnswer>;
 
@@ -36,6 +60,39 @@ pub trait ModelHost: Send + Sync {
     /// Warns whoever watches the session.
     fn warn(&self, text: String);
 }
+
+/// A call of one of the session's tools that a model makes for itself.
+#[derive(Debug, Clone)]
+pub struct HostCall {
+    /// The call, with the arguments of the session's tool.
+    pub call: Arc<ToolCall>,
+    /// It was permitted already in other words: nobody is asked once more, but what the policy denies
+    /// stays denied.
+    pub is_approved: bool,
+}
+
+/// Whoever looks on while a command runs.
+#[derive(Clone)]
+pub struct CommandWatch {
+    /// Ends the command.
+    pub cancel: CancellationToken,
+    /// Takes output as it comes, free of escape sequences.
+    pub output: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Absent when it was cancelled or died of a signal.
+    pub exit_code: Option<i32>,
+    /// The signal it died of, if that did not come from here.
+    pub signal: Option<i32>,
+    /// What hooks made of its output, where they changed it.
+    pub changed_output: Option<String>,
+}
+
+/// A command that runs while this is awaited.
+pub type CommandFuture = ModelHostFuture<Result<CommandEnd, String>>;
 
 /// An answer of a session that is being found.
 pub type ModelHostFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -195,10 +195,19 @@ impl Project {
         if !is_same || !real.starts_with(&self.real_root) {
             return Err(NotRead::Outside);
         }
-        let folder = real.parent().map(fs::metadata).transpose()?;
         let of_another = |about: &Metadata| !self.owners.include(&real, about.uid());
-        if of_another(about) || folder.as_ref().is_some_and(of_another) {
+        if of_another(about) {
             return Err(NotRead::OfAnother);
+        }
+        // Whoever owns a folder on the way can put something else into its place. That the root is
+        // somebody else's is a matter of trust.
+        let folders = real.ancestors().skip(1);
+        let inside = |folder: &&Path| **folder != self.real_root;
+        let below_root = folders.clone().take_while(inside);
+        for folder in below_root.chain(folders.take(1)) {
+            if of_another(&fs::metadata(folder)?) {
+                return Err(NotRead::OfAnother);
+            }
         }
         match self.unreadable.iter().any(|named| real.starts_with(named)) {
             true => Err(NotRead::Unreadable),

@@ -66,6 +66,9 @@ pub struct SandboxState {
     /// Where commands may write, besides the working folder. Empty unless the mode is
     /// [`SandboxMode::WorkspaceWrite`].
     pub writable: Vec<PathBuf>,
+    /// Files and folders that commands may not read.
+    #[serde(skip)]
+    pub unreadable: Vec<PathBuf>,
     /// What was asked for and does not hold, each with its reason, for a person.
     pub gaps: Vec<String>,
 }
@@ -77,6 +80,7 @@ impl Default for SandboxState {
             mode: SandboxMode::Off,
             network: true,
             writable: Vec::new(),
+            unreadable: Vec::new(),
             gaps: Vec::new(),
         }
     }

@@ -59,6 +59,29 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The whole text that a call reads, not shortened for a model: for an agent that reads its files
+    /// through the session. `None` for a tool that reads no file.
+    fn whole_text(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Option<TextFuture> {
+        drop((arguments, context));
+        None
+    }
+
+    /// The shell that runs its commands: for an agent whose commands the session runs. `None` for a
+    /// tool that runs none.
+    fn shell(&self) -> Option<Arc<dyn Shell>> {
+        None
+    }
+
+    /// The tool itself, where this one only asks somebody before it runs: for those who have asked
+    /// already.
+    fn without_question(&self) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
     /// Does it. The arguments have been checked against the schema's required names and types.
     ///
     /// It must end soon after `context.cancel` fires and leave no process behind; what it
@@ -68,6 +91,9 @@ pub trait Tool: Send + Sync {
 
 /// The work of one call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
+
+/// A text that is being read. The error is text for whoever wants it.
+pub type TextFuture = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// Everything a running call may use.
 #[derive(Clone)]
@@ -210,6 +236,8 @@ pub struct ShellResult {
     pub output: String,
     /// Absent when it was cancelled or died of a signal.
     pub exit_code: Option<i32>,
+    /// The signal it died of, if that did not come from here.
+    pub signal: Option<i32>,
     pub cancelled: bool,
     pub truncated: bool,
     pub total_lines: u64,
@@ -256,6 +284,12 @@ pub trait ToolHost: Send + Sync {
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         drop((call, spec, touches));
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The same for a call that was permitted already in other words: nobody is asked once more, but
+    /// what the policy denies stays denied.
+    fn permit_again(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
+        self.permit(call, spec, touches)
     }
 
     /// The rules of the session's policy about paths: a tool that walks folders leaves out what

@@ -128,12 +128,13 @@ impl Answer {
                 self.shared.warn(format!("{}: {why}", self.name));
                 self.put(ModelEvent::Nothing);
             }
-            Some(
-                AgentEvent::TurnStarted
-                | AgentEvent::Title(_)
-                | AgentEvent::Model(_)
-                | AgentEvent::Mode(_),
-            ) => self.put(ModelEvent::Nothing),
+            Some(AgentEvent::Model(model)) => {
+                self.inbox.model = Some(model);
+                self.put(ModelEvent::Nothing);
+            }
+            Some(AgentEvent::TurnStarted | AgentEvent::Title(_) | AgentEvent::Mode(_)) => {
+                self.put(ModelEvent::Nothing);
+            }
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
             Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
             None => self.gone("the agent has ended".to_owned()),
@@ -189,7 +190,7 @@ impl Answer {
                 if let Some(AgentEvent::Exited(_)) = self.inbox.try_next() {
                     self.inbox.drop_child();
                 }
-                self.fail(why);
+                self.fail(why + &self.shared.hint());
             }
         }
     }
@@ -197,7 +198,7 @@ impl Answer {
     fn gone(&mut self, why: String) {
         self.shared.busy.store(false, Ordering::Release);
         self.inbox.drop_child();
-        self.fail(why);
+        self.fail(why + &self.shared.hint());
     }
 
     fn plan(&mut self, entries: Vec<PlanEntry>) {

@@ -1,47 +1,120 @@
 //! What becomes of a child's tool call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::select_all;
 use futures_util::stream;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{CallStep, CallStream};
 use stentor_agent::tool::ToolOutput;
 use stentor_client::{AgentEvent, ToolOutput as Output};
 use stentor_journal::message::ContentBlock;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::inbox::{Heard, Shared};
+use crate::terminals::Screen;
+
+/// The least time between two reports of what a terminal shows.
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The steps of a call.
 pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
-    let state = Some((shared, id, false));
-    Box::pin(stream::unfold(state, async |state| {
-        let (shared, id, was_started) = state?;
+    let call = Call {
+        shared,
+        id,
+        output: Output::default(),
+        screens: Vec::new(),
+        next_report: Instant::now(),
+    };
+    Box::pin(stream::unfold(Some((call, false)), async |state| {
+        let (mut call, was_started) = state?;
         if was_started {
             // Whoever asked for the next step has published the one before.
-            shared.announce(&id);
+            call.shared.announce(&call.id);
         }
-        let step = next(&shared, &id).await?;
+        let step = call.next().await?;
         let goes_on = !matches!(step, CallStep::Ended(_));
-        Some((step, goes_on.then_some((shared, id, true))))
+        Some((step, goes_on.then_some((call, true))))
     }))
 }
 
-async fn next(shared: &Shared, id: &str) -> Option<CallStep> {
-    loop {
-        // Taken anew for each event: other calls read from the same child.
-        let heard = shared.inbox.lock().await.next_of(id).await;
-        match heard {
-            Heard::Own(AgentEvent::ToolStarted { .. }) => return Some(CallStep::Started),
-            Heard::Own(AgentEvent::ToolProgress { output, .. }) => {
-                return Some(CallStep::Progress(converted(output, false)));
+struct Call {
+    shared: Arc<Shared>,
+    id: String,
+    /// What the child last reported of it.
+    output: Output,
+    /// The terminals that are part of that.
+    screens: Vec<watch::Receiver<Screen>>,
+    next_report: Instant,
+}
+
+impl Call {
+    async fn next(&mut self) -> Option<CallStep> {
+        loop {
+            // The inbox is taken anew for each event: other calls read from the same child.
+            let (shared, id) = (&self.shared, &self.id);
+            let heard = async { shared.inbox.lock().await.next_of(id).await };
+            let heard = tokio::select! {
+                biased;
+                heard = heard => heard,
+                () = changed(&mut self.screens, self.next_report) => {
+                    self.next_report = Instant::now() + REPORT_INTERVAL;
+                    return Some(CallStep::Progress(self.shown(false)));
+                }
+            };
+            match heard {
+                Heard::Own(AgentEvent::ToolStarted { .. }) => return Some(CallStep::Started),
+                Heard::Own(AgentEvent::ToolProgress { output, .. }) => {
+                    self.reported(output);
+                    return Some(CallStep::Progress(self.shown(false)));
+                }
+                Heard::Own(AgentEvent::ToolEnded {
+                    output, is_error, ..
+                }) => {
+                    self.reported(output);
+                    return Some(CallStep::Ended(self.shown(is_error)));
+                }
+                Heard::Own(_) | Heard::Other => {}
+                Heard::Nothing => return None,
             }
-            Heard::Own(AgentEvent::ToolEnded {
-                output, is_error, ..
-            }) => return Some(CallStep::Ended(converted(output, is_error))),
-            Heard::Own(_) | Heard::Other => {}
-            Heard::Nothing => return None,
         }
     }
+
+    fn reported(&mut self, output: Output) {
+        let terminals = output.terminals.iter();
+        let screens = terminals.filter_map(|id| self.shared.terminals.screen(id));
+        self.screens = screens.collect();
+        self.output = output;
+    }
+
+    /// What is shown of it: what the child reported, and what its terminals show.
+    fn shown(&mut self, is_error: bool) -> ToolOutput {
+        let mut output = self.output.clone();
+        for screen in &mut self.screens {
+            output.text.push_str(&screen.borrow_and_update().shown());
+        }
+        converted(output, is_error)
+    }
+}
+
+/// Resolves when one of the terminals shows something new, but not before that time.
+async fn changed(screens: &mut [watch::Receiver<Screen>], not_before: Instant) {
+    if screens.is_empty() {
+        return std::future::pending().await;
+    }
+    // First: a change that was looked at would be lost if something else came meanwhile.
+    sleep_until(not_before).await;
+    let changes = screens.iter_mut().map(|screen| {
+        Box::pin(async {
+            if screen.changed().await.is_err() {
+                // It is gone: what it shows stays.
+                std::future::pending::<()>().await;
+            }
+        })
+    });
+    select_all(changes).await;
 }
 
 fn converted(output: Output, is_error: bool) -> ToolOutput {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stentor_agent::sandbox::SandboxState;
 use stentor_client::{AgentError, DenyAll, Feature, OpenSession, Support};
 use stentor_tools::process::Launcher;
 
@@ -27,10 +28,12 @@ pub struct CheckReport {
 pub async fn check(
     settings: &AgentSettings,
     launcher: &Launcher,
+    sandbox: &SandboxState,
     cwd: &Path,
 ) -> Result<CheckReport, AgentError> {
+    let launcher = launcher.restricted(settings.restrictions(sandbox));
     let session = OpenSession::New;
-    let (agent, events) = child::start(settings, launcher, Some(cwd), session, DenyAll).await?;
+    let (agent, events) = child::start(settings, &launcher, cwd, session, DenyAll).await?;
     // Nobody reads them.
     drop(events);
     let models = agent.models().await.ok().map(|models| models.len());

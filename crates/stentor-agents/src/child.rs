@@ -15,23 +15,23 @@ use crate::settings::AgentSettings;
 pub(crate) async fn start(
     settings: &AgentSettings,
     launcher: &Launcher,
-    cwd: Option<&Path>,
+    cwd: &Path,
     session: OpenSession,
     host: impl Host,
 ) -> Result<(Agent, Events), AgentError> {
-    let here = Path::new(".");
-    let cwd = settings.cwd.as_deref().or(cwd).unwrap_or(here).to_owned();
+    let cwd = settings.cwd.as_deref().unwrap_or(cwd).to_owned();
     let mut options = StartOptions::new(settings.dialect.dialect(), settings.command.iter());
     options.cwd = Some(cwd.clone());
     options.session = session;
     let mut words = settings.command.iter().cloned();
-    let program = words.next().unwrap_or_default();
+    let name = words.next().unwrap_or_default();
     let arguments = words.chain(options.session_arguments()).collect();
     let env = settings.env.clone().into_iter().collect();
-    let program = PipedProgram::start(launcher, program.into(), arguments, env, &cwd);
-    let mut program = program
-        .await
-        .map_err(|error| AgentError::Spawn(Arc::new(error)))?;
+    let program = PipedProgram::start(launcher, (&name).into(), arguments, env, &cwd);
+    let mut program = program.await.map_err(|error| AgentError::Spawn {
+        program: name,
+        error: Arc::new(error),
+    })?;
     let Some((stdin, stdout, stderr)) = program.take_pipes() else {
         return Err(AgentError::NotReady("it has no pipes".to_owned()));
     };

@@ -123,7 +123,9 @@ impl<'a> Conversation<'a> {
     }
 
     fn is_own(&self, provider: &str, model: &str) -> bool {
-        provider == PROVIDER && model == self.agent
+        let of_agent = model.strip_prefix(self.agent);
+        provider == PROVIDER
+            && of_agent.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 

@@ -7,35 +7,39 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
-use stentor_agent::tasks;
+use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
     Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, PermissionKind,
-    Question, QuestionKind,
+    Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
 use tokio::time::timeout;
 
-use crate::inbox::Shared;
-
-/// The longest file a child is given.
-const FILE_BYTES: u64 = 16 * 1024 * 1024;
+use crate::command_line;
+use crate::inbox::{Granted, Shared};
 
 /// How long the publication of a call is awaited before whoever can is asked about it.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The session, for its child.
 pub(crate) struct SessionHost {
-    pub shared: Arc<Shared>,
-    pub files: AtomicU64,
+    shared: Arc<Shared>,
+    /// Which child of the session it is for.
+    child: u64,
+    /// Numbers the calls that are made for it.
+    calls: AtomicU64,
 }
 
 impl Host for SessionHost {
     fn offers(&self) -> Offers {
+        // What the session has no tool for is not done for its agent either.
+        let host = self.shared.host();
+        let has = |tool| host.as_ref().is_some_and(|host| host.has_tool(tool));
         Offers {
-            read_files: true,
-            write_files: true,
-            terminals: false,
+            read_files: has("read"),
+            write_files: has("write"),
+            terminals: has("bash"),
         }
     }
 
@@ -46,9 +50,7 @@ impl Host for SessionHost {
             };
             let id = permission.call_id.clone().unwrap_or_default();
             if !id.is_empty() {
-                // Nobody is left waiting for a call that is never published.
-                let published = self.shared.when_announced(&id);
-                let _ = timeout(PUBLISHED_WITHIN, published).await;
+                self.published(&id).await;
             }
             let name = permission
                 .tool
@@ -63,10 +65,10 @@ impl Host for SessionHost {
             });
             let spec = spec(&call.name, permission.kind.as_deref());
             let touches = touches(&call.arguments, &host.cwd());
-            let paths = touches.paths.clone();
+            let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
-                    self.shared.grant(paths);
+                    self.shared.grant(granted);
                     allow(&permission)
                 }
                 Err(_) => permission.refuse(),
@@ -117,78 +119,141 @@ impl Host for SessionHost {
 
     fn read_text_file(
         &self,
+        call_id: Option<String>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
         Box::pin(async move {
-            self.permit_file("read", &path, json!({ "path": path }))
-                .await?;
-            let text = in_background(move || read(&path)).await?;
-            let first = usize::try_from(line.unwrap_or(1).saturating_sub(1)).unwrap_or(usize::MAX);
-            let count = limit.map_or(usize::MAX, |limit| {
-                usize::try_from(limit).unwrap_or(usize::MAX)
-            });
-            if first == 0 && count == usize::MAX {
-                return Ok(text);
+            let host = self.session()?;
+            let mut arguments = json!({ "path": named(&path)? });
+            for (name, number) in [("offset", line), ("limit", limit)] {
+                if let Some(number) = number.filter(|number| *number > 0) {
+                    arguments[name] = number.into();
+                }
             }
-            Ok(text.split_inclusive('\n').skip(first).take(count).collect())
+            let call = self.call(call_id, "read", arguments, Granted::Read(path));
+            let text = host.read_text(call.await).await;
+            let text = text.map_err(HostRefusal::Because)?;
+            // No lines at all are a question whether it may be read.
+            Ok(if limit == Some(0) {
+                String::new()
+            } else {
+                text
+            })
         })
     }
 
     fn write_text_file(
         &self,
+        call_id: Option<String>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
         Box::pin(async move {
-            let arguments = json!({ "path": path, "content": text });
-            self.permit_file("write", &path, arguments).await?;
-            in_background(move || {
-                if let Some(folder) = path.parent() {
-                    std::fs::create_dir_all(folder)?;
-                }
-                std::fs::write(&path, text)
-            })
-            .await
+            let host = self.session()?;
+            let arguments = json!({ "path": named(&path)?, "content": text });
+            let call = self.call(call_id, "write", arguments, Granted::Write(path));
+            let written = host.run_tool(call.await).await;
+            written.map(drop).map_err(HostRefusal::Because)
+        })
+    }
+
+    fn terminal_create(&self, terminal: Terminal) -> HostFuture<'_, Result<String, HostRefusal>> {
+        Box::pin(async move {
+            let host = self.session()?;
+            let line = command_line::of_terminal(&terminal, &host.cwd())?;
+            let arguments = json!({ "command": line });
+            let wanted = Granted::Command(line);
+            let call = self.call(terminal.call_id, "bash", arguments, wanted).await;
+            let (terminals, limit) = (&self.shared.terminals, terminal.output_limit_bytes);
+            terminals.create(self.child, &*host, call, limit).await
+        })
+    }
+
+    fn terminal_output(&self, id: String) -> HostFuture<'_, Result<TerminalOutput, HostRefusal>> {
+        let output = self.shared.terminals.output(self.child, &id);
+        Box::pin(std::future::ready(output))
+    }
+
+    fn terminal_wait(&self, id: String) -> HostFuture<'_, Result<TerminalExit, HostRefusal>> {
+        Box::pin(async move { self.shared.terminals.wait(self.child, &id).await })
+    }
+
+    fn terminal_kill(&self, id: String, release: bool) -> HostFuture<'_, Result<(), HostRefusal>> {
+        Box::pin(async move {
+            let terminals = &self.shared.terminals;
+            terminals.kill(self.child, &id, release).await
         })
     }
 }
 
+impl Drop for SessionHost {
+    fn drop(&mut self) {
+        self.shared.terminals.end_all_of(self.child);
+    }
+}
+
 impl SessionHost {
-    async fn permit_file(
+    /// The session, for a child that is the next one of `shared`.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        let child = shared.children.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared,
+            child,
+            calls: AtomicU64::new(1),
+        }
+    }
+
+    fn session(&self) -> Result<Arc<dyn ModelHost>, HostRefusal> {
+        let gone = || HostRefusal::Because("there is no session".to_owned());
+        self.shared.host().ok_or_else(gone)
+    }
+
+    /// A call of one of the session's tools, under the id of the child's call that it is part of, where
+    /// that is known. Where that one was permitted in this turn, nobody is asked once more.
+    async fn call(
         &self,
+        of: Option<String>,
         tool: &str,
-        path: &Path,
         arguments: Value,
-    ) -> Result<(), HostRefusal> {
-        let refused = |why: &str| HostRefusal::Because(why.to_owned());
-        if !path.is_absolute() {
-            return Err(refused("the path is not absolute"));
-        }
-        // The call that wants it was permitted in this turn.
-        if self.shared.is_granted(path) {
-            return Ok(());
-        }
-        let host = self
-            .shared
-            .host()
-            .ok_or_else(|| refused("there is no session"))?;
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        wanted: Granted,
+    ) -> HostCall {
+        let id = match of {
+            Some(id) => {
+                self.published(&id).await;
+                id
+            }
+            None => {
+                let number = self.calls.fetch_add(1, Ordering::Relaxed);
+                format!("{tool}_{}_{number}", self.child)
+            }
+        };
         let call = Arc::new(ToolCall {
-            id: format!("file_{number}"),
+            id,
             name: tool.to_owned(),
             arguments: arguments.as_object().cloned().unwrap_or_default(),
             thought_signature: None,
             intent: None,
         });
-        let touches = Touches {
-            paths: vec![path.to_owned()],
-            ..Touches::default()
-        };
-        let permitted = host.permit(call, spec(tool, None), touches).await;
-        permitted.map_err(HostRefusal::Because)
+        HostCall {
+            call,
+            is_approved: self.shared.is_granted(&wanted),
+        }
     }
+
+    /// Waits until a call has been published, but not long: nobody is left waiting for one that never
+    /// is.
+    async fn published(&self, id: &str) {
+        let published = self.shared.when_announced(id);
+        let _ = timeout(PUBLISHED_WITHIN, published).await;
+    }
+}
+
+/// The path, for a tool: one that is absolute and can be written as text.
+fn named(path: &Path) -> Result<&str, HostRefusal> {
+    let named = path.to_str().filter(|_| path.is_absolute());
+    named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
 }
 
 /// The answer that allows this once, or, where the child has only that, for good.
@@ -224,6 +289,22 @@ fn spec(name: &str, kind: Option<&str>) -> ToolSpec {
     }
 }
 
+/// What a call of that effect is permitted with it. Who may write a file may read it.
+fn granted(effect: ToolEffect, touches: &Touches) -> Vec<Granted> {
+    let paths = touches.paths.iter();
+    let mut granted: Vec<Granted> = match effect {
+        ToolEffect::Nothing => Vec::new(),
+        ToolEffect::Reads => paths.cloned().map(Granted::Read).collect(),
+        ToolEffect::Writes | ToolEffect::Executes => paths
+            .flat_map(|path| [Granted::Read(path.clone()), Granted::Write(path.clone())])
+            .collect(),
+    };
+    if effect == ToolEffect::Executes {
+        granted.extend(touches.command.clone().map(Granted::Command));
+    }
+    granted
+}
+
 /// What a call would touch, as far as its arguments say.
 fn touches(arguments: &Map<String, Value>, cwd: &Path) -> Touches {
     let named = |keys: &[&str]| {
@@ -231,33 +312,11 @@ fn touches(arguments: &Map<String, Value>, cwd: &Path) -> Touches {
         values.find_map(Value::as_str).map(str::to_owned)
     };
     let path = named(&["path", "file_path", "filePath", "notebook_path"]);
-    let command = named(&["command", "cmd"]).or_else(|| {
-        let words = arguments.get("command")?.as_array()?;
-        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-        Some(words.join(" "))
-    });
+    let mut commands = ["command", "cmd"].iter();
+    let command = commands.find_map(|key| command_line::of_argument(arguments.get(*key)?));
     Touches {
         paths: path.map(|path| cwd.join(path)).into_iter().collect(),
         settled: None,
         command,
-    }
-}
-
-fn read(path: &Path) -> std::io::Result<String> {
-    let about = std::fs::metadata(path)?;
-    if about.len() > FILE_BYTES || !about.is_file() {
-        return Err(std::io::Error::other("it is no file, or too long"));
-    }
-    std::fs::read_to_string(path)
-}
-
-async fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-) -> Result<T, HostRefusal> {
-    let done = tasks::spawn_blocking(work).await;
-    match done {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(HostRefusal::Because(error.to_string())),
-        Err(error) => Err(HostRefusal::Because(error.to_string())),
     }
 }

@@ -1,14 +1,17 @@
 //! The child of a session, and what it has said that nobody has taken yet.
 
 use std::collections::{HashSet, VecDeque};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stentor_agent::model::ThinkingLevel;
 use stentor_agent::model_host::ModelHost;
 use stentor_client::{Agent, AgentEvent, Events};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
+
+use crate::terminals::Terminals;
 
 /// Events that wait for the end of a call. When there are more, the call is given up.
 const BACKLOG: usize = 4096;
@@ -22,6 +25,12 @@ pub(crate) struct Shared {
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
+    /// Whether the child can be told how long to think.
+    pub has_levels: AtomicBool,
+    /// How many children there have been.
+    pub children: AtomicU64,
+    /// The commands the session runs for the child.
+    pub terminals: Terminals,
     state: Mutex<State>,
     announced: Notify,
 }
@@ -34,8 +43,18 @@ struct State {
     calls: HashSet<String>,
     /// Those whose start has been published.
     announced: HashSet<String>,
-    /// The files that permitted calls of this turn are about.
-    granted: HashSet<PathBuf>,
+    /// What permitted calls of this turn are about.
+    granted: HashSet<Granted>,
+    /// What may explain a failure of the child, for people.
+    hint: String,
+}
+
+/// Something that a permitted call is about: the child may ask for it once more in other words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Granted {
+    Read(PathBuf),
+    Write(PathBuf),
+    Command(String),
 }
 
 impl Shared {
@@ -47,6 +66,14 @@ impl Shared {
         self.lock().host.clone()
     }
 
+    pub fn set_hint(&self, hint: String) {
+        self.lock().hint = hint;
+    }
+
+    pub fn hint(&self) -> String {
+        self.lock().hint.clone()
+    }
+
     /// A new answer begins: the calls of the last one are over.
     pub fn forget_calls(&self) {
         let mut state = self.lock();
@@ -54,14 +81,13 @@ impl Shared {
         state.announced.clear();
     }
 
-    /// The files of a call that was permitted: what the child asks about them in this turn is part of
-    /// the call.
-    pub fn grant(&self, paths: Vec<PathBuf>) {
-        self.lock().granted.extend(paths);
+    /// What a call was permitted that the child asks about in this turn is part of the call.
+    pub fn grant(&self, granted: impl IntoIterator<Item = Granted>) {
+        self.lock().granted.extend(granted);
     }
 
-    pub fn is_granted(&self, path: &Path) -> bool {
-        self.lock().granted.contains(path)
+    pub fn is_granted(&self, wanted: &Granted) -> bool {
+        self.lock().granted.contains(wanted)
     }
 
     /// A new turn begins.
@@ -119,6 +145,12 @@ pub(crate) struct Inbox {
     pub owed: usize,
     /// What the session had cost before this turn.
     pub cost_before: f64,
+    /// The model that the child had before anybody chose one.
+    pub begun_with: Option<String>,
+    /// The model that the child was last given, or said it uses.
+    pub model: Option<String>,
+    /// The thinking level that it was last given.
+    pub thinking: Option<ThinkingLevel>,
 }
 
 /// What there is for a call.
@@ -145,6 +177,9 @@ impl Inbox {
         self.backlog.clear();
         self.owed = 0;
         self.cost_before = 0.0;
+        self.begun_with = None;
+        self.model = None;
+        self.thinking = None;
         self.child = Some(Child { agent, events });
     }
 

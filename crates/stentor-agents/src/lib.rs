@@ -3,25 +3,33 @@
 //! thinking are answers, its tools are calls that run elsewhere, its questions go through the
 //! session's policy. Dialects, journal and replay cannot tell the difference.
 //!
-//! - `settings`: what a user writes about an agent; `known`: agents that are found on the `PATH`
-//! - `model`: the model; `inbox`: its child and what the child has said so far
+//! - `settings`: what a user writes about an agent; `configured`: what else is known of it; `known`:
+//!   agents that are found on the `PATH`
+//! - `model`: the model; `starter`: how a prompt reaches its child; `inbox`: the child and what it has
+//!   said so far
 //! - `answer`: what the child does, as an answer; `calls`: as calls
 //! - `conversation`: what a child must be told that it does not know
-//! - `host`: what it asks
+//! - `host`: what it asks; `terminals`: the commands that the session runs for it, `command_line` as lines
+//!   of a shell
 
 mod answer;
 mod calls;
 mod check;
 mod child;
+mod command_line;
+mod configured;
 mod conversation;
 mod host;
 mod inbox;
 mod known;
 mod model;
 mod settings;
+mod starter;
 mod table;
+mod terminals;
 
 pub use check::{CheckReport, check};
+pub use configured::ConfiguredAgent;
 pub use known::{KNOWN, KnownAgent};
 pub use model::AgentModel;
 pub use settings::{AgentSettings, DialectName};

@@ -1,41 +1,38 @@
 //! An agent, as a model.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use futures_util::stream;
-use stentor_agent::model::{
-    CallStream, Model, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, Purpose,
-};
+use stentor_agent::model::{CallStream, Model, ModelInfo, ModelRequest, ModelStream};
 use stentor_agent::tasks;
-use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
 use stentor_journal::message::ToolCall;
 use stentor_tools::process::Launcher;
-use tokio::sync::OwnedMutexGuard;
 
+use crate::PROVIDER;
 use crate::answer::Answer;
 use crate::calls;
-use crate::child;
-use crate::conversation::Conversation;
-use crate::host::SessionHost;
-use crate::inbox::{Inbox, Shared};
-use crate::settings::AgentSettings;
+use crate::configured::ConfiguredAgent;
+use crate::inbox::Shared;
+use crate::starter::Starter;
 
 /// An agent of one session. Its child is started with the first prompt and ends with it.
 pub struct AgentModel {
     info: Arc<ModelInfo>,
-    settings: Arc<AgentSettings>,
+    agent: Arc<ConfiguredAgent>,
+    /// Which of its own models it shall use, if somebody chose one.
+    child_model: Option<String>,
     launcher: Launcher,
     shared: Arc<Shared>,
 }
 
 impl AgentModel {
-    /// The agent of that name. Nothing is started yet.
-    pub fn new(name: &str, settings: Arc<AgentSettings>, launcher: Launcher) -> Self {
+    /// The agent, with one of its own models if one is named. Nothing is started yet.
+    pub fn new(agent: Arc<ConfiguredAgent>, child_model: Option<&str>, launcher: Launcher) -> Self {
         Self {
-            info: settings.info(name),
-            settings,
+            info: agent.info(child_model),
+            agent,
+            child_model: child_model.map(str::to_owned),
             launcher,
             shared: Arc::default(),
         }
@@ -44,8 +41,9 @@ impl AgentModel {
     fn starter(&self) -> Starter {
         Starter {
             name: self.info.full_name(),
-            id: self.info.id.clone(),
-            settings: Arc::clone(&self.settings),
+            agent: Arc::clone(&self.agent),
+            child_model: self.child_model.clone(),
+            has_levels: self.info.reasoning,
             launcher: self.launcher.clone(),
             shared: Arc::clone(&self.shared),
         }
@@ -90,6 +88,18 @@ impl Model for AgentModel {
         !self.shared.busy.load(Ordering::Acquire) || self.shared.can_steer.load(Ordering::Acquire)
     }
 
+    fn switched_to(&self, info: &Arc<ModelInfo>) -> Option<Arc<dyn Model>> {
+        let is_agent = info.provider == PROVIDER;
+        let child_model = self.agent.model_of(&info.id).filter(|_| is_agent)?;
+        Some(Arc::new(Self {
+            info: Arc::clone(info),
+            agent: Arc::clone(&self.agent),
+            child_model: child_model.map(str::to_owned),
+            launcher: self.launcher.clone(),
+            shared: Arc::clone(&self.shared),
+        }))
+    }
+
     fn run_ended(&self) {
         if !self.shared.busy.load(Ordering::Acquire) {
             return;
@@ -110,175 +120,4 @@ enum State {
     Begin(Box<(Starter, ModelRequest)>),
     Answering(Box<Answer>),
     Over,
-}
-
-/// Everything that is needed to have a child at work.
-struct Starter {
-    /// `agent/NAME`.
-    name: String,
-    id: String,
-    settings: Arc<AgentSettings>,
-    launcher: Launcher,
-    shared: Arc<Shared>,
-}
-
-impl Starter {
-    /// Gives the child what is new, and begins to read its answer.
-    async fn begin(self, request: ModelRequest) -> Result<Answer, ModelError> {
-        if request.purpose == Purpose::Compaction {
-            let why = "it looks after its own context; there is nothing to compact";
-            return Err(self.failed(ModelErrorKind::InvalidRequest, why));
-        }
-        self.shared.set_host(request.host.clone());
-        let mut inbox = Arc::clone(&self.shared.inbox).lock_owned().await;
-        if self.shared.abandoned.load(Ordering::Acquire) {
-            inbox.abort(&self.shared).await;
-        }
-        self.shared.forget_calls();
-        let session = match self.shared.busy.load(Ordering::Acquire) {
-            true => {
-                self.steer(&mut inbox, &request).await?;
-                inbox
-                    .agent()
-                    .and_then(|agent| agent.opened().resume_id.clone())
-            }
-            false => self.prompt(&mut inbox, &request).await?,
-        };
-        inbox.told = request.messages.last().cloned();
-        let shared = Arc::clone(&self.shared);
-        Ok(Answer::new(self.name, shared, inbox, session))
-    }
-
-    /// What came while the child works, if anything did.
-    async fn steer(
-        &self,
-        inbox: &mut OwnedMutexGuard<Inbox>,
-        request: &ModelRequest,
-    ) -> Result<(), ModelError> {
-        let conversation = Conversation::new(&request.messages, &self.id);
-        let Some(agent) = inbox.agent().cloned() else {
-            return Ok(());
-        };
-        if !conversation.has_news() {
-            return Ok(());
-        }
-        let message = conversation.prompt(&conversation.missed_since_own());
-        let echoes = agent.dialect() != Dialect::Psi;
-        match inbox.while_reading(agent.steer(message)).await {
-            Ok(()) => inbox.owed += usize::from(echoes),
-            Err(error) => self.shared.warn(format!("{}: {error}", self.name)),
-        }
-        Ok(())
-    }
-
-    async fn prompt(
-        &self,
-        inbox: &mut OwnedMutexGuard<Inbox>,
-        request: &ModelRequest,
-    ) -> Result<Option<String>, ModelError> {
-        let conversation = Conversation::new(&request.messages, &self.id);
-        let mut missed = conversation.missed(inbox.told.as_ref());
-        if !missed.is_known {
-            // What its session knows is not what was said here.
-            inbox.drop_child();
-        }
-        if inbox.agent().is_none() {
-            let cwd = request.host.as_ref().map(|host| host.cwd());
-            let resumed = self
-                .start(inbox, cwd.as_deref(), conversation.session())
-                .await?;
-            if resumed {
-                missed = conversation.missed_since_own();
-            }
-        }
-        let Some(agent) = inbox.agent().cloned() else {
-            return Err(self.failed(ModelErrorKind::Other, "it has not been started"));
-        };
-        if !missed.is_empty() {
-            self.shared.warn(format!(
-                "{} does not know this conversation: it is given what was said so far as text",
-                self.name
-            ));
-        }
-        self.shared.forget_granted();
-        let prompt = conversation.prompt(&missed);
-        let session = inbox.while_reading(agent.session()).await;
-        let session = session.ok().and_then(|session| session.resume_id);
-        let prompted = inbox.while_reading(agent.prompt(prompt)).await;
-        if let Err(error) = prompted {
-            inbox.drop_child();
-            return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
-        }
-        self.shared.busy.store(true, Ordering::Release);
-        Ok(session)
-    }
-
-    /// Starts the child. True when it goes on with its own session.
-    async fn start(
-        &self,
-        inbox: &mut OwnedMutexGuard<Inbox>,
-        cwd: Option<&Path>,
-        session: Option<&str>,
-    ) -> Result<bool, ModelError> {
-        let session = session.map(str::to_owned);
-        if let Some(session) = session {
-            match self.start_with(cwd, OpenSession::Resume(session)).await {
-                Ok((agent, events)) => {
-                    self.started(&agent).await;
-                    inbox.set_child(agent, events);
-                    return Ok(true);
-                }
-                Err(error) => self.shared.warn(format!(
-                    "{}: its own session could not be resumed: {error}",
-                    self.name
-                )),
-            }
-        }
-        let (agent, events) = self
-            .start_with(cwd, OpenSession::New)
-            .await
-            .map_err(|error| {
-                let kind = match error {
-                    AgentError::NeedsLogin(_) => ModelErrorKind::Auth,
-                    _ => ModelErrorKind::Other,
-                };
-                self.failed(kind, &error.to_string())
-            })?;
-        self.started(&agent).await;
-        inbox.set_child(agent, events);
-        Ok(false)
-    }
-
-    async fn start_with(
-        &self,
-        cwd: Option<&Path>,
-        session: OpenSession,
-    ) -> Result<(Agent, Events), AgentError> {
-        let host = SessionHost {
-            shared: Arc::clone(&self.shared),
-            files: AtomicU64::new(1),
-        };
-        child::start(&self.settings, &self.launcher, cwd, session, host).await
-    }
-
-    /// Has the child as the user wants it.
-    async fn started(&self, agent: &Agent) {
-        let steers = !matches!(agent.support(Feature::Steer), Support::No(_));
-        self.shared.can_steer.store(steers, Ordering::Release);
-        let settings = &self.settings;
-        if let Some(model) = &settings.model
-            && let Err(error) = agent.set_model(model).await
-        {
-            self.shared.warn(format!("{}: {error}", self.name));
-        }
-        if let Some(mode) = &settings.mode
-            && let Err(error) = agent.set_mode(mode).await
-        {
-            self.shared.warn(format!("{}: {error}", self.name));
-        }
-    }
-
-    fn failed(&self, kind: ModelErrorKind, why: &str) -> ModelError {
-        ModelError::new(kind, format!("{}: {why}", self.name))
-    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_client::Dialect;
+use stentor_tools::sandbox::Restrictions;
 
 use crate::{API, PROVIDER};
 
@@ -36,6 +38,22 @@ pub struct AgentSettings {
     /// The mode it shall be in, by the name it has there.
     #[serde(default)]
     pub mode: Option<String>,
+    /// How long it shall think, by the name the level has there.
+    #[serde(default)]
+    pub thinking: Option<String>,
+    /// Whether it runs in the sandbox of the session, where that has one.
+    #[serde(default = "yes")]
+    pub sandbox: bool,
+    /// Whether it may use the network in the sandbox, whatever commands may.
+    #[serde(default)]
+    pub network: bool,
+    /// Where it may write in the sandbox, besides where commands may.
+    #[serde(default)]
+    pub writable: Vec<PathBuf>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The name of a dialect.
@@ -65,15 +83,44 @@ impl DialectName {
 }
 
 impl AgentSettings {
+    /// One that speaks ACP and is started with this command.
+    pub fn of_command(command: Vec<String>) -> Self {
+        Self {
+            command,
+            dialect: DialectName::Acp,
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            cwd: None,
+            model: None,
+            mode: None,
+            thinking: None,
+            sandbox: true,
+            network: false,
+            writable: Vec::new(),
+        }
+    }
+
+    /// What it is held back from in a session with this sandbox.
+    pub fn restrictions(&self, sandbox: &SandboxState) -> Option<Restrictions> {
+        let mut restrictions = Restrictions::of(sandbox).filter(|_| self.sandbox)?;
+        restrictions.network |= self.network;
+        if restrictions.mode == SandboxMode::WorkspaceWrite {
+            let there = self.writable.iter().filter(|folder| folder.exists());
+            let there = there.filter_map(|folder| stentor_policy::resolve(folder));
+            restrictions.writable.extend(there);
+        }
+        Some(restrictions)
+    }
+
     /// The agent as a model.
-    pub fn info(&self, name: &str) -> Arc<ModelInfo> {
+    pub(crate) fn info(&self, id: String, name: String, has_levels: bool) -> Arc<ModelInfo> {
         Arc::new(ModelInfo {
-            id: name.to_owned(),
-            name: format!("{name} (agent)"),
+            id,
+            name,
             api: API.to_owned(),
             provider: PROVIDER.to_owned(),
             base_url: String::new(),
-            reasoning: false,
+            reasoning: has_levels,
             input: vec![InputKind::Text, InputKind::Image],
             cost: None,
             context_window: CONTEXT_WINDOW,

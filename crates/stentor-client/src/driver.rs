@@ -121,10 +121,16 @@ struct Driver {
     lost: LostCounter,
     lost_in_a_row: u64,
     asked: JoinSet<(u64, Answered)>,
-    open_questions: HashMap<u64, AbortHandle>,
+    open_questions: HashMap<u64, OpenQuestion>,
     open_by: Option<Instant>,
     wake_at: Option<Instant>,
     abort_by: Option<Instant>,
+}
+
+/// Something that the host has been asked.
+struct OpenQuestion {
+    task: AbortHandle,
+    is_for_people: bool,
 }
 
 impl Driver {
@@ -195,17 +201,22 @@ impl Driver {
         let aborts = matches!(what, What::Abort);
         self.codec.request(what, reply, &mut self.fx);
         if aborts {
-            self.withdraw_all();
+            self.withdraw_questions();
             if self.codec.turn().is_active() {
                 self.abort_by = Some(Instant::now() + self.limits.abort_within);
             }
         }
     }
 
-    /// Takes back every question that is open.
-    fn withdraw_all(&mut self) {
-        for (number, task) in std::mem::take(&mut self.open_questions) {
-            task.abort();
+    /// Takes back every question to people that is open. Files and commands are seen to all the same:
+    /// what was begun has an end that the agent may wait for.
+    fn withdraw_questions(&mut self) {
+        let open = std::mem::take(&mut self.open_questions);
+        let (withdrawn, rest) = open.into_iter().partition(|(_, open)| open.is_for_people);
+        let withdrawn: HashMap<u64, OpenQuestion> = withdrawn;
+        self.open_questions = rest;
+        for (number, question) in withdrawn {
+            question.task.abort();
             self.codec
                 .answered(number, Answered::Withdrawn, &mut self.fx);
         }
@@ -250,8 +261,8 @@ impl Driver {
             self.write_line(line);
         }
         for number in std::mem::take(&mut self.fx.withdrawn) {
-            if let Some(task) = self.open_questions.remove(&number) {
-                task.abort();
+            if let Some(question) = self.open_questions.remove(&number) {
+                question.task.abort();
             }
         }
         for (number, ask) in std::mem::take(&mut self.fx.asks) {
@@ -262,10 +273,15 @@ impl Driver {
                 continue;
             }
             let host = Arc::clone(&self.host);
+            let is_for_people = ask.is_for_people();
             let task = self
                 .asked
                 .spawn(async move { (number, answer(&*host, ask).await) });
-            self.open_questions.insert(number, task);
+            let question = OpenQuestion {
+                task,
+                is_for_people,
+            };
+            self.open_questions.insert(number, question);
         }
         if let Some(wait) = self.fx.wake_in.take() {
             self.wake_at = Some(Instant::now() + wait);
@@ -371,10 +387,17 @@ async fn answer(host: &dyn Host, ask: Ask) -> Answered {
     match ask {
         Ask::Permission(permission) => Answered::Permission(host.permission(permission).await),
         Ask::Question(question) => Answered::Question(host.question(question).await),
-        Ask::ReadFile { path, line, limit } => {
-            Answered::File(host.read_text_file(path, line, limit).await)
-        }
-        Ask::WriteFile { path, text } => Answered::Written(host.write_text_file(path, text).await),
+        Ask::ReadFile {
+            call_id,
+            path,
+            line,
+            limit,
+        } => Answered::File(host.read_text_file(call_id, path, line, limit).await),
+        Ask::WriteFile {
+            call_id,
+            path,
+            text,
+        } => Answered::Written(host.write_text_file(call_id, path, text).await),
         Ask::TerminalCreate(terminal) => Answered::Terminal(host.terminal_create(terminal).await),
         Ask::TerminalOutput(id) => Answered::Output(host.terminal_output(id).await),
         Ask::TerminalWait(id) => Answered::Exit(host.terminal_wait(id).await),

@@ -9,8 +9,14 @@ use crate::dialect::Dialect;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AgentError {
     /// The program could not be started.
-    #[error("the agent could not be started: {0}")]
-    Spawn(#[source] std::sync::Arc<io::Error>),
+    #[error("the agent could not be started: {program}: {error}")]
+    Spawn {
+        /// What was to be started.
+        program: String,
+        /// Why it was not.
+        #[source]
+        error: std::sync::Arc<io::Error>,
+    },
     /// It did not shake hands: what happened instead.
     #[error("the agent did not become ready: {0}")]
     NotReady(String),

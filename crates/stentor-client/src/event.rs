@@ -96,6 +96,8 @@ pub struct ToolOutput {
     pub pictures: Vec<(String, String)>,
     /// The files it changed.
     pub diffs: Vec<Diff>,
+    /// Terminals of the host whose output is part of it.
+    pub terminals: Vec<String>,
     /// What else the agent reports of it, as it wrote it.
     pub details: Option<Value>,
 }

@@ -28,24 +28,27 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(std::future::ready(Answer::Cancelled))
     }
 
-    /// Reads a text file: `line` is the first line that is wanted, from one on.
+    /// Reads a text file: `line` is the first line that is wanted, from one on. The call it is for is
+    /// known where only one is open.
     fn read_text_file(
         &self,
+        call_id: Option<String>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
-        drop((path, line, limit));
+        drop((call_id, path, line, limit));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
     /// Writes a text file.
     fn write_text_file(
         &self,
+        call_id: Option<String>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
-        drop((path, text));
+        drop((call_id, path, text));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
@@ -191,6 +194,8 @@ pub enum Answer {
 /// A command that an agent wants run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
+    /// The call it is for, where only one is open.
+    pub call_id: Option<String>,
     /// The program, or a shell command where there are no arguments.
     pub command: String,
     /// Its arguments.

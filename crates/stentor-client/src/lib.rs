@@ -42,8 +42,6 @@ mod host;
 mod options;
 mod process;
 mod prompt;
-#[expect(missing_docs, reason = "names of the protocol's own fields")]
-pub mod synaps;
 
 pub use agent::{Agent, Events};
 pub use capability::{Feature, Support};

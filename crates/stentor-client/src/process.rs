@@ -38,9 +38,10 @@ pub(crate) fn spawn(options: &StartOptions) -> Result<Pipes, AgentError> {
     if let Some(cwd) = &options.cwd {
         command.current_dir(cwd);
     }
-    let mut child = command
-        .spawn()
-        .map_err(|error| AgentError::Spawn(Arc::new(error)))?;
+    let mut child = command.spawn().map_err(|error| AgentError::Spawn {
+        program: program.clone(),
+        error: Arc::new(error),
+    })?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {

@@ -8,11 +8,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::tool::{
-    PlaceCommand, PlaceOutput, Progress, Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput,
-    ToolSpec, Touches,
+    PlaceCommand, PlaceOutput, Progress, Shell, Tool, ToolContext, ToolEffect, ToolFuture,
+    ToolOutput, ToolSpec, Touches,
 };
 
 use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
+use crate::shell::LocalShell;
 use crate::tool_call;
 use crate::tool_error::ToolError;
 use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
@@ -118,6 +119,10 @@ impl Tool for Bash {
             ),
             ..Touches::default()
         }
+    }
+
+    fn shell(&self) -> Option<Arc<dyn Shell>> {
+        Some(Arc::new(LocalShell::new(self.program.clone())))
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {

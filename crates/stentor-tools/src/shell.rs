@@ -58,6 +58,10 @@ fn result(finished: &Finished) -> ShellResult {
             Ending::Exited(code) => Some(code),
             Ending::Signalled(_) | Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => None,
         },
+        signal: match finished.ending {
+            Ending::Signalled(signal) => Some(signal),
+            Ending::Exited(_) | Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => None,
+        },
         cancelled: finished.ending == Ending::Aborted,
         truncated: shown.truncated,
         total_lines: shown.total_lines,
@@ -105,6 +109,7 @@ mod tests {
         let expected = ShellResult {
             output: "out\nerr\n".into(),
             exit_code: Some(3),
+            signal: None,
             cancelled: false,
             truncated: false,
             total_lines: 2,

@@ -17,6 +17,7 @@ use crate::args::{Args, AttachFlag, Command};
 use crate::config::ConfigErrors;
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{Prepared, Start};
+use crate::print::printed::usage_text;
 use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
@@ -54,8 +55,8 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
     let words = ["stentor", "acp"].into_iter();
     let words = words.chain(flags.iter().map(String::as_str));
     let args = Args::try_parse_from(words).map_err(|error| Refused {
-        message: error.to_string(),
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+        message: usage_text(error),
     })?;
     match args.command {
         Some(Command::Acp { login: None, .. }) => prepare(&args, start),

@@ -66,7 +66,7 @@ pub enum Command {
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
         /// Have another agent that speaks ACP answer, started with this command
-        #[arg(long, value_name = "COMMAND")]
+        #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
         #[arg(
@@ -558,6 +558,13 @@ impl Flags<'_> {
                 problem,
             });
         }
+    }
+}
+
+fn some_command(text: &str) -> Result<String, &'static str> {
+    match text.trim().is_empty() {
+        true => Err("there is no command"),
+        false => Ok(text.to_owned()),
     }
 }
 

@@ -72,9 +72,10 @@ impl ResultSchema {
         let mut schemas = Schemas::new();
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(NoOtherSchemas));
+        let wrong = |error| SchemaError::NotASchema(in_one_line(&error));
         let added = compiler.add_resource(PLACE, schema.clone());
-        let compiled = added.and_then(|()| compiler.compile(PLACE, &mut schemas));
-        let index = compiled.map_err(|error| SchemaError::NotASchema(in_one_line(&error)))?;
+        added.map_err(wrong)?;
+        let index = compiler.compile(PLACE, &mut schemas).map_err(wrong)?;
         Ok(Self {
             text: Arc::new(schema),
             schemas,

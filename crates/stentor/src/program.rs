@@ -346,6 +346,7 @@ impl Job<'_> {
                 Err(Failure::usage(format!("there is no agent `{name}`")))
             }
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
+            Err(AgentsFailure::Sandbox(why)) => Err(Failure::other(why)),
             Err(AgentsFailure::Agent(error)) => Err(Failure::other(error)),
             Ok(printed) => Failure::printing(printed),
         }

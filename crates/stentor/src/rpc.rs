@@ -27,7 +27,7 @@ use crate::config::{Config, ConfigErrors, Layer, Source, locate};
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{FrontendError, Prepared, Start, exit_code, take_pipes};
 use crate::log;
-use crate::print::printed::usage_error;
+use crate::print::printed::{usage_error, usage_text};
 use crate::session_places;
 use crate::setup::{self, Defaults, FolderError};
 
@@ -145,8 +145,8 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
         .into_iter()
         .chain(flags.iter().map(String::as_str));
     let args = RpcArgs::try_parse_from(words).map_err(|error| Refused {
-        message: error.to_string(),
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
+        message: usage_text(error),
     })?;
     prepare(&args, start).map_err(|why| Refused {
         message: format!("stentor: {why}"),

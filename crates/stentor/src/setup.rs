@@ -549,7 +549,8 @@ fn clean_up_output(folder: PathBuf) {
     });
 }
 
-fn spill_dir(config: &Config) -> PathBuf {
+/// Where output too long to show is stored whole.
+pub fn spill_dir(config: &Config) -> PathBuf {
     match &config.settings.data_dir {
         Some(data) => data.value.join("output"),
         None => std::env::temp_dir().join(format!("stentor-{}", std::process::id())),

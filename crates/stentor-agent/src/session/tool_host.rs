@@ -117,6 +117,33 @@ impl SessionToolHost {
         std::mem::take(&mut self.lock().consumed)
     }
 
+    fn ask_actor(
+        &self,
+        call: Arc<ToolCall>,
+        spec: ToolSpec,
+        touches: Touches,
+        is_approved: bool,
+    ) -> PermitFuture {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let (reply, verdict) = oneshot::channel();
+            let asked = requests
+                .send(Request::Permit {
+                    call,
+                    spec,
+                    touches,
+                    is_approved,
+                    reply,
+                })
+                .await;
+            match (asked, verdict.await) {
+                (Ok(()), Ok(Verdict::Allowed)) => Ok(()),
+                (Ok(()), Ok(Verdict::Denied(why))) => Err(why),
+                _ => Err("The session was closed.".to_owned()),
+            }
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,26 +196,17 @@ impl ToolHost for SessionToolHost {
     }
 
     fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
-        if let Some(permits) = &self.permits {
-            return permits.permit(call, spec, touches);
+        match &self.permits {
+            Some(permits) => permits.permit(call, spec, touches),
+            None => self.ask_actor(call, spec, touches, false),
         }
-        let requests = self.requests.clone();
-        Box::pin(async move {
-            let (reply, verdict) = oneshot::channel();
-            let asked = requests
-                .send(Request::Permit {
-                    call,
-                    spec,
-                    touches,
-                    reply,
-                })
-                .await;
-            match (asked, verdict.await) {
-                (Ok(()), Ok(Verdict::Allowed)) => Ok(()),
-                (Ok(()), Ok(Verdict::Denied(why))) => Err(why),
-                _ => Err("The session was closed.".to_owned()),
-            }
-        })
+    }
+
+    fn permit_again(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
+        match &self.permits {
+            Some(permits) => permits.permit_again(call, spec, touches),
+            None => self.ask_actor(call, spec, touches, true),
+        }
     }
 
     fn hooks(&self) -> Option<Arc<dyn CallHooks>> {

@@ -16,8 +16,8 @@ use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
-use super::elsewhere;
 use super::link::{Link, ModelCall};
+use super::session_of_model;
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::model::{
@@ -56,7 +56,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         session_id: Arc::clone(&link.session_id),
         session_file: link.session_file.clone(),
         purpose: Purpose::Turn,
-        host: Some(elsewhere::host(link, call)),
+        host: Some(session_of_model::host(link, call)),
     };
     let started_ms = link.clock.now_ms();
     let live = LiveMessage::new(

@@ -1,21 +1,17 @@
 //! Calls that their model runs itself: an agent that is used as a model, or a provider with tools of
 //! its own. They are followed, not run: nobody is asked here and nothing is skipped.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use stentor_journal::message::{Message, ToolCall};
-use stentor_policy::Touches;
 use tokio::time::Instant;
 
-use super::link::{Link, ModelCall};
+use super::link::Link;
 use super::tools::{self, Stopped};
-use crate::dialog::{Dialog, DialogAnswer};
-use crate::event::{EventKind, NoticeLevel, NoticeSource};
+use crate::event::EventKind;
 use crate::model::{CallStep, CallStream};
-use crate::model_host::{ModelHost, ModelHostFuture};
-use crate::tool::{Plan, ToolHost, ToolOutput, ToolSpec};
+use crate::tool::ToolOutput;
 
 /// The result of a call whose end was not waited for.
 const ABORTED: &str = "Command aborted";
@@ -93,49 +89,4 @@ async fn follow_one(link: &Link, call: &Arc<ToolCall>, mut steps: CallStream) ->
     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tools::ended(link, call, &output, took);
     output
-}
-
-/// What a model sees of the session it answers in.
-pub(super) fn host(link: &Link, call: &ModelCall) -> Arc<dyn ModelHost> {
-    Arc::new(SessionOfModel {
-        cwd: Arc::clone(&link.cwd),
-        host: Arc::clone(&call.host),
-    })
-}
-
-struct SessionOfModel {
-    cwd: Arc<Path>,
-    host: Arc<dyn ToolHost>,
-}
-
-impl ModelHost for SessionOfModel {
-    fn cwd(&self) -> Arc<Path> {
-        Arc::clone(&self.cwd)
-    }
-
-    fn permit(
-        &self,
-        call: Arc<ToolCall>,
-        spec: ToolSpec,
-        touches: Touches,
-    ) -> ModelHostFuture<Result<(), String>> {
-        let touches = touches.settle(&self.cwd);
-        self.host.permit(call, spec, touches)
-    }
-
-    fn ask(&self, dialog: Dialog) -> ModelHostFuture<DialogAnswer> {
-        self.host.ask(dialog)
-    }
-
-    fn set_plan(&self, plan: Plan) {
-        self.host.set_plan(plan);
-    }
-
-    fn warn(&self, message: String) {
-        self.host.publish(EventKind::Notice {
-            level: NoticeLevel::Warning,
-            message,
-            from: NoticeSource::Agent,
-        });
-    }
 }

@@ -18,6 +18,7 @@ use crate::hooks::Hooks;
 use crate::hub::Hub;
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
+use crate::sandbox::SandboxState;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
 use crate::turn::compaction::{CompactionError, CompactionPlan};
 use crate::turn::retry::RetryPolicy;
@@ -35,6 +36,8 @@ pub(crate) struct Link {
     pub retry: RetryPolicy,
     pub cwd: Arc<Path>,
     pub spill_dir: Arc<Path>,
+    /// What the commands of the session are held back from.
+    pub sandbox: Arc<SandboxState>,
     pub session_id: Arc<str>,
     pub session_file: Option<Arc<Path>>,
     pub watch: Arc<Watch>,
@@ -150,6 +153,8 @@ pub(crate) enum Request {
         call: Arc<ToolCall>,
         spec: ToolSpec,
         touches: Touches,
+        /// It was permitted already in other words: nobody is asked once more.
+        is_approved: bool,
         reply: Reply<Verdict>,
     },
     /// What may be done without being asked?

@@ -14,6 +14,7 @@ mod reminders;
 mod retry;
 mod run;
 mod run_hooks;
+mod session_of_model;
 mod tools;
 
 pub(crate) use activity::{Work, perform};

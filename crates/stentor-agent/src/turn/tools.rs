@@ -269,6 +269,7 @@ async fn permit(
         call,
         spec,
         touches,
+        is_approved: false,
         reply,
     });
     tokio::select! {

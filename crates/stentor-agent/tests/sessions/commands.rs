@@ -94,7 +94,7 @@ impl PromptSource for Server {
 
     fn fetch(&self, name: &str, arguments: &str) -> PromptFuture {
         let fetched = match name {
-            "srv:broken" => Err("the server is gone".to_owned()),
+            "srv:broken" => Err("the server is gone".into()),
             name => Ok(say(&format!("{name} of the server with {arguments}"))),
         };
         Box::pin(std::future::ready(fetched))

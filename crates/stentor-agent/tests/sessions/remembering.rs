@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use serde_json::json;
+use stentor_agent::box_error::BoxError;
 use stentor_agent::event::EventKind;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_model::script::{Scenario, Turn};
@@ -19,9 +20,9 @@ struct Drawer {
 }
 
 impl AnswerStore for Drawer {
-    fn store(&self, answer: &Remembered) -> Result<(), String> {
+    fn store(&self, answer: &Remembered) -> Result<(), BoxError> {
         if self.is_stuck {
-            return Err("the drawer is stuck".to_owned());
+            return Err("the drawer is stuck".into());
         }
         self.kept.lock().unwrap().push(answer.clone());
         Ok(())
@@ -99,6 +100,7 @@ async fn what_of_the_sandbox_does_not_hold_is_in_the_state_and_told_at_the_start
         mode: SandboxMode::Off,
         network: false,
         writable: Vec::new(),
+        unreadable: Vec::new(),
         gaps: vec!["files are not held".to_owned()],
     });
     let given = Arc::clone(&sandbox);

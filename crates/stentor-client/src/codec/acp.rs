@@ -7,6 +7,7 @@ use stentor_wire::acp::{PROTOCOL_VERSION, method};
 use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode, encode};
 
 use super::acp_calls::Calls;
+use super::acp_requests::Asked;
 use super::acp_updates::Chunk;
 use super::json::{list, marked, number, str, text};
 use super::pending::{Pending, answer};
@@ -48,10 +49,12 @@ pub(super) struct Acp {
     /// The settings it has: its own words.
     pub(super) options: Vec<Value>,
     models: Vec<AgentModel>,
+    /// Its modes are one of its settings, and nothing else.
+    modes_are_a_setting: bool,
     /// The message that is being written.
     pub(super) message_id: String,
-    /// What it asked: our number, and its id.
-    pub(super) asked: Vec<(u64, Id)>,
+    /// What it asked and has not been answered.
+    pub(super) asked: Vec<Asked>,
     pub(super) last_asked: u64,
 }
 
@@ -74,6 +77,7 @@ impl Acp {
             is_open: false,
             options: Vec::new(),
             models: Vec::new(),
+            modes_are_a_setting: false,
             message_id: String::new(),
             asked: Vec::new(),
             last_asked: 0,
@@ -241,12 +245,20 @@ impl Acp {
         self.opened.resume_id = can_reopen.then(|| id.clone());
         self.session = Some(id);
         self.options = list(result, "configOptions").to_vec();
+        self.modes_are_a_setting = false;
         let modes = result.get("modes").unwrap_or(&Value::Null);
         let names = list(modes, "availableModes")
             .iter()
             .map(|mode| (str(mode, "id").to_owned(), str(mode, "name").to_owned()));
         self.opened.modes = names.collect();
         self.opened.mode = text(modes, "currentModeId");
+        if let Some(option) = self.option("mode").filter(|_| self.opened.modes.is_empty()) {
+            let modes = selectable(option).into_iter();
+            let mode = text(option, "currentValue");
+            self.opened.modes = modes.map(|mode| (mode.id, mode.name)).collect();
+            self.opened.mode = mode;
+            self.modes_are_a_setting = true;
+        }
         // Not in the protocol any more, but still written by some.
         let models = result.get("models").unwrap_or(&Value::Null);
         let named = list(models, "availableModels")
@@ -407,9 +419,9 @@ impl Codec for Acp {
                 if let Some(place) = self
                     .asked
                     .iter()
-                    .position(|(_, id)| Some(id) == target.as_ref())
+                    .position(|asked| Some(&asked.id) == target.as_ref())
                 {
-                    let (number, id) = self.asked.remove(place);
+                    let Asked { number, id, .. } = self.asked.remove(place);
                     fx.withdrawn.push(number);
                     let code = code::REQUEST_CANCELLED;
                     write(fx, |out| {
@@ -486,6 +498,9 @@ impl Codec for Acp {
                 );
             }
             What::SetModel(model) => self.choose("model", &model, reply, fx),
+            What::SetMode(mode) if self.modes_are_a_setting => {
+                self.choose("mode", &mode, reply, fx);
+            }
             What::SetThinking(level) => self.choose("thought_level", &level, reply, fx),
             What::SetMode(mode) => {
                 let params = self.with_session(json!({ "modeId": mode }));

@@ -48,6 +48,8 @@ impl Calls {
                 turn.ended(id, output, status == "failed", fx);
                 self.calls.retain(|call| call.call.id != id);
             }
+            // What a call that runs already has written.
+            _ if has_content && turn.has_started(id) => turn.progress(id, output, fx),
             _ => {}
         }
     }
@@ -114,6 +116,7 @@ fn learn_output(output: &mut ToolOutput, update: &Value) {
         output.text.clear();
         output.pictures.clear();
         output.diffs.clear();
+        output.terminals.clear();
         for item in list(update, "content") {
             match str(item, "type") {
                 "content" => content(output, item.get("content").unwrap_or(&Value::Null)),
@@ -122,6 +125,7 @@ fn learn_output(output: &mut ToolOutput, update: &Value) {
                     old: text(item, "oldText"),
                     new: str(item, "newText").to_owned(),
                 }),
+                "terminal" => output.terminals.push(str(item, "terminalId").to_owned()),
                 _ => {}
             }
         }

@@ -15,10 +15,26 @@ use crate::host::{
 /// Requests of the agent that may wait for their answers.
 const ASKED: usize = 256;
 
+/// A request of the agent that waits for its answer.
+pub(super) struct Asked {
+    pub number: u64,
+    pub id: Id,
+    is_permission: bool,
+}
+
 impl Acp {
     /// Takes a request of the agent: what it asks goes to the host.
     pub fn ask(&mut self, id: Id, name: &str, params: &Value, fx: &mut Effects) {
         let terminal = || str(params, "terminalId").to_owned();
+        let call_id = match name {
+            method::READ_TEXT_FILE | method::WRITE_TEXT_FILE | method::TERMINAL_CREATE => {
+                self.calls.announce(&mut self.turn, fx);
+                let call = self.turn.only_open().map(|call| call.id.clone());
+                // One that needs a file or a terminal is under way, reported or not.
+                call.inspect(|id| self.turn.started(id, fx))
+            }
+            _ => None,
+        };
         let ask = match name {
             method::REQUEST_PERMISSION => {
                 let update = params.get("toolCall").unwrap_or(&Value::Null);
@@ -42,11 +58,13 @@ impl Acp {
                 })
             }
             method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
+                call_id,
                 path: str(params, "path").into(),
                 line: params.get("line").and_then(Value::as_u64),
                 limit: params.get("limit").and_then(Value::as_u64),
             },
             method::WRITE_TEXT_FILE if self.offers.write_files => Ask::WriteFile {
+                call_id,
                 path: str(params, "path").into(),
                 text: str(params, "content").to_owned(),
             },
@@ -54,6 +72,7 @@ impl Acp {
                 let args = list(params, "args").iter().filter_map(Value::as_str);
                 let env = list(params, "env").iter();
                 Ask::TerminalCreate(Terminal {
+                    call_id,
                     command: str(params, "command").to_owned(),
                     args: args.map(str::to_owned).collect(),
                     env: env
@@ -87,19 +106,29 @@ impl Acp {
             return write(fx, |out| encode::error(out, Some(&id), code, text, None));
         }
         self.last_asked += 1;
-        self.asked.push((self.last_asked, id));
+        self.asked.push(Asked {
+            number: self.last_asked,
+            id,
+            is_permission: matches!(ask, Ask::Permission(_)),
+        });
         fx.asks.push((self.last_asked, ask));
     }
 
     /// Answers a request of the agent.
     pub fn answer_request(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
-        let Some(place) = self.asked.iter().position(|(number, _)| *number == ask) else {
+        let Some(place) = self.asked.iter().position(|asked| asked.number == ask) else {
             return;
         };
-        let (_, id) = self.asked.remove(place);
+        let Asked {
+            id, is_permission, ..
+        } = self.asked.remove(place);
         let result = match answer {
             Answered::Permission(PermissionAnswer::Selected(option)) => {
                 Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))
+            }
+            Answered::Withdrawn if !is_permission => {
+                let why = "too many requests at once".to_owned();
+                Err(HostRefusal::Because(why))
             }
             Answered::Permission(PermissionAnswer::Cancelled)
             | Answered::Question(_)

@@ -96,11 +96,13 @@ pub(crate) enum Ask {
     Permission(Permission),
     Question(Question),
     ReadFile {
+        call_id: Option<String>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     },
     WriteFile {
+        call_id: Option<String>,
         path: PathBuf,
         text: String,
     },
@@ -111,6 +113,13 @@ pub(crate) enum Ask {
         id: String,
         release: bool,
     },
+}
+
+impl Ask {
+    /// True when a person may be the one who answers.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self, Self::Permission(_) | Self::Question(_))
+    }
 }
 
 /// What it is answered.

@@ -273,8 +273,8 @@ impl Psi {
         let output = ToolOutput {
             text: text(data, "result-text").unwrap_or_default(),
             pictures: pictures.collect(),
-            diffs: Vec::new(),
             details: details.map(json),
+            ..ToolOutput::default()
         };
         if is_over {
             let failed = data.get("is-error").is_some_and(Value::is_truthy);
@@ -312,6 +312,11 @@ impl Psi {
     }
 
     fn updated(&mut self, data: &Value<'_>, fx: &mut Effects) {
+        let of = |key| data.get(key).and_then(Value::as_str);
+        if let (Some(provider), Some(id)) = (of("model-provider"), of("model-id")) {
+            // As it is chosen; the handshake has only half of it.
+            self.opened.model = Some(format!("{provider}/{id}"));
+        }
         self.opened.resume_id = text(data, "session-file");
         let is_idle = text(data, "phase").as_deref() == Some("idle");
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);

@@ -52,6 +52,14 @@ impl Turn {
         running.or_else(|| self.calls.last()).map(|(call, _)| call)
     }
 
+    /// The one call that is open: what a request for a file or a terminal is part of.
+    pub fn only_open(&self) -> Option<&ToolCall> {
+        match self.calls.as_slice() {
+            [(call, _)] => Some(call),
+            _ => None,
+        }
+    }
+
     pub fn called(&mut self, call: ToolCall, fx: &mut Effects) {
         if self.calls.iter().any(|(known, _)| known.id == call.id) {
             return;
@@ -61,6 +69,12 @@ impl Turn {
         }
         self.calls.push((call.clone(), false));
         fx.events.push_back(AgentEvent::ToolCalled(call));
+    }
+
+    pub fn has_started(&self, id: &str) -> bool {
+        self.calls
+            .iter()
+            .any(|(call, started)| *started && call.id == id)
     }
 
     pub fn started(&mut self, id: &str, fx: &mut Effects) {

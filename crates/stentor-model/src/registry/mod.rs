@@ -48,6 +48,12 @@ pub trait PluggedProvider: Send + Sync {
     /// Its models.
     fn models(&self) -> Vec<Arc<ModelInfo>>;
 
+    /// A model of it that is not listed, if it may have one of that name.
+    fn unlisted(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        let _ = (provider, id);
+        None
+    }
+
     /// One of them, ready for use.
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError>;
 
@@ -295,9 +301,14 @@ impl Registry {
     /// A model nobody described, of a provider that is known: the provider may have it, and is
     /// asked when the model is used.
     pub fn optimistic(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
-        let mut providers = self.providers_named(by);
-        let provider = providers.find(|known| known.id == provider)?;
-        (!id.is_empty()).then(|| provider.optimistic(id))
+        let known = self.providers_named(by).find(|known| known.id == provider);
+        match known {
+            Some(known) => (!id.is_empty()).then(|| known.optimistic(id)),
+            None => {
+                let mut plugged = self.plugged_named(by).iter();
+                plugged.find_map(|plugged| plugged.unlisted(provider, id))
+            }
+        }
     }
 
     /// What to do about models of other programs' files that could not be read.
@@ -613,6 +624,7 @@ impl ModelRegistry for Registry {
         let is_its = |plugged: &&Arc<dyn PluggedProvider>| {
             let mut models = plugged.models().into_iter();
             models.any(|model| model.provider == info.provider && model.id == info.id)
+                || plugged.unlisted(&info.provider, &info.id).is_some()
         };
         if let Some(plugged) = self.sources.plugged.iter().find(is_its) {
             return plugged.open(info);

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stentor_agent::model::{InputKind, ModelInfo};
+use stentor_agent::project_files::Reader;
 use stentor_agent::tasks;
 use stentor_agent::tool::Place;
 use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
@@ -157,14 +158,7 @@ enum Linked {
 
 impl Linked {
     fn read(path: &Path) -> Self {
-        let size = match std::fs::metadata(path) {
-            Ok(found) if found.is_file() => found.len(),
-            _ => return Self::Other,
-        };
-        if size > limits::LINKED_BINARY_BYTES {
-            return Self::Other;
-        }
-        let Ok(bytes) = std::fs::read(path) else {
+        let Ok(bytes) = Reader::Own.read(path, limits::LINKED_BINARY_BYTES) else {
             return Self::Other;
         };
         if let Some(picture) = picture::look(&bytes) {

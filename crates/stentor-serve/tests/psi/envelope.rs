@@ -1,5 +1,7 @@
 //! Sections 4, 5 and 6: what is refused, in which order, and what stays pending.
 
+use std::time::Duration;
+
 use expect_test::expect;
 
 use super::client::{Client, shows};
@@ -282,6 +284,8 @@ fn section_5_the_handshake_sends_no_events() {
 fn section_6_an_id_is_pending_until_it_is_answered_and_there_is_a_limit() {
     let mut world = World::new(&[OK]);
     world.max_pending = 3;
+    // The commands go on for that long after the end of the input.
+    world.grace = Duration::from_secs(1);
     let mut client = Client::shaken(world).with_gate();
     for id in ["a", "b", "c"] {
         client.send_request(id, "bash", r#"{:command "read x < gate; echo $x"}"#);
@@ -300,6 +304,7 @@ fn section_6_an_id_is_pending_until_it_is_answered_and_there_is_a_limit() {
         {:kind :error :error-code "transport/max-pending-exceeded" :error-message "3 requests are pending already; wait for answers" :id "d" :op "ping"}
         {:kind :error :error-code "transport/max-pending-exceeded" :error-message "3 requests are pending already; wait for answers" :id "d" :op "ping"}"#]],
     );
+    client.close();
 }
 
 #[test]

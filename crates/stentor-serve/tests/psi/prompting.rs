@@ -106,6 +106,7 @@ fn section_9_3_a_prompt_needs_a_message_a_session_and_an_idle_session() {
         compact {}
             {:kind :error :error-code "request/session-not-idle" :error-message "the session is busy; steer, queue, interrupt or abort" :id "x" :op "compact"}
     "#]].assert_eq(&seen);
+    client.stop("abort");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::tool::{
-    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+    TextFuture, Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,7 @@ use crate::tool_error::ToolError;
 use crate::{file, tool_call};
 
 mod kind;
+mod whole;
 mod window;
 
 use kind::Kind;
@@ -80,6 +81,17 @@ impl Tool for Read {
         paths::touched(arguments, "path", cwd)
     }
 
+    fn whole_text(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Option<TextFuture> {
+        Some(Box::pin(async move {
+            let text = whole::text(arguments, &context).await;
+            text.map_err(|error| error.to_string())
+        }))
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         tool_call::outcome(read(arguments, context))
     }
@@ -94,16 +106,24 @@ async fn read(
         offset,
         limit,
     } = tool_call::arguments("read", arguments)?;
-    let range = Range {
-        // Nothing and the first line are the same to the models that say 0.
-        first: tool_call::whole_number("offset", offset, 0)?
-            .unwrap_or(1)
-            .max(1),
-        limit: tool_call::whole_number("limit", limit, 1)?,
-    };
+    let range = Range::of(offset, limit)?;
     let target = Target::judged(&shown, &context);
-    let path = target.given.clone();
+    match find(&target, &context).await? {
+        Found::Text(source) => show(shown, source, range, context.cancel).await,
+        Found::Other(file, kind) => {
+            let path = target.given;
+            tool_call::blocking(&context.cancel, move || kind.output(file, &path)).await
+        }
+    }
+}
 
+/// What is at the place of a target.
+enum Found {
+    Text(Source),
+    Other(File, Kind),
+}
+
+async fn find(target: &Target, context: &ToolContext) -> Result<Found, ToolError> {
     let on_disk = {
         let target = target.clone();
         tool_call::blocking(&context.cancel, move || Ok(look_at(&target))).await?
@@ -112,21 +132,21 @@ async fn read(
         Ok(found) => found,
         // It may exist in the client only: not saved yet.
         Err(missing) if missing.code() == Some("ENOENT") => {
-            return match text_of_place(&context, target.resolved()?).await? {
-                Some(text) => show(shown, Source::Text(text), range, context.cancel).await,
+            return match text_of_place(context, target.resolved()?).await? {
+                Some(text) => Ok(Found::Text(Source::Text(text))),
                 None => Err(missing),
             };
         }
         Err(fault) => return Err(fault),
     };
     if kind != Kind::Text {
-        return tool_call::blocking(&context.cancel, move || kind.output(file, &path)).await;
+        return Ok(Found::Other(file, kind));
     }
-    let source = match text_of_place(&context, target.resolved()?).await? {
+    let text = text_of_place(context, target.resolved()?).await?;
+    Ok(Found::Text(match text {
         Some(text) => Source::Text(text),
         None => Source::File(file),
-    };
-    show(shown, source, range, context.cancel).await
+    }))
 }
 
 enum Source {

@@ -6,6 +6,7 @@ use serde_json::json;
 use stentor_agent::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
+use crate::tool_call;
 use crate::tool_error::ToolError;
 use crate::truncation::{Extent, Kept, Limit, MAX_BYTES, MAX_LINES, Truncation, size};
 
@@ -18,6 +19,17 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// What a model, or an agent, asks for.
+    pub(super) fn of(offset: Option<f64>, limit: Option<f64>) -> Result<Self, ToolError> {
+        Ok(Self {
+            // Nothing and the first line are the same to the models that say 0.
+            first: tool_call::whole_number("offset", offset, 0)?
+                .unwrap_or(1)
+                .max(1),
+            limit: tool_call::whole_number("limit", limit, 1)?,
+        })
+    }
+
     fn contains(self, line: u64) -> bool {
         line >= self.first && self.limit.is_none_or(|limit| line - self.first < limit)
     }

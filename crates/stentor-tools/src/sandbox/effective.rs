@@ -107,21 +107,16 @@ fn effective_with(asked: SandboxRequest, support: Support) -> Result<EffectiveSa
     let state = SandboxState {
         mode,
         network,
-        writable: writable.clone(),
-        gaps: gaps.accepted(asked.required)?,
-    };
-    let restrictions = state.is_on().then(|| Restrictions {
-        mode,
-        network,
         writable,
         unreadable: match mode {
             SandboxMode::Off => Vec::new(),
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => asked.unreadable,
         },
-    });
+        gaps: gaps.accepted(asked.required)?,
+    };
     Ok(EffectiveSandbox {
+        restrictions: Restrictions::of(&state),
         state,
-        restrictions,
     })
 }
 

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use stentor_agent::sandbox::SandboxMode;
+use stentor_agent::sandbox::{SandboxMode, SandboxState};
 
 mod effective;
 #[cfg(all(
@@ -45,6 +45,18 @@ pub struct Restrictions {
     pub writable: Vec<PathBuf>,
     /// Files and folders it may not read.
     pub unreadable: Vec<PathBuf>,
+}
+
+impl Restrictions {
+    /// What the commands of a session are held back from; nothing when it has no sandbox.
+    pub fn of(state: &SandboxState) -> Option<Self> {
+        state.is_on().then(|| Self {
+            mode: state.mode,
+            network: state.network,
+            writable: state.writable.clone(),
+            unreadable: state.unreadable.clone(),
+        })
+    }
 }
 
 /// Why the rights could not be taken away.

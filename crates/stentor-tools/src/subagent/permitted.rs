@@ -49,6 +49,10 @@ impl Tool for Permitted {
         self.tool.runs_together()
     }
 
+    fn without_question(&self) -> Option<Arc<dyn Tool>> {
+        Some(Arc::clone(&self.tool))
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         tool_call::outcome(async move {
             let spec = ToolSpec {

@@ -1,15 +1,15 @@
 //! Other agents, as models: those of the configuration, and one of the command line.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo};
-use stentor_agent::sandbox::SandboxMode;
-use stentor_agents::{AgentModel, AgentSettings, DialectName};
+use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, PROVIDER};
 use stentor_model::registry::PluggedProvider;
 use stentor_tools::process::Launcher;
 
-use crate::config::table::tables;
+use crate::config::table::{at_home, base, key_error, tables};
 use crate::config::{Config, ConfigErrors};
 use crate::launcher::launcher;
 
@@ -18,35 +18,58 @@ pub const COMMAND_LINE: &str = "command";
 
 /// The agents of a configuration, as the registry takes them in.
 pub struct Agents {
-    agents: BTreeMap<String, Arc<AgentSettings>>,
+    agents: Vec<Arc<ConfiguredAgent>>,
     /// Starts them. Until there is one, none can be used.
     launcher: OnceLock<Launcher>,
-    /// Commands are restricted, which an agent would not be.
-    has_sandbox: bool,
 }
 
 /// The agents of a configuration, by name.
-pub fn configured(config: &Config) -> Result<BTreeMap<String, Arc<AgentSettings>>, ConfigErrors> {
-    let agents: BTreeMap<String, AgentSettings> = tables("agents", &config.agents)?;
-    let shared = agents.into_iter().map(|(name, mut agent)| {
+pub fn configured(config: &Config) -> Result<BTreeMap<String, AgentSettings>, ConfigErrors> {
+    let mut agents: BTreeMap<String, AgentSettings> = tables("agents", &config.agents)?;
+    let mut errors = Vec::new();
+    let home = config.places.home.as_deref();
+    for raw in &config.agents {
+        let Some(agent) = agents.get_mut(&raw.name) else {
+            continue;
+        };
+        if raw.name.contains('/') || raw.name.is_empty() {
+            let why = "the name of an agent is not empty and has no `/`";
+            errors.push(key_error("agents", raw, "", why));
+        }
+        if agent.command.first().is_none_or(String::is_empty) {
+            let why = "`command` names no program, as in [\"goose\", \"acp\"]";
+            errors.push(key_error("agents", raw, "command", why));
+        }
         for variable in std::mem::take(&mut agent.pass_env) {
             let value = config.variables.get(&variable);
             if let Some(value) = value.and_then(|value| value.into_string().ok()) {
                 agent.env.entry(variable).or_insert(value);
             }
         }
-        (name, Arc::new(agent))
-    });
-    Ok(shared.collect())
+        let expanded = |path: PathBuf| match path.into_os_string().into_string() {
+            Ok(path) => PathBuf::from(at_home(path, home)),
+            Err(path) => path.into(),
+        };
+        agent.cwd = agent.cwd.take().map(expanded);
+        let writable = std::mem::take(&mut agent.writable).into_iter();
+        agent.writable = writable
+            .map(|folder| base(raw).join(expanded(folder)))
+            .collect();
+    }
+    match errors.is_empty() {
+        true => Ok(agents),
+        false => Err(ConfigErrors(errors)),
+    }
 }
 
 impl Agents {
     /// Those of the configuration. Nothing starts them yet.
     pub fn of(config: &Config) -> Result<Self, ConfigErrors> {
+        let agents = configured(config)?.into_iter();
+        let agents = agents.map(|(name, settings)| Arc::new(ConfiguredAgent::new(name, settings)));
         Ok(Self {
-            agents: configured(config)?,
+            agents: agents.collect(),
             launcher: OnceLock::new(),
-            has_sandbox: has_sandbox(config),
         })
     }
 
@@ -57,47 +80,37 @@ impl Agents {
 
     /// One that a command of the command line starts and that speaks ACP.
     pub fn of_command(config: &Config, command: &str) -> Self {
-        let settings = AgentSettings {
-            command: ["sh", "-c", &format!("exec {command}")]
-                .map(str::to_owned)
-                .into(),
-            dialect: DialectName::Acp,
-            env: BTreeMap::new(),
-            pass_env: Vec::new(),
-            cwd: None,
-            model: None,
-            mode: None,
-        };
+        let command = ["sh", "-c", &format!("exec {command}")].map(str::to_owned);
+        let settings = AgentSettings::of_command(command.into());
         Self {
-            agents: [(COMMAND_LINE.to_owned(), Arc::new(settings))].into(),
+            agents: vec![Arc::new(ConfiguredAgent::new(COMMAND_LINE, settings))],
             launcher: launcher(config, Vec::new()).into(),
-            has_sandbox: has_sandbox(config),
         }
     }
-}
 
-fn has_sandbox(config: &Config) -> bool {
-    config.settings.sandbox_mode.value != SandboxMode::Off
+    /// The agent that an id means, and which of its models.
+    fn named<'a>(&self, id: &'a str) -> Option<(&Arc<ConfiguredAgent>, Option<&'a str>)> {
+        let mut agents = self.agents.iter();
+        agents.find_map(|agent| Some((agent, agent.model_of(id)?)))
+    }
 }
 
 impl PluggedProvider for Agents {
     fn models(&self) -> Vec<Arc<ModelInfo>> {
         let agents = self.agents.iter();
-        agents.map(|(name, settings)| settings.info(name)).collect()
+        agents.flat_map(|agent| agent.models()).collect()
+    }
+
+    fn unlisted(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
+        let (agent, model) = self.named(id).filter(|_| provider == PROVIDER)?;
+        Some(agent.info(model))
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
-        if self.has_sandbox {
-            let text = format!(
-                "{}: an agent runs outside the sandbox; to use it, switch the sandbox off",
-                info.full_name()
-            );
-            return Err(ModelError::new(ModelErrorKind::UnknownModel, text));
-        }
-        match (self.agents.get(&info.id), self.launcher.get()) {
-            (Some(settings), Some(launcher)) => Ok(Arc::new(AgentModel::new(
-                &info.id,
-                Arc::clone(settings),
+        match (self.named(&info.id), self.launcher.get()) {
+            (Some((agent, model)), Some(launcher)) => Ok(Arc::new(AgentModel::new(
+                Arc::clone(agent),
+                model,
                 launcher.clone(),
             ))),
             _ => {

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::json;
 use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, PROVIDER};
 use stentor_model::registry::Registry;
+use stentor_tools::sandbox::Refused;
 
 use crate::agents;
 use crate::config::{Config, ConfigErrors};
 use crate::launcher::launcher;
+use crate::sandbox::sandbox;
+use crate::setup::spill_dir;
 
 /// Why nothing was printed.
 pub enum AgentsFailure {
@@ -20,6 +22,8 @@ pub enum AgentsFailure {
     Unknown(String),
     /// The configuration cannot be read.
     Config(ConfigErrors),
+    /// The sandbox it would run in cannot be had.
+    Sandbox(Refused),
     /// The agent does not work.
     Agent(AgentError),
 }
@@ -41,14 +45,16 @@ pub async fn run(
     let unknown = || AgentsFailure::Unknown(name.to_owned());
     let settings = agents.get(name).ok_or_else(unknown)?;
     let launcher = launcher(config, registry.key_variables());
-    let found = stentor_agents::check(settings, &launcher, cwd).await;
+    let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher);
+    let sandbox = sandbox.map_err(AgentsFailure::Sandbox)?.state;
+    let found = stentor_agents::check(settings, &launcher, &sandbox, cwd).await;
     let found = found.map_err(AgentsFailure::Agent)?;
     Ok(report(name, &found, json, out))
 }
 
 /// Prints the agents that are set up, and the entries of known ones that are on the `PATH`.
 fn list(
-    agents: &BTreeMap<String, Arc<AgentSettings>>,
+    agents: &BTreeMap<String, AgentSettings>,
     path: &OsStr,
     json: bool,
     out: &mut impl Write,

@@ -141,6 +141,7 @@ impl Report {
         }
     }
 
+    /// The same for programs.
     pub fn print_json(&self, since: Option<&str>, out: &mut impl Write) -> io::Result<()> {
         let named = |key: &str, sums: &BTreeMap<String, Sum>| -> Value {
             let sums = sums.iter().map(|(name, sum)| {

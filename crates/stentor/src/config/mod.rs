@@ -116,19 +116,14 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         .config_dir
         .as_ref()
         .map(|dir| cwd.join(dir).join("config.toml"));
-    let user = match &user_file {
-        Some(path) => {
-            let base = path.parent().unwrap_or(cwd);
-            for path in [base, path] {
-                match rights::check(path) {
-                    Ok(warning) => warnings.extend(warning),
-                    Err(error) => errors.push(error),
-                }
-            }
-            content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    let user = user_file.as_deref().map(|path| {
+        let base = path.parent().unwrap_or(cwd);
+        for path in [base, path] {
+            warnings.extend(rights::check(path, &mut errors));
         }
-        None => FileContent::default(),
-    };
+        content((path, Reader::Own), Scope::User, base, home, &mut errors)
+    });
+    let user = user.unwrap_or_default();
     let mut wrong_variables = Vec::new();
     let environment =
         environment::read_environment(surroundings.env, cwd, home).unwrap_or_else(|wrong| {

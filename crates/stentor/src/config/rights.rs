@@ -40,24 +40,23 @@ pub fn tighten(folder: &Path) {
 
 /// Refuses a file or folder of the user's that anybody can write to, and warns of one that a group
 /// can: on many systems every user has a group of their own.
-pub fn check(path: &Path) -> Result<Option<Warning>, ConfigError> {
-    let Ok(about) = fs::metadata(path) else {
-        return Ok(None);
-    };
+pub fn check(path: &Path, errors: &mut Vec<ConfigError>) -> Option<Warning> {
+    let about = fs::metadata(path).ok()?;
     if about.mode() & ANYBODY_WRITES != 0 {
-        return Err(ConfigError::WritableByAnybody {
+        errors.push(ConfigError::WritableByAnybody {
             path: path.to_owned(),
         });
+        return None;
     }
     let is_open = about.mode() & GROUP_WRITES != 0 && group_enters(path).unwrap_or(true);
-    Ok(is_open.then(|| {
+    is_open.then(|| {
         let message = format!(
             "its group can write to it, and it can run commands as you; unless the group is yours \
              alone, run `chmod go-w {}`",
             shell_argument(path)
         );
         Warning::of_file(path, Scope::User, message)
-    }))
+    })
 }
 
 /// Whether a group that may do something there gets there at all.

@@ -28,6 +28,17 @@ pub fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
     }
 }
 
+/// What is wrong with the value of a key, with its line; with the line of the table if no key is named.
+pub fn key_error(kind: &str, table: &RawTable, key: &str, message: &str) -> ConfigError {
+    ConfigError::Syntax {
+        at: match key.is_empty() {
+            true => table.at.clone(),
+            false => line_of(key, table),
+        },
+        message: format!("[{kind}.{}] {message}", table.name),
+    }
+}
+
 /// The reader quotes text that stands where something else belongs, and that may be a key.
 fn without_value(message: &str) -> String {
     let quoted = message.strip_prefix("invalid type: string ");

@@ -48,20 +48,19 @@ pub fn stderr() -> VisibleWriter<io::Stderr> {
 const USAGE: u8 = 2;
 
 /// Prints why a command line is wrong, or the help it asks for.
-pub fn usage_error(mut error: clap::Error) -> ExitCode {
+pub fn usage_error(error: clap::Error) -> ExitCode {
+    let status = u8::try_from(error.exit_code()).unwrap_or(USAGE);
     // A closed pipe is nobody's problem.
     let _ = match error.use_stderr() {
-        true => {
-            make_words_visible(&mut error);
-            write!(stderr(), "{}", error.render())
-        }
+        true => write!(stderr(), "{}", usage_text(error)),
         false => error.print(),
     };
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+    ExitCode::from(status)
 }
 
-/// The words that the error repeats. Rendering would drop escape sequences from them instead.
-fn make_words_visible(error: &mut clap::Error) {
+/// Why a command line is wrong, with the words that it repeats made visible: rendering would drop
+/// escape sequences from them instead.
+pub fn usage_text(mut error: clap::Error) -> String {
     let shown = |text: &String| visible(text).into_owned();
     let words: Vec<_> = error
         .context()
@@ -79,4 +78,5 @@ fn make_words_visible(error: &mut clap::Error) {
     for (kind, value) in words {
         error.insert(kind, value);
     }
+    visible(&error.render().to_string()).into_owned()
 }

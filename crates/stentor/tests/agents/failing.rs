@@ -1,10 +1,11 @@
 //! Children that fail behind a session: the run ends with the reason, and the session lives.
 
+use serde_json::{Value, json};
 use stentor_client::{Agent, AgentEvent, Dialect};
 
 use crate::behind::agent;
 use crate::shown::{Answering, options, turn, until};
-use crate::world::World;
+use crate::world::{Child, World};
 
 /// A session whose model is a shell script that speaks synaps.
 async fn scripted(script: &str) -> (World, Agent, stentor_client::Events) {
@@ -41,7 +42,10 @@ async fn a_child_that_dies_at_its_start_and_one_that_is_not_there_end_the_run() 
             "[\"sh\", \"-c\", \"echo no key >&2; exit 3\"]",
             "its last lines: no key",
         ),
-        ("[\"/no/such/program\"]", "the agent could not be started"),
+        (
+            "[\"/no/such/program\"]",
+            "the agent could not be started: /no/such/program: No such file",
+        ),
     ] {
         let config = format!("[agents.bad]\ncommand = {command}\ndialect = \"acp\"\n");
         let world = World::new("", &config);
@@ -179,5 +183,79 @@ text = "{{last_tool_result}}"
         );
         assert_eq!(host.asked.lock().unwrap().len(), 1, "{inner}");
         assert!(!world.path("work/new.txt").exists(), "{inner}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_session_does_not_go_on_with_the_child_s_session() {
+    let scenario = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"\n";
+    for inner in Dialect::ALL {
+        let inner_world = World::new(scenario, "");
+        let world = World::new("", &agent(&inner_world, inner));
+        let mut child = world.child(&["--mode", "rpc", "--model", "agent/inner"]);
+        let ask = |child: &mut Child, frame: Value| {
+            child.send(&frame.to_string());
+            loop {
+                let answer = child.json();
+                if answer["type"] == "response" && answer["command"] == frame["type"] {
+                    return answer;
+                }
+            }
+        };
+        let prompt = |child: &mut Child, text: &str| {
+            ask(child, json!({ "type": "prompt", "message": text }));
+            while child.json()["type"] != "agent_settled" {}
+        };
+        prompt(&mut child, "Remember this.");
+        prompt(&mut child, "And this.");
+        let messages = ask(&mut child, json!({ "type": "get_branch_messages" }));
+        let second = &messages["data"]["messages"][1]["entryId"];
+        ask(&mut child, json!({ "type": "branch", "entryId": second }));
+        prompt(&mut child, "Something else.");
+        child.end();
+        let stored = crate::driven::stored(&inner_world);
+        let with = |text: &str| -> Vec<&String> {
+            stored
+                .iter()
+                .filter(|session| session.contains(text))
+                .collect()
+        };
+        let (original, copy) = (with("And this."), with("Something else."));
+        assert_eq!((original.len(), copy.len()), (1, 1), "{inner}");
+        assert!(!original[0].contains("Something else."), "{inner}");
+        let told = "<conversation>\\nUser: Remember this.\\nAssistant: Noted.\\n</conversation>";
+        assert!(copy[0].contains(told), "{inner}: {}", copy[0]);
+    }
+}
+
+#[tokio::test]
+async fn what_a_subagent_that_is_an_agent_consumes_counts_in_the_budget_of_its_session() {
+    let done = "usage = { input = 60, output = 40 }\n[[turn]]\ntext = \"Done.\"\n";
+    let delegate = r#"usage = { input = 3, output = 1 }
+[[turn]]
+tool = "subagent"
+arguments = { task = "Do it.", agent = "inner" }
+[[turn]]
+text = "{{last_tool_result}}"
+"#;
+    for inner in Dialect::ALL {
+        let inner_world = World::new(done, "");
+        let agent = agent(&inner_world, inner);
+        // The four tokens of the session's own, the hundred of the agent's.
+        for (limit, expected) in [
+            (200, "text Done."),
+            (
+                104,
+                "end Failed Budget reached: 104 of 104 tokens are used. 3+1",
+            ),
+        ] {
+            let config = format!("{agent}[budget]\ntokens = {limit}\n");
+            let world = World::new(delegate, &config);
+            let started = Agent::start(options(&world, Dialect::Omp), Answering::default()).await;
+            let (agent, mut events) = started.unwrap();
+            agent.prompt("Delegate.").await.unwrap();
+            let lines = turn(&mut events).await;
+            assert!(lines.contains(&expected.to_owned()), "{inner}: {lines:?}");
+        }
     }
 }

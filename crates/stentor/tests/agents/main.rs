@@ -1,13 +1,21 @@
 //! Agents as children: the client library against the built program in all four dialects.
 
 #[cfg(test)]
+mod acp_child;
+#[cfg(test)]
 mod behind;
+#[cfg(test)]
+mod choosing;
+#[cfg(test)]
+mod confined;
 #[cfg(test)]
 mod driven;
 #[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod host_tools;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

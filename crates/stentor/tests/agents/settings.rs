@@ -100,3 +100,41 @@ fn the_table_in_the_documentation_is_the_one_of_the_program() {
         );
     }
 }
+
+#[test]
+fn an_entry_that_names_no_program_or_has_a_bad_name_is_an_error_with_its_line() {
+    for (entry, expected) in [
+        (
+            "[agents.x]\ndialect = \"acp\"\ncommand = []\n",
+            "config.toml:4:1: [agents.x] `command` names no program, as in [\"goose\", \"acp\"]",
+        ),
+        (
+            "[agents.x]\ncommand = [\"\"]\ndialect = \"acp\"\n",
+            "config.toml:3:1: [agents.x] `command` names no program",
+        ),
+        (
+            "[agents.\"a/b\"]\ncommand = [\"c\"]\ndialect = \"acp\"\n",
+            "[agents.a/b] the name of an agent is not empty and has no `/`",
+        ),
+    ] {
+        let world = World::new("", entry);
+        let out = world.command(&["models"]).output().unwrap();
+        let err = String::from_utf8(out.stderr).unwrap();
+        assert!(err.contains(expected), "{err}");
+        assert_eq!(out.status.code(), Some(2), "{err}");
+    }
+}
+
+#[test]
+fn an_agent_of_the_command_line_needs_a_command() {
+    let world = World::new("", "");
+    for command in ["", "  "] {
+        let out = world
+            .command(&["acp", "--agent", command])
+            .output()
+            .unwrap();
+        let err = String::from_utf8(out.stderr).unwrap();
+        assert!(err.contains("there is no command"), "{err}");
+        assert_eq!(out.status.code(), Some(2), "{err}");
+    }
+}

@@ -35,14 +35,18 @@ pub fn options(world: &World, dialect: Dialect) -> StartOptions {
 #[derive(Clone, Default)]
 pub struct Answering {
     pub denies: bool,
+    /// Denies once it has been asked so often.
+    pub denies_after: Option<usize>,
     pub asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Host for Answering {
     fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
         let asked = format!("{:?} {}", permission.tool, permission.input);
-        self.asked.lock().unwrap().push(asked);
-        let answer = match self.denies {
+        let mut all = self.asked.lock().unwrap();
+        let is_late = self.denies_after.is_some_and(|count| all.len() >= count);
+        all.push(asked);
+        let answer = match self.denies || is_late {
             true => permission.refuse(),
             false => permission.allow_once(),
         };

@@ -213,10 +213,8 @@ fn psi(world: &World, asked: Asked<'_>) -> Said {
     lines.extend(
         child.until(|line| line.contains(r#":phase "idle""#) || line.contains(r#":event "error""#)),
     );
-    let answers = lines
-        .iter()
-        .filter(|line| line.contains(r#":event "assistant/message""#));
-    let answer = answers.last().and_then(|line| {
+    let is_answer = |line: &&String| line.contains(r#":event "assistant/message""#);
+    let answer = lines.iter().rfind(is_answer).and_then(|line| {
         // One that failed has none.
         let text = line.split("] :text ").nth(1)?;
         // A text in EDN is one in JSON, as far as these go.

@@ -1,81 +1,80 @@
 //! The Rust client of this project against the child.
 
-use std::time::Duration;
-
-use stentor_client::synaps::{Client, ClientError, StartOptions};
-use stentor_wire::synaps::{AssistantEvent, Event};
+use stentor_client::{
+    Agent, AgentError, AgentEvent, DenyAll, Dialect, OpenSession, StartOptions, TurnEndReason,
+};
 
 use crate::child::Home;
 
 fn options(home: &Home) -> StartOptions {
-    let mut options = StartOptions::new(env!("CARGO_BIN_EXE_stentor"));
-    options.model = Some("script/play.toml".to_owned());
+    let program = env!("CARGO_BIN_EXE_stentor");
+    let command = [program, "rpc", "--model", "script/play.toml"];
+    let mut options = StartOptions::new(Dialect::Synaps, command);
     options.cwd = Some(home.path(""));
     let base = home.path("base").display().to_string();
-    options.environment = vec![("SYNAPS_BASE_DIR".to_owned(), base)];
+    options.env = vec![("SYNAPS_BASE_DIR".to_owned(), base)];
     options
 }
 
 #[tokio::test]
 async fn commands_and_events_are_typed() {
     let home = Home::new("usage = { input = 3, output = 1 }\n[[turn]]\ntext = \"hello\"\n");
-    let (client, mut events) = Client::start(&options(&home)).await.unwrap();
-    assert_eq!(client.ready().model, "script/play.toml");
-    let end = client.prompt("hi", Vec::new()).await.unwrap();
-    assert!(end.ok && !end.cancelled);
+    let (agent, mut events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    assert_eq!(agent.opened().model.as_deref(), Some("script/play.toml"));
+    agent.prompt("hi").await.unwrap();
     let mut text = String::new();
     loop {
         match events.next().await.unwrap() {
-            Event::MessageUpdate {
-                event: AssistantEvent::TextDelta { delta },
-            } => text.push_str(&delta),
-            Event::AgentEnd { usage } => break assert_eq!(usage.input_tokens, 3),
+            AgentEvent::TurnStarted => {}
+            AgentEvent::Text(more) => text.push_str(&more),
+            AgentEvent::TurnEnded(end) => {
+                assert_eq!(end.reason, TurnEndReason::Completed);
+                break assert_eq!(end.usage.unwrap().input_tokens, 3);
+            }
             other => panic!("{other:?}"),
         }
     }
     assert_eq!(text, "hello");
-    assert_eq!(client.messages().await.unwrap().len(), 2);
-    assert_eq!(client.state().await.unwrap().message_count, 2);
-    assert_eq!(client.stats().await.unwrap().input_tokens, 3);
-    assert_eq!(client.tools().await.unwrap().len(), 9);
-    assert!(!client.available_models().await.unwrap().is_empty());
-    let refused = client.set_model("nobody").await;
+    assert!(!agent.models().await.unwrap().is_empty());
+    let refused = agent.set_model("nobody").await;
     assert!(
-        matches!(refused, Err(ClientError::Refused(_))),
+        matches!(refused, Err(AgentError::Refused(_))),
         "{refused:?}"
     );
-    let old = client.ready().session_id.clone();
-    assert_ne!(client.new_session().await.unwrap(), old);
-    assert_eq!(client.compact().await.unwrap(), "");
-    let status = client.stop(Duration::from_secs(60)).await.unwrap();
-    assert_eq!(status.code(), Some(0));
-    assert!(matches!(client.state().await, Err(ClientError::Gone)));
+    let old = agent.opened().id.clone();
+    assert_ne!(agent.new_session().await.unwrap().id, old);
+    agent.stop().await;
+    let Some(AgentEvent::Exited(exit)) = events.next().await else {
+        panic!("it has not ended");
+    };
+    assert_eq!(exit.status.as_deref(), Some("exit status: 0"));
+    let gone = agent.session().await;
+    assert!(matches!(gone, Err(AgentError::Ended(_))), "{gone:?}");
 }
 
 #[tokio::test]
 async fn an_abort_comes_from_beside_the_prompt() {
     let home = Home::new("[[turn]]\nsteps = [{ text = \"I\" }, { hang = true }]\n");
-    let (client, mut events) = Client::start(&options(&home)).await.unwrap();
-    let prompting = tokio::spawn({
-        let client = client.clone();
-        async move { client.prompt("hi", Vec::new()).await }
-    });
-    events.next().await.unwrap();
-    client.abort().await.unwrap();
-    assert!(prompting.await.unwrap().unwrap().cancelled);
+    let (agent, mut events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    agent.prompt("hi").await.unwrap();
+    while !matches!(events.next().await.unwrap(), AgentEvent::Text(_)) {}
+    agent.abort().await.unwrap();
+    let end = loop {
+        if let AgentEvent::TurnEnded(end) = events.next().await.unwrap() {
+            break end;
+        }
+    };
+    assert_eq!(end.reason, TurnEndReason::Aborted);
 }
 
 #[tokio::test]
 async fn a_child_that_cannot_begin_and_a_frame_that_is_too_long_are_told() {
     let home = Home::new("");
     let mut gone = options(&home);
-    gone.resume = Some("no-such-session".to_owned());
-    let failed = Client::start(&gone).await.map(drop);
-    assert!(
-        matches!(failed, Err(ClientError::NotReady(_))),
-        "{failed:?}"
-    );
-    let (client, _events) = Client::start(&options(&home)).await.unwrap();
-    let long = client.prompt(&"x".repeat(1_048_576), Vec::new()).await;
-    assert!(matches!(long, Err(ClientError::TooLong { .. })), "{long:?}");
+    gone.session = OpenSession::Resume("no-such-session".to_owned());
+    let failed = Agent::start(gone, DenyAll).await.map(drop);
+    assert!(matches!(failed, Err(AgentError::NotReady(_))), "{failed:?}");
+    let (agent, _events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    let long = agent.prompt("x".repeat(1_048_576)).await;
+    assert!(matches!(long, Err(AgentError::TooLong { .. })), "{long:?}");
 }

@@ -17,13 +17,6 @@ pub(super) struct ChosenModel {
     pub opened: Result<Arc<dyn Model>, ModelError>,
 }
 
-impl ChosenModel {
-    pub fn new(environment: &Environment, info: Arc<ModelInfo>) -> Self {
-        let opened = environment.models.open(&info);
-        Self { info, opened }
-    }
-}
-
 /// The choice of a model.
 pub(super) struct ModelSelection {
     pub environment: Environment,
@@ -65,13 +58,25 @@ impl ModelSelection {
 
     /// The model a session begins with: nothing is recorded or published.
     pub fn begin_with(&mut self, info: Arc<ModelInfo>) {
-        self.chosen = Some(ChosenModel::new(&self.environment, info));
+        self.chosen = Some(self.opened(info));
         self.update_host();
     }
 
     /// The level a session begins with.
     pub fn begin_at(&mut self, level: ThinkingLevel) {
         self.thinking = self.info().map_or(level, |info| info.clamp(level));
+    }
+
+    /// The model of that name: what the session has already, where that can become it.
+    fn opened(&self, info: Arc<ModelInfo>) -> ChosenModel {
+        let had = [&self.chosen, &self.run_model].into_iter().flatten();
+        let mut had = had.filter_map(|chosen| chosen.opened.as_ref().ok());
+        let switched = had.find_map(|model| model.switched_to(&info));
+        let opened = match switched {
+            Some(model) => Ok(model),
+            None => self.environment.models.open(&info),
+        };
+        ChosenModel { info, opened }
     }
 
     /// The session's model.
@@ -115,7 +120,7 @@ impl ModelSelection {
 
     /// Has the next run differ from the session, or no run any more.
     pub fn set_for_run(&mut self, model: Option<Arc<ModelInfo>>, thinking: Option<ThinkingLevel>) {
-        self.run_model = model.map(|info| ChosenModel::new(&self.environment, info));
+        self.run_model = model.map(|info| self.opened(info));
         self.run_thinking = thinking;
         self.update_host();
     }
@@ -189,7 +194,7 @@ impl ModelSelection {
         log: &mut SessionLog,
         choice: &ModelChoice,
     ) -> Result<(), SessionError> {
-        let chosen = ChosenModel::new(&self.environment, Arc::clone(&choice.model));
+        let chosen = self.opened(Arc::clone(&choice.model));
         if let Err(error) = &chosen.opened {
             return Err(error.clone().into());
         }

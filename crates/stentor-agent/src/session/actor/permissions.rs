@@ -96,12 +96,14 @@ impl Permissions {
         self.run_mode = mode;
     }
 
-    /// Decides whether a call may run, or asks somebody who can.
+    /// Decides whether a call may run, or asks somebody who can. Of a call that is approved nobody is
+    /// asked.
     pub fn permit(
         &mut self,
         call: Arc<ToolCall>,
         spec: &ToolSpec,
         touches: &Touches,
+        is_approved: bool,
         reply: Reply<Verdict>,
     ) {
         let mode = self.mode();
@@ -112,6 +114,7 @@ impl Permissions {
         match decision {
             Decision::Allow => answer(reply, Verdict::Allowed),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
+            Decision::Ask(_) if is_approved => answer(reply, Verdict::Allowed),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
                     "Not permitted: {why} Nobody can be asked; do without it, or finish with a \

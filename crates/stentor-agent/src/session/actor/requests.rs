@@ -72,13 +72,15 @@ impl Actor {
                 call,
                 spec,
                 touches,
+                is_approved,
                 reply,
             } => {
                 if self.activities.is_stopping() {
                     // Nobody would answer a question now, and it would stay open for ever.
                     answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
                 } else {
-                    self.permissions.permit(call, &spec, &touches, reply);
+                    let permissions = &mut self.permissions;
+                    permissions.permit(call, &spec, &touches, is_approved, reply);
                 }
             }
             Request::Automatic { reply } => answer(reply, self.automatic),

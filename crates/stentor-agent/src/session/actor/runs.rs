@@ -140,6 +140,7 @@ impl Actor {
             retry: self.retry,
             cwd: Arc::clone(&self.cwd),
             spill_dir: Arc::clone(&self.environment.spill_dir),
+            sandbox: Arc::clone(&self.sandbox),
             session_id: Arc::clone(&self.id),
             session_file: self.log.path().map(Arc::from),
             watch: Arc::clone(&self.watch),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::provider::{Answer, Provider};
+use crate::dialects::{self, ALL};
 
 #[test]
 fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
@@ -41,11 +42,12 @@ fn a_password_in_an_address_is_hidden_from_listings_errors_and_clients() {
     }
     child.end();
     assert!(shown.last().unwrap().contains("\"baseUrl\""));
+    // Asked twice for its models, once for an answer.
+    assert_eq!(provider.requests(), 3);
+    shown.extend(ALL.map(|dialect| dialects::prompt(&world, dialect)));
     for text in shown {
         assert!(!text.contains("hidden-word"), "{text}");
     }
-    // Asked twice for its models, once for an answer.
-    assert_eq!(provider.requests(), 3);
 }
 
 #[test]

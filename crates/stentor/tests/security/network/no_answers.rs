@@ -1,6 +1,7 @@
 //! What claims success and is no answer is told at once, and not asked for again.
 
 use super::provider::{Answer, Provider};
+use crate::dialects::{self, ALL};
 
 #[test]
 fn a_page_a_compressed_body_and_nothing_at_all_are_told_after_one_try() {
@@ -24,13 +25,13 @@ fn a_page_a_compressed_body_and_nothing_at_all_are_told_after_one_try() {
             "200 OK: the answer is compressed with gzip, which was not requested",
         ),
     ] {
-        let provider = Provider::answering(Answer::Bytes(response.into_bytes()));
-        let world = provider.world("[retry]\nbase_delay_ms = 1\n");
-        let out = world.command(&["-p", "hi"]).output().unwrap();
-        let stderr = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(1), "{stderr}");
-        let expected = format!("acme/m1: {told}; check `base_url` and any proxy");
-        assert!(stderr.contains(&expected), "{stderr}");
-        assert_eq!(provider.requests(), 1, "{stderr}");
+        for dialect in ALL {
+            let provider = Provider::answering(Answer::Bytes(response.clone().into_bytes()));
+            let world = provider.world("[retry]\nbase_delay_ms = 1\n");
+            let said = dialects::prompt(&world, dialect);
+            let expected = format!("acme/m1: {told}; check `base_url` and any proxy");
+            assert!(said.contains(&expected), "{dialect}: {said}");
+            assert_eq!(provider.requests(), 1, "{dialect}: {said}");
+        }
     }
 }

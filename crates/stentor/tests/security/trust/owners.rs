@@ -110,3 +110,23 @@ fn a_list_of_trusted_folders_that_others_can_write_to_does_not_count() {
         assert!(err.contains("is not trusted"), "{err}");
     }
 }
+
+#[test]
+fn an_extension_below_a_folder_of_another_user_does_not_run_in_a_trusted_project() {
+    let extension = ".stentor/extensions/evil.sh";
+    for theirs in [".stentor", ".stentor/extensions", extension] {
+        let world = world(
+            "[[turn]]\ntext = \"x\"\n",
+            "trusted_projects = [\"~/../work\"]\n",
+        );
+        world.file("work/.stentor/config.toml", "");
+        world.executable(&format!("work/{extension}"), "#!/bin/sh\ntouch PWNED\n");
+        if chown(world.path("work").join(theirs), Some(ANOTHER), None).is_err() {
+            return;
+        }
+        for dialect in ALL {
+            dialects::prompt(&world, dialect);
+            super::assert_untouched(&world, &format!("{dialect} {theirs}"));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! How a prompt reaches a child: one is started if there is none, it is set up as the user wants it, and
+//! is given what is new.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, ThinkingLevel};
+use stentor_agent::model_host::ModelHost;
+use stentor_agent::tasks;
+use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
+use stentor_tools::process::Launcher;
+use tokio::time::timeout;
+
+use crate::answer::Answer;
+use crate::child;
+use crate::configured::ConfiguredAgent;
+use crate::conversation::Conversation;
+use crate::host::SessionHost;
+use crate::inbox::{Inbox, Shared};
+
+/// How long a child may take to list its models.
+const LISTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The level that sessions have when nobody chose one: an agent that was never given another keeps its
+/// own.
+const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
+
+/// Everything that is needed to have a child at work.
+pub(crate) struct Starter {
+    /// `agent/NAME`, or with one of its models.
+    pub name: String,
+    pub agent: Arc<ConfiguredAgent>,
+    pub child_model: Option<String>,
+    /// Whether the session knows it as one that can be told how long to think.
+    pub has_levels: bool,
+    pub launcher: Launcher,
+    pub shared: Arc<Shared>,
+}
+
+impl Starter {
+    /// Gives the child what is new, and begins to read its answer.
+    pub async fn begin(self, request: ModelRequest) -> Result<Answer, ModelError> {
+        if request.purpose == Purpose::Compaction {
+            let why = "it looks after its own context; there is nothing to compact";
+            return Err(self.failed(ModelErrorKind::InvalidRequest, why));
+        }
+        self.shared.set_host(request.host.clone());
+        let mut inbox = Arc::clone(&self.shared.inbox).lock_owned().await;
+        if self.shared.abandoned.load(Ordering::Acquire) {
+            inbox.abort(&self.shared).await;
+        }
+        self.shared.forget_calls();
+        let session = match self.shared.busy.load(Ordering::Acquire) {
+            true => {
+                self.steer(&mut inbox, &request).await?;
+                inbox
+                    .agent()
+                    .and_then(|agent| agent.opened().resume_id.clone())
+            }
+            false => self.prompt(&mut inbox, &request).await?,
+        };
+        inbox.told = request.messages.last().cloned();
+        let shared = Arc::clone(&self.shared);
+        let session = session.map(|id| owned_session(&id, &request.session_id));
+        Ok(Answer::new(self.name, shared, inbox, session))
+    }
+
+    /// What came while the child works, if anything did.
+    async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) -> Result<(), ModelError> {
+        let conversation = Conversation::new(&request.messages, self.agent.name());
+        let Some(agent) = inbox.agent().cloned() else {
+            return Ok(());
+        };
+        if !conversation.has_news() {
+            return Ok(());
+        }
+        let message = conversation.prompt(&conversation.missed_since_own());
+        let echoes = agent.dialect() != Dialect::Psi;
+        match inbox.while_reading(agent.steer(message)).await {
+            Ok(()) => inbox.owed += usize::from(echoes),
+            Err(error) => self.warn(&error),
+        }
+        Ok(())
+    }
+
+    async fn prompt(
+        &self,
+        inbox: &mut Inbox,
+        request: &ModelRequest,
+    ) -> Result<Option<String>, ModelError> {
+        let conversation = Conversation::new(&request.messages, self.agent.name());
+        let mut missed = conversation.missed(inbox.told.as_ref());
+        if !missed.is_known {
+            // What its session knows is not what was said here.
+            inbox.drop_child();
+        }
+        if inbox.agent().is_none() {
+            let Some(host) = request.host.as_deref() else {
+                return Err(self.failed(ModelErrorKind::Other, "there is no session"));
+            };
+            let session = conversation.session();
+            let session = session.and_then(|id| session_of(id, &request.session_id));
+            if self.start(inbox, host, session).await? {
+                missed = conversation.missed_since_own();
+            }
+        }
+        let Some(agent) = inbox.agent().cloned() else {
+            return Err(self.failed(ModelErrorKind::Other, "it has not been started"));
+        };
+        let session = inbox.while_reading(agent.session()).await.ok();
+        if inbox.begun_with.is_none() {
+            inbox.begun_with = session.as_ref().and_then(|session| session.model.clone());
+        }
+        self.choose_model(inbox, &agent).await?;
+        self.choose_thinking(inbox, &agent, request.thinking).await;
+        if !missed.is_empty() {
+            self.shared.warn(format!(
+                "{} does not know this conversation: it is given what was said so far as text",
+                self.name
+            ));
+        }
+        self.shared.forget_granted();
+        let prompt = conversation.prompt(&missed);
+        let session = session.and_then(|session| session.resume_id);
+        let prompted = inbox.while_reading(agent.prompt(prompt)).await;
+        if let Err(error) = prompted {
+            inbox.drop_child();
+            return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
+        }
+        self.shared.busy.store(true, Ordering::Release);
+        self.learn_models(agent);
+        Ok(session)
+    }
+
+    /// Asks a child what it has, if nobody has asked yet. Nothing waits for it: not every child answers.
+    fn learn_models(&self, agent: Agent) {
+        if !self.agent.begin_learning() {
+            return;
+        }
+        let (configured, shared) = (Arc::clone(&self.agent), Arc::clone(&self.shared));
+        tasks::spawn(async move {
+            let has_levels = shared.has_levels.load(Ordering::Acquire);
+            let models = timeout(LISTED_WITHIN, agent.models()).await;
+            // One that does not list its models can be given one all the same.
+            let models = models.map(Result::unwrap_or_default).unwrap_or_default();
+            configured.learn(models, has_levels);
+        });
+    }
+
+    /// Starts the child. True when it goes on with its own session.
+    async fn start(
+        &self,
+        inbox: &mut Inbox,
+        host: &dyn ModelHost,
+        session: Option<&str>,
+    ) -> Result<bool, ModelError> {
+        if let Some(session) = session {
+            let session = OpenSession::Resume(session.to_owned());
+            match self.start_with(host, session).await {
+                Ok((agent, events)) => {
+                    self.started(inbox, agent, events).await;
+                    return Ok(true);
+                }
+                Err(error) => self.shared.warn(format!(
+                    "{}: its own session could not be resumed: {error}",
+                    self.name
+                )),
+            }
+        }
+        let started = self.start_with(host, OpenSession::New).await;
+        let (agent, events) = started.map_err(|error| {
+            let kind = match error {
+                AgentError::NeedsLogin(_) => ModelErrorKind::Auth,
+                _ => ModelErrorKind::Other,
+            };
+            self.failed(kind, &format!("{error}{}", self.shared.hint()))
+        })?;
+        self.started(inbox, agent, events).await;
+        Ok(false)
+    }
+
+    async fn start_with(
+        &self,
+        session_host: &dyn ModelHost,
+        session: OpenSession,
+    ) -> Result<(Agent, Events), AgentError> {
+        let host = SessionHost::new(Arc::clone(&self.shared));
+        let restrictions = self.agent.settings().restrictions(&session_host.sandbox());
+        let is_cut_off = restrictions
+            .as_ref()
+            .is_some_and(|restrictions| !restrictions.network);
+        let hint = is_cut_off.then(|| {
+            format!(
+                " (it runs in the sandbox without network; `network = true` under [agents.{}] \
+                 gives it one)",
+                self.agent.name()
+            )
+        });
+        self.shared.set_hint(hint.unwrap_or_default());
+        let launcher = self.launcher.restricted(restrictions);
+        let (settings, cwd) = (self.agent.settings(), session_host.cwd());
+        child::start(settings, &launcher, &cwd, session, host).await
+    }
+
+    /// Takes in a child, and has it as the user wants it.
+    async fn started(&self, inbox: &mut Inbox, agent: Agent, events: Events) {
+        let can = |feature| !matches!(agent.support(feature), Support::No(_));
+        let has_levels = can(Feature::ThinkingLevel);
+        self.shared
+            .can_steer
+            .store(can(Feature::Steer), Ordering::Release);
+        inbox.set_child(agent.clone(), events);
+        let settings = self.agent.settings();
+        if let Some(mode) = &settings.mode
+            && let Err(error) = inbox.while_reading(agent.set_mode(mode)).await
+        {
+            self.warn(&error);
+        }
+        if let Some(level) = &settings.thinking
+            && let Err(error) = inbox.while_reading(agent.set_thinking_level(level)).await
+        {
+            self.warn(&error);
+        }
+        self.shared.has_levels.store(has_levels, Ordering::Release);
+    }
+
+    /// Has the child use the model that is wanted: the one that was named, the one of its settings, or
+    /// the one it began with. One that was named and cannot be had is an error.
+    async fn choose_model(&self, inbox: &mut Inbox, agent: &Agent) -> Result<(), ModelError> {
+        let settings = self.agent.settings();
+        let wanted = self.child_model.as_ref().or(settings.model.as_ref());
+        let begun_with = inbox.begun_with.as_ref();
+        let Some(wanted) = wanted.or(begun_with).cloned() else {
+            return Ok(());
+        };
+        if inbox.model.as_ref().or(begun_with) == Some(&wanted) {
+            return Ok(());
+        }
+        match inbox.while_reading(agent.set_model(&wanted)).await {
+            Ok(()) => inbox.model = Some(wanted),
+            Err(error) if self.child_model.is_some() => {
+                return Err(self.failed(ModelErrorKind::UnknownModel, &error.to_string()));
+            }
+            Err(error) => {
+                // It is told once; the next prompt goes to the model that it has.
+                inbox.model = Some(wanted);
+                self.warn(&error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the child think as long as the session says, once somebody has chosen how long.
+    async fn choose_thinking(&self, inbox: &mut Inbox, agent: &Agent, level: ThinkingLevel) {
+        let is_chosen = inbox.thinking.is_some() || level != UNCHOSEN;
+        if !is_chosen || !self.has_levels || inbox.thinking == Some(level) {
+            return;
+        }
+        inbox.thinking = Some(level);
+        let chosen = inbox.while_reading(agent.set_thinking_level(level.as_str()));
+        if let Err(error) = chosen.await {
+            self.warn(&error);
+        }
+    }
+
+    fn warn(&self, error: &AgentError) {
+        self.shared.warn(format!("{}: {error}", self.name));
+    }
+
+    fn failed(&self, kind: ModelErrorKind, why: &str) -> ModelError {
+        ModelError::new(kind, format!("{}: {why}", self.name))
+    }
+}
+
+/// What is recorded of a child's session: its id, and the session that it belongs to.
+fn owned_session(child: &str, session: &str) -> String {
+    format!("{child}@{session}")
+}
+
+/// The child's session that was recorded, if it belongs to this session. A copy of a session has the
+/// record, too, but not the child's session: two would go on with one.
+fn session_of<'a>(recorded: &'a str, session: &str) -> Option<&'a str> {
+    let (child, owner) = recorded.rsplit_once('@')?;
+    (owner == session).then_some(child)
+}
