@@ -125,6 +125,7 @@ class Lines:
             if re.search(pattern, line):
                 return line
         self.timer.cancel()
+        self.process.kill()
         raise TooSlow if self.is_late else AssertionError(f"no {pattern} in {self.heard[-8:]}")
 
     def end(self):
