@@ -51,16 +51,16 @@ fetch_all() {
         # shellcheck disable=SC2086
         if [ -n "$name" ]; then fetch "$name" $packages; fi
     done <<<"$table"
-    interop/pi-rpc-client/fetch.sh
 }
 
 (
     # Whoever comes second waits for the first.
-    flock 9
+    if command -v flock >/dev/null; then flock 9; fi
     fetch_all
 ) 9>"$place/lock"
 [ "${1:-}" = fetch ] && exit
 
+interop/pi-rpc-client/fetch.sh
 export BUN=@oven/bun-$system-$bun
 python3 interop/agents/run.py "${STENTOR:-target/debug/stentor}" "$place" \
     interop/pi-rpc-client/clients/0.87.1/dist/modes/rpc/rpc-client.js "$@"

@@ -63,20 +63,20 @@ class Model(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         messages = list(messages_of(body))
-        # What agents add in the user's name does not count.
-        prompts = [index for index, (role, text) in enumerate(messages)
-                   if role == "user" and any(prompt in text for prompt in PROMPTS)]
-        last = messages[prompts[-1]][1] if prompts else ""
-        has_result = bool(prompts) and any(role == "tool" for role, _ in messages[prompts[-1]:])
+        # What agents add in the user's name does not count; prompts that were not answered they may join.
+        prompts = [(index, prompt) for index, (role, text) in enumerate(messages) if role == "user"
+                   for prompt in sorted(PROMPTS, key=text.find) if prompt in text]
+        place, last = prompts[-1] if prompts else (0, "")
+        has_result = any(role == "tool" for role, _ in messages[place:])
         call = shell_call(body)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
         wire = self.write_responses if "/responses" in self.path else self.write_chat
-        if "Hang." in last:
+        if last == "Hang.":
             wire("I begin.", None, hangs=True)
-        elif "Run something." in last and call and not has_result:
+        elif last == "Run something." and call and not has_result:
             wire(None, call)
         else:
             wire(f"The model has answered {len(prompts)} prompts.", None)
