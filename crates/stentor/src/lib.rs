@@ -14,6 +14,7 @@ pub mod config;
 pub mod default_model;
 pub mod dialect;
 pub mod environment;
+pub mod export;
 pub mod extensions;
 pub mod frontend;
 pub mod launcher;

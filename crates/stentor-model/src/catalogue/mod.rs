@@ -42,7 +42,7 @@ struct Catalogue {
 /// All providers, best first.
 pub fn providers() -> &'static [CatalogueProvider] {
     static PROVIDERS: OnceLock<Vec<CatalogueProvider>> = OnceLock::new();
-    PROVIDERS.get_or_init(|| match read(include_str!("models.toml")) {
+    PROVIDERS.get_or_init(|| match read() {
         Ok(catalogue) => catalogue.provider,
         // Cannot happen: a test reads the same text.
         Err(error) => {
@@ -52,10 +52,9 @@ pub fn providers() -> &'static [CatalogueProvider] {
     })
 }
 
-/// By way of a table, as the configuration is read: reading the same types from text as well would
-/// be a hundred kilobytes of code more.
-fn read(text: &str) -> Result<Catalogue, toml::de::Error> {
-    Catalogue::deserialize(text.parse::<toml::Table>()?)
+/// What `models.toml` says. The build script has made JSON of it.
+fn read() -> Result<Catalogue, serde_json::Error> {
+    serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/models.json")))
 }
 
 /// How the variables of nearly all providers end, and of services that are paid in the same way.
@@ -109,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_can_be_read_and_every_entry_is_complete() {
-        assert!(read(include_str!("models.toml")).is_ok());
+        assert!(read().is_ok());
         let mut seen = HashSet::new();
         for provider in providers() {
             assert!(Wire::from_api(&provider.api).is_some(), "{}", provider.id);

@@ -12,7 +12,6 @@ use super::{replies, report};
 /// What the guide says and does next.
 #[derive(Debug, Default, PartialEq)]
 pub struct GuideAnswer {
-    pub thinking: String,
     pub text: String,
     /// Calls with their ids.
     pub calls: Vec<(String, Call)>,
@@ -29,23 +28,13 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
     let text = prompt.content.text();
     let wanted = Request::parse(&text);
     let exchanges = exchanges(request.messages.get(at + 1..).unwrap_or_default());
-    let (said, thinking, calls) = match steps::next(&wanted, &exchanges, &request.tools) {
+    let (said, calls) = match steps::next(&wanted, &exchanges, &request.tools) {
         Next::Calls(calls) => {
-            let tools: Vec<&str> = calls.iter().map(|call| call.tool).collect();
-            let thinking = format!("This matches a rule that uses: {}.", tools.join(", "));
             let said = calls.first().map(report::announcement);
-            let said = said.unwrap_or_default();
-            (said, thinking, calls)
+            (said.unwrap_or_default(), calls)
         }
-        Next::Lacks(tool) => (replies::lacks(tool), String::new(), Vec::new()),
-        Next::Done => {
-            let thinking = match exchanges.is_empty() {
-                true => "No tool is needed.",
-                false => "The results are in; here is the report.",
-            };
-            let said = report::report(&wanted, &exchanges, &text);
-            (said, thinking.to_owned(), Vec::new())
-        }
+        Next::Lacks(tool) => (replies::lacks(tool), Vec::new()),
+        Next::Done => (report::report(&wanted, &exchanges, &text), Vec::new()),
     };
     let introduced = wanted == Request::Help || has_introduced_itself(&request.messages);
     let text = match introduced {
@@ -53,7 +42,6 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
         false => format!("{}\n\n{said}", replies::WHO_I_AM),
     };
     GuideAnswer {
-        thinking,
         text,
         calls: numbered(calls, prompt.timestamp, exchanges.len()),
     }

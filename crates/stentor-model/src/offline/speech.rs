@@ -13,8 +13,6 @@ pub fn events(answer: GuideAnswer, input_chars: u64) -> Vec<ModelEvent> {
         events: vec![ModelEvent::Started { response_id: None }],
         chars: 0,
     };
-    let thinking_chars = answer.thinking.chars().count() as u64;
-    said.block(LiveBlockKind::Thinking, &answer.thinking);
     said.block(LiveBlockKind::Text, &answer.text);
     let stop_reason = if answer.calls.is_empty() {
         StopReason::Stop
@@ -29,7 +27,6 @@ pub fn events(answer: GuideAnswer, input_chars: u64) -> Vec<ModelEvent> {
     let usage = Usage {
         input: input_chars.div_ceil(4),
         output: said.chars.div_ceil(4),
-        reasoning: Some(thinking_chars.div_ceil(4)),
         ..Usage::default()
     };
     let mut events = said.events;

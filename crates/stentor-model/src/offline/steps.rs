@@ -56,6 +56,7 @@ const TEST_COMMANDS: &[(&str, &str)] = &[
     ("deps.edn", "clojure -M:test"),
     ("Gemfile", "bundle exec rake test"),
     ("Makefile", "make test"),
+    ("test_*.py", "python3 -m unittest"),
 ];
 
 impl Exchange<'_> {
@@ -199,7 +200,11 @@ pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
 
 /// How the tests of a project with these files are run.
 fn test_command(listing: &str) -> Option<&'static str> {
-    let has = |file: &str| listing.lines().any(|line| line.trim() == file);
+    let is = |line: &str, file: &str| match file.split_once('*') {
+        Some((begin, end)) => line.starts_with(begin) && line.ends_with(end),
+        None => line == file,
+    };
+    let has = |file: &str| listing.lines().any(|line| is(line.trim(), file));
     TEST_COMMANDS
         .iter()
         .find(|(file, _)| has(file))

@@ -10,10 +10,9 @@ use stentor_journal::message::{Message, StopReason};
 use super::request::Request;
 use super::*;
 
-/// What the guide said: thinking, text, calls (id, name, arguments) and why it stopped.
+/// What the guide said: text, calls (id, name, arguments) and why it stopped.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
-    thinking: String,
     text: String,
     calls: Vec<(String, String, Value)>,
     stop: StopReason,
@@ -83,7 +82,6 @@ async fn say(request: ModelRequest) -> Said {
         match event.unwrap() {
             ModelEvent::BlockStarted(kind) => open = Some(kind),
             ModelEvent::Delta(delta) => match open.as_ref().unwrap() {
-                LiveBlockKind::Thinking => said.thinking.push_str(&delta),
                 LiveBlockKind::Text => said.text.push_str(&delta),
                 _ => arguments.push_str(&delta),
             },
@@ -108,13 +106,12 @@ async fn turn(messages: &[Arc<Message>]) -> Said {
 }
 
 #[tokio::test]
-async fn a_request_is_thought_about_announced_called_and_reported() {
+async fn a_request_is_announced_called_and_reported() {
     let prompt = user("find TODO in this folder");
     let first = turn(&[Arc::clone(&prompt)]).await;
     assert_eq!(
         first,
         Said {
-            thinking: "This matches a rule that uses: grep.".into(),
             text: format!(
                 "{}\n\nSearching this folder for `TODO`.",
                 super::replies::WHO_I_AM
@@ -132,7 +129,6 @@ async fn a_request_is_thought_about_announced_called_and_reported() {
     assert_eq!(
         second,
         Said {
-            thinking: "The results are in; here is the report.".into(),
             text: "Found 1 match for `TODO` in 1 file:\n\n- `a.rs:1` `// TODO`".into(),
             calls: vec![],
             stop: StopReason::Stop,
@@ -228,6 +224,7 @@ async fn the_tests_are_run_as_the_project_wants_it() {
         ("pyproject.toml\n", "python3 -m pytest"),
         ("go.mod\nMakefile\n", "go test ./..."),
         ("Makefile\n", "make test"),
+        ("cart.py\ntest_cart.py\n", "python3 -m unittest"),
     ] {
         let said = conversation("run the tests", &[(files, false), ("ok", false)]).await;
         let expected = format!("bash {}", json!({ "command": command }));

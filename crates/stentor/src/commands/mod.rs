@@ -6,7 +6,6 @@ pub mod complete;
 pub mod config;
 pub mod describe;
 pub mod doctor;
-pub mod export;
 pub mod extensions;
 pub mod login;
 pub mod mcp;

@@ -30,8 +30,8 @@ use style::Style;
 #[derive(Debug)]
 pub struct Printer {
     options: PrintOptions,
-    /// The call whose line on stderr still waits for its outcome.
-    open_call: Option<String>,
+    /// The calls that run: their ids, and what they do.
+    running: Vec<(String, String)>,
     /// True in the middle of a line of thinking on stderr.
     thinking_open: bool,
     /// True when something of the answer has been written, so that what follows is set apart.
@@ -44,6 +44,9 @@ pub struct Printer {
     progress_shown: bool,
     outcome: Option<RunOutcome>,
 }
+
+/// What is shown of a call that runs: a row that wraps could not be erased.
+const PROGRESS_CHARS: usize = 50;
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +76,7 @@ impl Printer {
     pub fn new(options: PrintOptions) -> Self {
         Self {
             options,
-            open_call: None,
+            running: Vec::new(),
             thinking_open: false,
             has_answer: false,
             at_line_start: true,
@@ -131,14 +134,19 @@ impl Printer {
 
     /// Prints that something still goes on, where a person looks on and nothing else does.
     pub fn on_tick(&mut self, elapsed: Duration, err: &mut impl Write) -> io::Result<()> {
-        let is_between = self.at_line_start && !self.thinking_open && self.open_call.is_none();
+        let is_between = self.at_line_start && !self.thinking_open;
         let is_shown = self.options.progress && self.options.format == Format::Text && is_between;
         if !is_shown || elapsed.as_secs() == 0 {
             return Ok(());
         }
         self.progress_shown = true;
         let waited = seconds(elapsed.as_secs() * 1000);
-        let what = self.options.style.dim(&format!("working, {waited}"));
+        let mut what = format!("working, {waited}");
+        if let Some((_, does)) = self.running.last() {
+            what.push_str(": ");
+            what.extend(does.chars().take(PROGRESS_CHARS));
+        }
+        let what = self.options.style.dim(&what);
         write!(err, "\r\u{1b}[K{} {what}", self.options.style.waiting())?;
         err.flush()
     }
@@ -426,16 +434,15 @@ impl Printer {
         }
     }
 
-    /// On a terminal a call shows at once; elsewhere its one line comes with its outcome.
+    /// A call gets its one line with its outcome, whatever else runs; until then progress shows it.
     fn tool_started(&mut self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
         self.has_done_something = true;
-        self.close_line(err)?;
-        if !self.options.style.is_terminal() {
-            return Ok(());
-        }
-        self.open_call = Some(call.id.clone());
-        self.call_start(call, err)?;
-        err.flush()
+        let does = match call_summary(call) {
+            summary if summary.is_empty() => visible(&call.name).into_owned(),
+            summary => format!("{}  {summary}", visible(&call.name)),
+        };
+        self.running.push((call.id.clone(), does));
+        self.close_line(err)
     }
 
     fn tool_ended(
@@ -445,13 +452,9 @@ impl Printer {
         duration_ms: u64,
         err: &mut impl Write,
     ) -> io::Result<()> {
-        self.clear_progress(err)?;
-        if self.open_call.as_deref() != Some(call.id.as_str()) {
-            // Not said yet, or another line came in between.
-            self.close_line(err)?;
-            self.call_start(call, err)?;
-        }
-        self.open_call = None;
+        self.running.retain(|(id, _)| *id != call.id);
+        self.close_line(err)?;
+        self.call_start(call, err)?;
         let style = self.options.style;
         if output.is_error {
             writeln!(
@@ -553,7 +556,7 @@ impl Printer {
     /// Ends a line on stderr that waits for more.
     pub fn close_line(&mut self, err: &mut impl Write) -> io::Result<()> {
         self.clear_progress(err)?;
-        if self.open_call.take().is_some() || std::mem::take(&mut self.thinking_open) {
+        if std::mem::take(&mut self.thinking_open) {
             err.write_all(b"\n")?;
         }
         Ok(())

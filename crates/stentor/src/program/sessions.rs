@@ -14,7 +14,7 @@ use crate::commands::sessions::{SessionLine, about};
 use crate::commands::usage::Report;
 use crate::commands::{self, complete};
 use crate::print::printed::Printed;
-use crate::setup;
+use crate::{export, setup};
 
 impl Job<'_> {
     pub(super) fn sessions(
@@ -109,7 +109,7 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let file = self.agent(UNASKED).find(session);
         let file = file.map_err(Failure::other)?;
-        let exported = commands::export::run(&file, output, &self.cwd, out);
+        let exported = export::run(&file, output, &self.cwd, out);
         exported.map_err(Failure::other)?;
         Ok(0)
     }

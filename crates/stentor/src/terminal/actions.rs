@@ -16,7 +16,7 @@ use stentor_policy::PermissionMode;
 
 use super::menu::{Item, Menu};
 use super::styled::{Colour, Look, Row};
-use crate::commands::export::to_file;
+use crate::export::to_file;
 use crate::models::Models;
 use crate::print::call_line::one_line;
 use crate::session_name::check_name;

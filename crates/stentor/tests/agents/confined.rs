@@ -29,6 +29,7 @@ fn steps(out: &str) -> Steps {
 }
 
 /// The names of what was written outside; none where this kernel has no sandbox.
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 async fn written_outside(keys: &str) -> Option<(World, Vec<String>)> {
     // The outside is a folder of its own: the one for temporary files may be written.
     let config =
@@ -95,6 +96,7 @@ async fn a_child_is_outside_only_where_its_entry_says_so_and_its_commands_never(
 }
 
 #[tokio::test]
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 async fn a_child_that_fails_without_network_is_explained() {
     let world = World::new("", "");
     let config = "[agents.child]\ncommand = [\"sh\", \"-c\", \"echo no route >&2; exit 3\"]\n\

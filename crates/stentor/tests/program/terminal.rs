@@ -73,7 +73,10 @@ fn an_answer_is_rendered_and_the_line_is_ready_for_the_next() {
     terminal.press(CTRL_D);
     let (status, screen) = terminal.ends();
     assert_eq!(status, Some(0));
-    assert!(screen.contains("to go on: stentor -c"), "{screen}");
+    let listed = world.run(&["sessions"]).ok();
+    let id = listed.split(' ').next().unwrap();
+    let way = format!("to go on: stentor -c, or stentor --resume {id}\n");
+    assert!(screen.contains(&way), "{screen}");
 }
 
 #[test]
@@ -294,18 +297,39 @@ fn one_prompt_at_a_terminal_shows_that_it_waits_and_nothing_twice() {
     let world = World::new();
     let scenario = r#"
         [[turn]]
-        steps = [{ wait_for = "go" }, { text = "Here it is." }]
+        steps = [
+          { wait_for = "go" },
+          { text = "I look." },
+          { tool = "ls", arguments = {} },
+          { tool = "find", arguments = { pattern = "*.txt" } },
+        ]
+        [[turn]]
+        tool = "bash"
+        arguments = { command = "until [ -e on ]; do sleep 0.02; done" }
+        [[turn]]
+        text = "Here it is."
     "#;
-    let mut terminal = conversation(&world, scenario, &["-p", "go"], "xterm");
+    let words = ["-p", "go", "--permission-mode", "all"];
+    let mut terminal = conversation(&world, scenario, &words, "xterm");
     terminal.shows("working, ");
     world.file("work/go", "");
+    terminal.shows(" s: bash  until [ -e on ]; do sleep 0.02; done\n");
+    world.file("work/on", "");
     let (status, screen) = terminal.ends();
     assert_eq!(status, Some(0));
-    expect![[r#"
-        model: script/~~/work/plan.toml (chosen by --model)
-        Here it is.
-    "#]]
-    .assert_eq(&world.without_folder(&screen));
+    for once in [
+        "model: ",
+        "I look.",
+        "▸ ls  ✓",
+        "▸ find  *.txt  ✓",
+        "▸ bash  until",
+        "Here it is.",
+    ] {
+        assert_eq!(screen.matches(once).count(), 1, "{once}: {screen}");
+    }
+    for none in ["working", "▸ ls\n", "▸ find  *.txt\n"] {
+        assert!(!screen.contains(none), "{none}: {screen}");
+    }
 }
 
 #[test]
