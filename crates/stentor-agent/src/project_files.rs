@@ -5,7 +5,7 @@
 //! inside the project after links are resolved, of an owner who may speak for it, and nothing that
 //! the user has declared unreadable. Everything else is left alone with one warning.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -19,6 +19,9 @@ const ROOT_MARK: &str = ".git";
 
 /// How many folders above the working folder are looked at for the root of its project.
 const MOST_PARENTS: usize = 64;
+
+/// How many files that are not read are remembered.
+const MOST_WARNED: usize = 10_000;
 
 /// Whose files count: our own, those of the system, and in a folder that the user trusts those of
 /// its owner.
@@ -64,8 +67,6 @@ pub struct Project {
     real_root: PathBuf,
     owners: Owners,
     unreadable: Arc<[PathBuf]>,
-    /// What has been warned of.
-    warned: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 /// Why a file is not read.
@@ -113,7 +114,6 @@ impl Project {
             cwd,
             owners,
             unreadable: Arc::default(),
-            warned: Arc::default(),
         }
     }
 
@@ -172,12 +172,18 @@ impl Project {
         Ok(about)
     }
 
-    /// Warns once of a file that is not read. One that is not there is nobody's business.
+    /// Warns of a file that is not read, once in the life of the process. One that is not there is
+    /// nobody's business.
     pub fn warn(&self, path: &Path, why: &NotRead) {
+        static WARNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
         if matches!(why, NotRead::Missing) {
             return;
         }
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
+        // A server that has seen this many forgets them and may repeat itself.
+        if warned.len() == MOST_WARNED {
+            warned.clear();
+        }
         if warned.insert(path.to_owned()) {
             tracing::warn!("{} is not read: {why}", path.display());
         }

@@ -106,7 +106,9 @@ const WRAPPERS: [(&str, usize); 56] = [
 ];
 
 /// Programs that run what stands after `-c`.
-const SHELLS: [&str; 8] = ["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "zsh"];
+const SHELLS: [&str; 9] = [
+    "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh",
+];
 
 /// Builtins of a shell that run, or evaluate, what their arguments say.
 const EVALUATORS: [&str; 4] = ["compgen", "complete", "mapfile", "readarray"];
@@ -354,7 +356,11 @@ fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
             after_option = true;
             let following = rest.get(offset + 1..).unwrap_or_default();
             let script = script_in_option(word, following);
-            found.extend(script.map(|script| (offset, Inner::Script(script))));
+            found.extend(script.map(|script| (offset, Inner::Script(with_options(script)))));
+            // `env -S '-i rm x'`.
+            if is_several_words(text) {
+                found.push((offset, Inner::Script(with_options(with_blanks(word)))));
+            }
             continue;
         }
         // `su -c 'rm x'`, `env -S 'A=1 rm x'`, `watch 'rm x'`; in `env A='b c'` it is a value.
@@ -410,6 +416,17 @@ fn script_in_option(option: &Word, following: &[Word]) -> Option<Word> {
         .chain(following.iter().cloned())
         .collect();
     Some(with_blanks(&joined(&words)))
+}
+
+/// What `env -S` is given may begin with options of `env`.
+fn with_options(script: Word) -> Word {
+    match script.text.trim_start().starts_with('-') {
+        true => Word {
+            text: format!("env {}", script.text),
+            ..script
+        },
+        false => script,
+    }
 }
 
 /// The script with the blanks that `env -S` takes these for.

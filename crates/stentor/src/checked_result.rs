@@ -6,15 +6,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// How often the model is asked, the first time included.
 pub const TRIES: usize = 3;
 
 /// A schema is written by a person or generated from types, never this long.
-const LARGEST_BYTES: u64 = 1024 * 1024;
+const LARGEST_BYTES: u64 = 256 * 1024;
+
+/// A schema whose parts refer to each other again and again can take for ever.
+const LONGEST_CHECK: Duration = Duration::from_secs(5);
+
+/// References follow each other on the stack. It is taken only as far as it is used.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// How many mistakes of one answer are listed.
 const SHOWN_MISTAKES: usize = 20;
@@ -25,6 +35,10 @@ const PLACE: &str = "urn:result";
 /// A schema that answers are checked against.
 pub struct ResultSchema {
     text: Arc<Value>,
+    compiled: Arc<Compiled>,
+}
+
+struct Compiled {
     schemas: Schemas,
     index: SchemaIndex,
 }
@@ -78,8 +92,7 @@ impl ResultSchema {
         let index = compiler.compile(PLACE, &mut schemas).map_err(wrong)?;
         Ok(Self {
             text: Arc::new(schema),
-            schemas,
-            index,
+            compiled: Arc::new(Compiled { schemas, index }),
         })
     }
 
@@ -99,12 +112,20 @@ impl ResultSchema {
 
     /// The value that an answer has, if it is valid. The error is what is wrong, for the model and for
     /// people.
-    pub fn check(&self, answer: &str) -> Result<Value, String> {
-        let value: Value = serde_json::from_str(without_fence(answer))
-            .map_err(|error| format!("- it is not one JSON value: {error}"))?;
-        match self.schemas.validate(&value, self.index) {
-            Ok(()) => Ok(value),
-            Err(error) => Err(mistakes(&error)),
+    pub async fn check(&self, answer: &str) -> Result<Value, String> {
+        let (compiled, answer) = (Arc::clone(&self.compiled), answer.to_owned());
+        let (send, checked) = oneshot::channel();
+        // A thread that nobody waits for: with some schemas it takes for ever, or very deep a stack.
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let started = thread.spawn(move || send.send(compiled.check(&answer)).is_ok());
+        started.map_err(|error| format!("- it cannot be checked: {error}"))?;
+        match timeout(LONGEST_CHECK, checked).await {
+            Ok(Ok(checked)) => checked,
+            Ok(Err(_)) => Err("- it cannot be checked: the check failed".to_owned()),
+            Err(_) => Err(format!(
+                "- it cannot be checked: the schema takes more than {} s",
+                LONGEST_CHECK.as_secs()
+            )),
         }
     }
 
@@ -114,6 +135,17 @@ impl ResultSchema {
             "That answer is not valid:\n{mistakes}\n\n{}",
             self.instructions()
         )
+    }
+}
+
+impl Compiled {
+    fn check(&self, answer: &str) -> Result<Value, String> {
+        let value: Value = serde_json::from_str(without_fence(answer))
+            .map_err(|error| format!("- it is not one JSON value: {error}"))?;
+        match self.schemas.validate(&value, self.index) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(mistakes(&error)),
+        }
     }
 }
 
@@ -195,25 +227,29 @@ mod tests {
             "```json\n{\"name\":\"x\",\"ages\":[1]}\n```\n",
             "```\n{\"name\":\"x\",\"ages\":[1]}\n```",
         ] {
-            assert_eq!(schema().check(answer), Ok(value.clone()), "{answer}");
+            assert_eq!(
+                schema().compiled.check(answer),
+                Ok(value.clone()),
+                "{answer}"
+            );
         }
     }
 
     #[test]
     fn each_mistake_is_named_with_its_place() {
-        let wrong = schema().check(r#"{"ages":[-1,"a"]}"#).unwrap_err();
+        let wrong = schema().compiled.check(r#"{"ages":[-1,"a"]}"#).unwrap_err();
         assert!(
             wrong.contains("- the value: missing properties 'name'"),
             "{wrong}"
         );
         assert!(wrong.contains("- /ages/0: "), "{wrong}");
         assert!(wrong.contains("- /ages/1: "), "{wrong}");
-        let prose = schema().check("Here it is: {}").unwrap_err();
+        let prose = schema().compiled.check("Here it is: {}").unwrap_err();
         assert!(
             prose.starts_with("- it is not one JSON value: expected value"),
             "{prose}"
         );
-        let two = schema().check("{\"name\":\"x\"} {}").unwrap_err();
+        let two = schema().compiled.check("{\"name\":\"x\"} {}").unwrap_err();
         assert!(
             two.starts_with("- it is not one JSON value: trailing"),
             "{two}"

@@ -116,6 +116,11 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
     }
 }
 
+/// Parents show every line as a warning, and some never read any: besides errors, only what is left
+/// out of a configuration or a folder is worth one.
+const LOGGED: &str =
+    "error,stentor::config=warn,stentor::setup=warn,stentor_agent::project_files=warn";
+
 fn parsed<'a, A: Parser>(
     words: impl Iterator<Item = &'a OsString>,
     run: impl FnOnce(A) -> Result<u8, RpcError>,
@@ -124,8 +129,7 @@ fn parsed<'a, A: Parser>(
         Ok(args) => args,
         Err(error) => return usage_error(error),
     };
-    // Parents show every line as a warning, and some never read any.
-    log::to_stderr("error");
+    log::to_stderr(LOGGED);
     exit_code(run(args).map_err(|why| format!("stentor: {why}")))
 }
 

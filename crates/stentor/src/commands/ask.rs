@@ -378,7 +378,7 @@ impl Following<'_> {
             if status != 0 {
                 return Ok(status);
             }
-            let mistakes = match schema.check(&self.answer) {
+            let mistakes = match schema.check(&self.answer).await {
                 Ok(value) => {
                     self.printer
                         .on_result(self.session.id(), &value, tries, out)?;

@@ -25,6 +25,12 @@ pub enum ConfigError {
         shell_argument(path)
     )]
     WritableByAnybody { path: PathBuf },
+    #[error(
+        "{}: it belongs to another user and can run commands as you, so it is not used; check what it \
+         contains, then make it yours (`chown`) or move it away",
+        path.display()
+    )]
+    OfAnotherUser { path: PathBuf },
     #[error("{}: is not UTF-8 (byte {offset})", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("{at}: {message}")]

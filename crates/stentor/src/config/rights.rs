@@ -38,10 +38,16 @@ pub fn tighten(folder: &Path) {
     }
 }
 
-/// Refuses a file or folder of the user's that anybody can write to, and warns of one that a group
-/// can: on many systems every user has a group of their own.
+/// Refuses a file or folder of the user's that belongs to somebody else or that anybody can write to,
+/// and warns of one that a group can: on many systems every user has a group of their own.
 pub fn check(path: &Path, errors: &mut Vec<ConfigError>) -> Option<Warning> {
     let about = fs::metadata(path).ok()?;
+    if !is_trusted_owner(about.uid()) {
+        errors.push(ConfigError::OfAnotherUser {
+            path: path.to_owned(),
+        });
+        return None;
+    }
     if about.mode() & ANYBODY_WRITES != 0 {
         errors.push(ConfigError::WritableByAnybody {
             path: path.to_owned(),
@@ -57,6 +63,14 @@ pub fn check(path: &Path, errors: &mut Vec<ConfigError>) -> Option<Warning> {
         );
         Warning::of_file(path, Scope::User, message)
     })
+}
+
+/// The user, the administrator, and who became the administrator with `sudo`.
+fn is_trusted_owner(owner: u32) -> bool {
+    const ROOT: u32 = 0;
+    let user = rustix::process::geteuid().as_raw();
+    let by_sudo = || std::env::var("SUDO_UID").ok()?.parse::<u32>().ok();
+    owner == user || owner == ROOT || (user == ROOT && by_sudo() == Some(owner))
 }
 
 /// Whether a group that may do something there gets there at all.

@@ -26,9 +26,10 @@ fn files_and_marks_of_another_user_are_not_read_until_the_folder_is_trusted() {
     for dialect in ALL {
         let told = dialects::prompt(&world, dialect);
         assert!(!told.contains("PLANTED"), "{dialect}: {told}");
-        let is_warned = told.contains("it belongs to another user");
-        // The bridge has warnings only where they are asked for.
-        assert!(is_warned || dialect == "synaps", "{dialect}: {told}");
+        assert!(
+            told.contains("it belongs to another user"),
+            "{dialect}: {told}"
+        );
     }
     // A folder of theirs that the user trusts may have files of theirs.
     chown(world.path("work"), Some(ANOTHER), None).unwrap();
@@ -128,5 +129,45 @@ fn an_extension_below_a_folder_of_another_user_does_not_run_in_a_trusted_project
             dialects::prompt(&world, dialect);
             super::assert_untouched(&world, &format!("{dialect} {theirs}"));
         }
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that cannot be run here says so"
+)]
+#[test]
+fn a_configuration_that_belongs_to_another_user_is_not_used() {
+    let mine = "[extensions.theirs]\ncommand = [\"touch\", \"PWNED\"]\n";
+    let world = world("[[turn]]\ntext = \"x\"\n", mine);
+    for planted in ["home/.config/stentor/config.toml", "home/.config/stentor"] {
+        if chown(world.path(planted), Some(ANOTHER), None).is_err() {
+            eprintln!("SKIPPED: giving files to another user needs root");
+            return;
+        }
+        for words in [
+            &["-p", "go"][..],
+            &["--mode", "rpc"],
+            &["rpc"],
+            &["--rpc-edn"],
+            &["acp"],
+        ] {
+            let out = world.command(words).output().unwrap();
+            assert_ne!(out.status.code(), Some(0), "{planted} {words:?}");
+            let err = String::from_utf8_lossy(&out.stderr);
+            assert!(
+                err.contains("it belongs to another user"),
+                "{words:?}: {err}"
+            );
+            assert!(!world.path("work/PWNED").exists(), "{planted} {words:?}");
+        }
+        // Whoever became the administrator with `sudo` has their own.
+        let mut command = world.command(&["config"]);
+        let out = command
+            .env("SUDO_UID", ANOTHER.to_string())
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(0), "{planted}");
+        chown(world.path(planted), Some(0), None).unwrap();
     }
 }

@@ -50,7 +50,7 @@ fn an_agent_of_a_folder_never_runs() {
 }
 
 #[test]
-fn an_agent_does_not_run_where_commands_are_in_the_sandbox() {
+fn an_agent_runs_in_the_sandbox_of_the_commands() {
     let world = world(
         "[[turn]]\ntext = \"x\"\n",
         "[agents.mine]\ncommand = [\"touch\", \"PWNED\"]\ndialect = \"acp\"\n",
@@ -66,7 +66,7 @@ fn an_agent_does_not_run_where_commands_are_in_the_sandbox() {
     let out = world.command(&words).output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert_untouched(&world, "-p");
-    assert!(err.contains("runs outside the sandbox"), "{err}");
+    assert!(err.contains("cannot touch"), "{err}");
     world.file(
         "home/.config/stentor/config.toml",
         "model = \"agent/mine\"\nsandbox.mode = \"read-only\"\n\
