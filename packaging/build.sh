@@ -47,10 +47,12 @@ cp LICENSE-MIT LICENSE-APACHE README.md "$stage"
 python3 "$here/third-party-licences.py" >"$stage/THIRD-PARTY-LICENCES"
 chmod -R go=u-w "$stage"
 
-# The oldest C library the program starts with, from the symbols that it asks for.
+# The oldest C library the program starts with, from the versions that it asks for. Packed relocations
+# have no number; they came with 2.36.
 glibc=
 if [ "$system" = linux ]; then
-    glibc=$(objdump -T "$stage/stentor" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n1 | cut -d_ -f2)
+    glibc=$(objdump -p "$stage/stentor" | grep -oE 'GLIBC_([0-9.]+|ABI_DT_RELR)' \
+        | sed 's/GLIBC_ABI_DT_RELR/GLIBC_2.36/; s/GLIBC_//' | sort -uV | tail -n1)
 fi
 
 archive=stentor-$version-$system-$machine.tar.gz

@@ -1,8 +1,49 @@
-"""A model on OpenAI's chat wire that needs no network: one call of the agent's shell tool, then a
-text. Prints the port it listens on."""
+"""A model that needs no network, on OpenAI's two wires (chat completions and responses). What it answers depends
+on the last thing the user said:
+
+- "Run something.": one call of the agent's shell tool, then a text
+- "Hang.": a text, then nothing more
+- anything else: how many prompts it has been given
+
+Prints the port it listens on."""
 
 import json
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+COMMAND = "printf 'from the tool\\n'"
+SHELLS = ("bash", "shell", "shell_command", "exec_command")
+PROMPTS = ("Run something.", "Hang.", "How many?")
+
+
+def text_of(content):
+    if isinstance(content, str):
+        return content
+    return "".join(block.get("text") or "" for block in content or [] if isinstance(block, dict))
+
+
+def messages_of(body):
+    """The conversation as pairs of role and text, on either wire."""
+    for message in body.get("messages") or body.get("input") or []:
+        if message.get("type") == "function_call_output":
+            yield "tool", ""
+        elif message.get("role"):
+            yield message["role"], text_of(message.get("content"))
+
+
+def shell_call(body):
+    """The agent's own shell tool and arguments that fit its schema."""
+    tools = [tool.get("function", tool) for tool in body.get("tools") or []]
+    for tool in tools:
+        if (tool.get("name") or "").split("__")[-1].split(".")[-1] in SHELLS:
+            schema = tool.get("parameters") or {}
+            known = schema.get("properties") or {}
+            arguments = {name: "to see" for name in schema.get("required") or [] if known[name].get("type") == "string"}
+            key = "cmd" if "cmd" in known else "command"
+            is_list = known.get(key, {}).get("type") == "array"
+            arguments[key] = ["bash", "-c", COMMAND] if is_list else COMMAND
+            return tool["name"], json.dumps(arguments)
+    return None
 
 
 class Model(BaseHTTPRequestHandler):
@@ -12,40 +53,84 @@ class Model(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.answer("application/json", json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}))
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        after_user = []
-        for message in body["messages"]:
-            after_user = [] if message["role"] == "user" else after_user + [message["role"]]
-        tools = [tool["function"]["name"] for tool in body.get("tools") or []]
-        shell = next((name for name in tools if name in ("bash", "shell", "developer__shell")), None)
-        if shell and "tool" not in after_user:
-            call = {"name": shell, "arguments": json.dumps({"command": "echo from the tool"})}
-            delta = {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": call}]}
-            self.stream(delta, "tool_calls")
-        else:
-            self.stream({"content": "The model has answered."}, "stop")
-
-    def stream(self, delta, reason):
-        base = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "mock"}
-        choices = [{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None}]
-        last = [{"index": 0, "delta": {}, "finish_reason": reason}]
-        usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
-        chunks = [{**base, "choices": choices}, {**base, "choices": last}, {**base, "choices": [], "usage": usage}]
-        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
-        self.answer("text/event-stream", "".join(lines))
-
-    def answer(self, kind, text):
-        data = text.encode()
+        data = json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()
         self.send_response(200)
-        self.send_header("content-type", kind)
+        self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        messages = list(messages_of(body))
+        # What agents add in the user's name does not count; prompts that were not answered they may join.
+        prompts = [(index, prompt) for index, (role, text) in enumerate(messages) if role == "user"
+                   for prompt in sorted(PROMPTS, key=text.find) if prompt in text]
+        place, last = prompts[-1] if prompts else (0, "")
+        has_result = any(role == "tool" for role, _ in messages[place:])
+        call = shell_call(body)
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        wire = self.write_responses if "/responses" in self.path else self.write_chat
+        if last == "Hang.":
+            wire("I begin.", None, hangs=True)
+        elif last == "Run something." and call and not has_result:
+            wire(None, call)
+        else:
+            wire(f"The model has answered {len(prompts)} prompts.", None)
+        self.close_connection = True
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-print(server.server_address[1], flush=True)
-server.serve_forever()
+    def event(self, data):
+        name = f"event: {data['type']}\n" if "type" in data else ""
+        self.wfile.write(f"{name}data: {json.dumps(data)}\n\n".encode())
+        self.wfile.flush()
+
+    def write_chat(self, text, call, hangs=False):
+        def chunk(delta, reason=None, **more):
+            choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": reason}]
+            base = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "mock"}
+            self.event({**base, "choices": choices, **more})
+
+        if call:
+            function = {"name": call[0], "arguments": call[1]}
+            chunk({"role": "assistant", "tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
+        else:
+            chunk({"role": "assistant", "content": text})
+        if hangs:
+            return self.hang()
+        chunk({}, "tool_calls" if call else "stop")
+        chunk(None, usage={"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def write_responses(self, text, call, hangs=False):
+        response = {"id": "r", "object": "response", "created_at": 0, "model": "mock", "status": "in_progress", "output": []}
+        self.event({"type": "response.created", "response": response})
+        if call:
+            item = {"type": "function_call", "id": "f", "call_id": "call_1", "name": call[0], "arguments": call[1], "status": "completed"}
+        else:
+            part = {"type": "output_text", "text": text, "annotations": []}
+            item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+            self.event({"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}})
+            self.event({"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": text})
+        if hangs:
+            return self.hang()
+        self.event({"type": "response.output_item.done", "output_index": 0, "item": item})
+        usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+        self.event({"type": "response.completed", "response": {**response, "status": "completed", "output": [item], "usage": usage}})
+
+    def hang(self):
+        """Until the agent gives up: then there is something to read, the end."""
+        self.connection.settimeout(None)
+        try:
+            self.rfile.read(1)
+        except OSError:
+            pass
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    threading.Thread(target=server.serve_forever).start()

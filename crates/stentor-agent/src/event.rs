@@ -49,6 +49,8 @@ pub enum EventKind {
     /// No deltas follow, [`EventKind::MessageEnded`] does.
     MessageStarted {
         number: u64,
+        /// The entry it is recorded as.
+        entry_id: Arc<str>,
         message: Arc<Message>,
     },
     /// A model began to answer.

@@ -6,11 +6,13 @@
 //! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
 //! flat however long a reader sleeps.
 
+mod cursor;
+mod subscription;
 mod unfinished;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stentor_journal::clock::SharedClock;
 use stentor_journal::message::{Message, ToolCall};
@@ -18,7 +20,12 @@ use stentor_text::visible::visible;
 use tokio::sync::Notify;
 
 use crate::event::{Event, EventKind, Subagent};
+use crate::live::LiveBlockKind;
 
+pub use cursor::{Cursor, CursorMissed};
+pub use subscription::Subscription;
+
+use cursor::Forgotten;
 use unfinished::Unfinished;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
@@ -46,6 +53,8 @@ pub struct Hub {
 struct Shared {
     session: Arc<str>,
     clock: SharedClock,
+    /// Made when somebody asks for it.
+    epoch: OnceLock<Arc<str>>,
     state: Mutex<HubState>,
     /// Told when a queue gets shorter.
     room: Notify,
@@ -59,6 +68,8 @@ struct HubState {
     logged_output_bytes: usize,
     subscribers: Vec<Arc<Queue>>,
     unfinished: Unfinished,
+    /// Complete answers in the log; none that is older than the log.
+    forgotten: Vec<Forgotten>,
     /// Counts who shares the session.
     clients: u64,
     closed: bool,
@@ -84,12 +95,6 @@ struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientNumber(u64);
 
-/// One subscriber's end. Dropping it ends the subscription.
-pub struct Subscription {
-    hub: Hub,
-    queue: Arc<Queue>,
-}
-
 /// A subscriber asked for events that are no longer kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("events before number {oldest} are no longer available; read the messages instead")]
@@ -105,6 +110,7 @@ impl Hub {
             shared: Arc::new(Shared {
                 session,
                 clock,
+                epoch: OnceLock::new(),
                 state: Mutex::default(),
                 room: Notify::new(),
             }),
@@ -126,7 +132,7 @@ impl Hub {
         for queue in &state.subscribers {
             queue.push(&event);
         }
-        state.unfinished.note(&event.kind);
+        state.unfinished.note(&event.kind, event.seq);
         state.remember(event);
         state.seq
     }
@@ -144,12 +150,13 @@ impl Hub {
     /// The same for one of several who share the session.
     pub fn subscribe_as(&self, client: Option<ClientNumber>) -> Subscription {
         let mut state = self.lock();
-        state.subscribe(self.clone(), client, VecDeque::new())
+        let seq = state.seq;
+        state.subscribe(self.clone(), client, seq, VecDeque::new())
     }
 
     /// Subscribes to what goes on: what has begun and not ended comes first, as if it began now.
-    /// An answer that has the time `recorded` is left out.
-    pub fn join(&self, client: Option<ClientNumber>, recorded: Option<u64>) -> Subscription {
+    /// An answer that is the entry `recorded` is left out.
+    pub fn join(&self, client: Option<ClientNumber>, recorded: Option<&str>) -> Subscription {
         let time_ms = self.shared.clock.now_ms();
         let mut state = self.lock();
         let seq = state.seq;
@@ -159,7 +166,7 @@ impl Hub {
             time_ms,
             kind,
         });
-        state.subscribe(self.clone(), client, goes_on.into())
+        state.subscribe(self.clone(), client, seq, goes_on.into())
     }
 
     /// A number for one more who shares the session.
@@ -200,10 +207,7 @@ impl Hub {
         since: u64,
     ) -> Result<Subscription, Missed> {
         let mut state = self.lock();
-        let oldest = state
-            .log
-            .front()
-            .map_or(state.seq + 1, |logged| logged.first_seq);
+        let oldest = state.oldest();
         // A number from the future is one of another life of the session: its events began anew.
         if since > state.seq || since + 1 < oldest {
             return Err(Missed { oldest });
@@ -213,7 +217,7 @@ impl Hub {
             .iter()
             .filter_map(|logged| logged.after(since))
             .collect();
-        Ok(state.subscribe(self.clone(), client, missed))
+        Ok(state.subscribe(self.clone(), client, since, missed))
     }
 
     /// Waits until every subscriber's queue has room for what cannot be merged.
@@ -277,6 +281,7 @@ impl HubState {
         &mut self,
         hub: Hub,
         client: Option<ClientNumber>,
+        since: u64,
         waiting: VecDeque<Event>,
     ) -> Subscription {
         let queue = Arc::new(Queue {
@@ -288,7 +293,7 @@ impl HubState {
         if !self.closed {
             self.subscribers.push(Arc::clone(&queue));
         }
-        Subscription { hub, queue }
+        Subscription::new(hub, queue, since)
     }
 
     fn remember(&mut self, mut event: Event) {
@@ -344,10 +349,13 @@ impl HubState {
     /// second copy of it. Who was away sees it begin and end.
     fn forget_live(&mut self, number: u64, message: &Arc<Message>) {
         let mut deltas = 0;
+        let (mut first, mut last) = (0, 0);
         self.log.retain_mut(|logged| match &logged.event.kind {
             EventKind::AnswerStarted(live) if live.number() == number => {
+                first = logged.first_seq;
                 logged.event.kind = EventKind::MessageStarted {
                     number,
+                    entry_id: Arc::clone(live.entry_id()),
                     message: Arc::clone(message),
                 };
                 true
@@ -357,6 +365,9 @@ impl HubState {
             | EventKind::BlockEnded { live, .. } => {
                 let stays = live.number() != number;
                 if !stays {
+                    if is_text_delta(&logged.event) {
+                        last = logged.event.seq;
+                    }
                     deltas += logged.part_ends.len().saturating_sub(1);
                 }
                 stays
@@ -364,6 +375,7 @@ impl HubState {
             _ => true,
         });
         self.logged_deltas -= deltas;
+        self.note_forgotten(Forgotten { first, last });
     }
 }
 
@@ -485,6 +497,12 @@ fn is_delta(event: &Event) -> bool {
     }
 }
 
+/// True for text that somebody reads.
+fn is_text_delta(event: &Event) -> bool {
+    use LiveBlockKind::{Text, Thinking};
+    matches!(&event.kind, EventKind::BlockDelta { block, .. } if matches!(block.kind, Text | Thinking))
+}
+
 fn is_of(event: &Event, agent: &Arc<Subagent>) -> bool {
     matches!(&event.kind, EventKind::SubagentEvent { agent: other, .. } if Arc::ptr_eq(agent, other))
 }
@@ -552,68 +570,6 @@ fn tail(older: &EventKind, newer: &str) -> Arc<str> {
     all.get(all.ceil_char_boundary(most)..)
         .unwrap_or_default()
         .into()
-}
-
-impl Subscription {
-    /// The session whose events these are.
-    pub fn session(&self) -> &Arc<str> {
-        &self.hub.shared.session
-    }
-
-    /// The next event. `None` when the session is gone and everything was read.
-    pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.try_next() {
-                return Some(event);
-            }
-            if self.queue.closed.load(std::sync::atomic::Ordering::Acquire) {
-                return self.try_next();
-            }
-            self.queue.arrived.notified().await;
-        }
-    }
-
-    /// Waits until something waits that is more than one delta, which later ones could join.
-    pub async fn beyond_a_delta(&self) {
-        loop {
-            if self.queue.closed.load(std::sync::atomic::Ordering::Acquire)
-                || self.queue.has_more_than_a_delta()
-            {
-                return;
-            }
-            self.queue.arrived.notified().await;
-        }
-    }
-
-    /// The next event, if one is waiting.
-    pub fn try_next(&mut self) -> Option<Event> {
-        self.try_next_up_to(u64::MAX)
-    }
-
-    /// The next event, if one is waiting whose number is at most `seq`.
-    pub fn try_next_up_to(&mut self, seq: u64) -> Option<Event> {
-        let mut waiting = self.queue.lock();
-        if waiting.front()?.seq > seq {
-            return None;
-        }
-        let was_full = waiting.len() >= QUEUE_EVENTS;
-        let event = waiting.pop_front()?;
-        drop(waiting);
-        if was_full {
-            self.hub.shared.room.notify_waiters();
-        }
-        Some(event)
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.hub
-            .lock()
-            .subscribers
-            .retain(|queue| !Arc::ptr_eq(queue, &self.queue));
-        self.hub.shared.room.notify_waiters();
-    }
 }
 
 #[cfg(test)]

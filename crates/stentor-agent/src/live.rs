@@ -20,6 +20,7 @@ pub struct LiveMessage {
 #[derive(Debug)]
 struct LiveShared {
     number: u64,
+    entry_id: Arc<str>,
     api: String,
     provider: String,
     model: String,
@@ -66,9 +67,11 @@ pub enum LiveBlockKind {
 }
 
 impl LiveMessage {
-    /// An empty message. `number` counts the messages of a session.
+    /// An empty message, which will be recorded as the entry `entry_id`. `number` counts the
+    /// messages of a session.
     pub fn new(
         number: u64,
+        entry_id: impl Into<Arc<str>>,
         api: impl Into<String>,
         provider: impl Into<String>,
         model: impl Into<String>,
@@ -77,6 +80,7 @@ impl LiveMessage {
         Self {
             shared: Arc::new(LiveShared {
                 number,
+                entry_id: entry_id.into(),
                 api: api.into(),
                 provider: provider.into(),
                 model: model.into(),
@@ -89,6 +93,11 @@ impl LiveMessage {
     /// The message's number in its session.
     pub fn number(&self) -> u64 {
         self.shared.number
+    }
+
+    /// The entry it will be recorded as: the same id while it is written and when it is read again.
+    pub fn entry_id(&self) -> &Arc<str> {
+        &self.shared.entry_id
     }
 
     /// The wire it comes over.
@@ -265,7 +274,7 @@ mod tests {
 
     #[test]
     fn deltas_lie_one_behind_the_other_and_merge_by_range() {
-        let message = LiveMessage::new(1, "a", "p", "m", 0);
+        let message = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         let block = message.open_block(LiveBlockKind::Text);
         let first = block.append("Hel");
         let second = block.append("lo");
@@ -275,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_complete_message_is_read_from_the_message() {
-        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let live = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         let text = live.open_block(LiveBlockKind::Text);
         let range = text.append("Hello");
         let call = live.open_block(LiveBlockKind::ToolCall {
@@ -299,7 +308,7 @@ mod tests {
 
     #[test]
     fn blocks_get_their_place_in_the_order_they_open() {
-        let message = LiveMessage::new(1, "a", "p", "m", 0);
+        let message = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         message.open_block(LiveBlockKind::Thinking);
         let second = message.open_block(LiveBlockKind::Text);
         assert_eq!(second.index, 1);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use stentor_journal::store;
 use tokio::runtime::RuntimeFlavor;
 
 use crate::event::Queues;
@@ -56,6 +57,16 @@ pub struct LiveStatus {
     pub file: PathBuf,
     /// How many clients have to do with it.
     pub clients: usize,
+}
+
+/// Whether a session was let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// It is not live here.
+    NotLive,
+    Closed,
+    /// A client has to do with it, or something goes on in it.
+    InUse,
 }
 
 /// What goes on in a live session.
@@ -129,7 +140,24 @@ impl LiveSessions {
         true
     }
 
-    /// Stops whatever runs and closes all sessions.
+    /// Lets go of the session in a file, unless a client has to do with it or something goes on in it.
+    pub async fn release(&self, file: &Path) -> Released {
+        let key = key(file);
+        let (number, joins) = match self.shared.when_free(&key).sessions.get(&key) {
+            None => return Released::NotLive,
+            Some(live) => (live.number, live.joins),
+        };
+        match self.shared.idle(&key, number, joins).await {
+            Idle::Yes(session) => {
+                self.shared.close(&key, number, session).await;
+                Released::Closed
+            }
+            Idle::NotYet | Idle::NotOurs => Released::InUse,
+        }
+    }
+
+    /// Stops whatever runs and closes all sessions. Whether a call may run is asked again when its
+    /// session is opened.
     pub async fn close_all(&self) {
         let all: Vec<(PathBuf, u64, Session)> = {
             let mut table = self.shared.lock();
@@ -141,7 +169,10 @@ impl LiveSessions {
         };
         let closing = all.into_iter().map(|(key, number, session)| {
             let shared = Arc::clone(&self.shared);
-            async move { shared.close(&key, number, session).await }
+            async move {
+                session.suspend().await;
+                shared.forget(&key, number);
+            }
         });
         futures_util::future::join_all(closing).await;
     }
@@ -259,12 +290,32 @@ impl Shared {
 
     async fn close(&self, key: &Path, number: u64, session: Session) {
         session.close().await;
+        self.forget(key, number);
+    }
+
+    /// A session has ended.
+    fn forget(&self, key: &Path, number: u64) {
         let mut table = self.lock();
         if table.of(key, number).is_some() {
             table.sessions.remove(key);
         }
         drop(table);
         self.unloaded.notify_all();
+    }
+
+    /// False when nothing was said in a session, and it has no name either.
+    async fn has_something(&self, key: &Path, number: u64) -> bool {
+        let session = match self.lock().of(key, number) {
+            Some(live) => live.session.clone(),
+            None => return true,
+        };
+        let state = session.state().await;
+        state.is_ok_and(|state| {
+            state.message_count > 0
+                || state.name.is_some()
+                || state.is_running
+                || *state.queues != Queues::default()
+        })
     }
 
     /// The session, if it can be unloaded now: nobody came since `joins`, and nothing goes on in it.
@@ -312,8 +363,8 @@ enum Idle {
     NotOurs,
 }
 
-/// A client has left. The last one starts the time after which the session is unloaded; one that
-/// has no file, because nothing was said in it, can be found by nobody and is closed at once.
+/// A client has left. The last one starts the time after which the session is unloaded; one in which
+/// nothing was said is closed at once, and nothing of it stays.
 fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
     let Some(shared) = shared.upgrade() else {
         return;
@@ -335,12 +386,20 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
     };
     let key = key.to_owned();
     runtime.spawn(async move {
+        let is_worth_keeping = shared.has_something(&key, number).await;
         loop {
-            if key.exists() {
+            if is_worth_keeping {
                 tokio::time::sleep(shared.unload_after).await;
             }
             match shared.idle(&key, number, joins).await {
-                Idle::Yes(session) => return shared.close(&key, number, session).await,
+                Idle::Yes(session) => {
+                    shared.close(&key, number, session).await;
+                    let is_left = !is_worth_keeping && key.exists();
+                    if is_left && let Err(error) = store::remove(&key) {
+                        tracing::warn!(%error, "an empty session could not be removed");
+                    }
+                    return;
+                }
                 Idle::NotYet => tokio::time::sleep(shared.unload_after).await,
                 Idle::NotOurs => return,
             }

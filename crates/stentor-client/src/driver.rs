@@ -160,6 +160,9 @@ impl Driver {
                         self.codec.answered(number, answer, &mut self.fx);
                     }
                 }
+                () = unwanted(self.opened.as_mut()) => {
+                    return Over::GaveUp("nobody waits for it any more".to_owned());
+                }
                 () = at(self.open_by) => {
                     let why = "it took too long to shake hands".to_owned();
                     return Over::GaveUp(why);
@@ -362,6 +365,14 @@ impl Driver {
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves when whoever started the child no longer waits for it to be ready.
+async fn unwanted(opened: Option<&mut oneshot::Sender<Result<SessionOpened, AgentError>>>) {
+    match opened {
+        Some(opened) => opened.closed().await,
         None => std::future::pending().await,
     }
 }

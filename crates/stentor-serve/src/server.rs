@@ -6,13 +6,15 @@
 mod clients;
 mod limits;
 mod link;
+mod peer;
 pub mod unix_socket;
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stentor_agent::live_sessions::LiveSessions;
+use stentor_agent::live_sessions::{LiveSessions, Released};
 use stentor_agent::tasks;
 use stentor_wire::attach::{ClientHello, Refused};
 use tokio::sync::Semaphore;
@@ -64,16 +66,20 @@ pub struct ServerOptions {
     pub unload_after: Duration,
     /// How long a relay whose connection broke may take to come back.
     pub resume_within: Duration,
+    /// The word that starts the supervisors of commands: what runs below one in a sandbox is not
+    /// served.
+    pub helper_word: &'static str,
 }
 
 impl ServerOptions {
     /// The usual limits.
-    pub fn new(epoch: impl Into<String>) -> Self {
+    pub fn new(epoch: impl Into<String>, helper_word: &'static str) -> Self {
         Self {
             epoch: epoch.into(),
             max_connections: limits::MAX_CONNECTIONS,
             unload_after: limits::UNLOAD_AFTER,
             resume_within: limits::RESUME_WITHIN,
+            helper_word,
         }
     }
 }
@@ -168,6 +174,11 @@ impl Server {
     /// Notes where it is reached over HTTP.
     pub fn set_http(&self, status: HttpStatus) {
         self.shared.http.get_or_init(|| status);
+    }
+
+    /// Lets go of the session in a file, if nobody has it open and nothing goes on in it.
+    pub async fn release(&self, file: &Path) -> Released {
+        self.shared.live.release(file).await
     }
 
     fn links(&self) -> &Links {

@@ -147,7 +147,13 @@ impl Child {
         reason = "a test that gets no line has failed"
     )]
     pub fn next(&mut self) -> String {
-        self.lines.recv().expect("the program ended")
+        self.lines.recv().unwrap_or_else(|| {
+            let mut said = String::new();
+            if let Some(stderr) = &mut self.process.stderr {
+                stderr.read_to_string(&mut said).ok();
+            }
+            panic!("the program ended: {said}")
+        })
     }
 
     /// The next frame.

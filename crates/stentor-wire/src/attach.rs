@@ -4,6 +4,7 @@
 //! would be on stdin and stdout. Unknown fields are ignored, so that either side can be the newer.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub enum Wish {
     Resume(Resume),
     /// Something about the server itself, answered by one line.
     Control(Control),
+    /// That the server lets go of a session that nobody uses.
+    Release(Release),
 }
 
 /// A client of a dialect, and where it was started.
@@ -65,6 +68,13 @@ pub struct Resume {
     pub received: u64,
 }
 
+/// A session that somebody else wants to open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    /// Its file, absolute.
+    pub file: PathBuf,
+}
+
 /// What can be asked of the server itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -90,6 +100,11 @@ pub enum Outcome {
     Served(Served),
     /// The link goes on.
     Resumed(Resumed),
+    /// The server does not have the session any more.
+    Released {
+        /// It had it.
+        was_live: bool,
+    },
     /// Nothing follows.
     Refused(Refused),
 }
@@ -158,8 +173,11 @@ impl Welcome {
 /// A first line that is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum BadHello {
-    #[error("the first line must be a JSON object that names a dialect: {0}")]
-    Unreadable(serde_json::Error),
+    #[error(
+        "the first line must be a JSON object with `stentor`, the version, and one of `client`, \
+         `resume`, `release` and `control`"
+    )]
+    Unreadable(#[source] serde_json::Error),
     #[error("the handshake has version {0}, this program speaks version {VERSION}")]
     Version(u32),
 }
@@ -196,6 +214,10 @@ mod tests {
         assert_eq!(Hello::parse(&line).unwrap().wish, Wish::Serve(client));
         let line = Hello::line(Wish::Control(Control::Stop)).unwrap();
         assert_eq!(line, b"{\"stentor\":1,\"control\":\"stop\"}\n");
+        let file = "/s/1.jsonl".into();
+        let line = Hello::line(Wish::Release(Release { file })).unwrap();
+        let release = b"{\"stentor\":1,\"release\":{\"file\":\"/s/1.jsonl\"}}\n";
+        assert_eq!(line, release);
         let refused = Refused {
             message: "no".into(),
             status: 2,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::{Session, SessionState};
+use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_journal::store::Listed;
 
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
+use crate::released::with_released;
 
 /// Which session is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,27 +78,31 @@ impl AskedSession<'_> {
 
     /// Opens a session of a file, or begins one.
     pub fn open(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
+        let session = match file {
+            None => self
+                .agent
+                .start_with(self.options()?, NewSession::default()),
+            Some(file) => with_released(file, || self.resume(file)),
+        };
+        Ok(session?)
+    }
+
+    fn resume(&self, file: &Path) -> Result<Session, AgentError> {
+        let mut options = self.options()?;
+        if !self.chosen.asked_for {
+            options.prefer_stored_model();
+        }
+        self.agent.resume(file, options)
+    }
+
+    fn options(&self) -> Result<SessionOptions, AgentError> {
         let mut options = self.agent.options(self.cwd)?;
         if let Some(schema) = self.schema {
-            let usual = &options.system_prompt;
-            options.system_prompt = format!(
-                "{usual}
-
-{}",
-                schema.instructions()
-            )
-            .into();
+            let (usual, wanted) = (&options.system_prompt, schema.instructions());
+            options.system_prompt = format!("{usual}\n\n{wanted}").into();
             options.output_schema = Some(schema.for_model());
         }
-        Ok(match file {
-            None => self.agent.start_with(options, NewSession::default())?,
-            Some(file) => {
-                if !self.chosen.asked_for {
-                    options.prefer_stored_model();
-                }
-                self.agent.resume(file, options)?
-            }
-        })
+        Ok(options)
     }
 
     /// Which model answers, and why that one.

@@ -28,6 +28,7 @@ pub mod overview;
 pub mod print;
 pub mod program;
 pub mod relay;
+pub mod released;
 pub mod repeated_calls;
 pub mod rpc;
 pub mod rpc_edn;

@@ -12,11 +12,11 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use stentor_serve::stdio::{self, Pipes};
-use stentor_wire::attach::{ClientHello, Hello, MAX_HELLO_BYTES, Outcome, Welcome, Wish};
+use stentor_wire::attach::{ClientHello, Hello, MAX_HELLO_BYTES, Outcome, Release, Welcome, Wish};
 
 use crate::config::AttachMode;
 use crate::dialect::{Invocation, split_attach};
@@ -49,6 +49,8 @@ pub enum RelayError {
     NoServer { socket: PathBuf, why: io::Error },
     #[error("the server could not be started: {0}")]
     NotStarted(io::Error),
+    #[error("the server ended when it was started: {0}")]
+    EndedAtStart(String),
     #[error("the connection to the server broke: {0}")]
     Broken(io::Error),
     #[error("the server has ended; what it acknowledged is stored, and the session can be resumed")]
@@ -61,6 +63,8 @@ pub enum RelayError {
     Silent,
     #[error("the server on the socket does not answer as stentor does: {0}")]
     Foreign(String),
+    #[error("the server refuses: {0}")]
+    Refused(String),
     #[error("{0} is not UTF-8, which the server needs it to be")]
     NotText(&'static str),
 }
@@ -102,8 +106,12 @@ pub fn connect_as_configured(mode: AttachMode) -> Result<Option<UnixStream>, Rel
     match (connect(&socket), mode) {
         (Ok(stream), _) => Ok(Some(stream)),
         (Err(_), AttachMode::Start) => {
-            start(&socket, &[]).map_err(RelayError::NotStarted)?;
-            connect(&socket).map(Some)
+            // Another one may have been quicker.
+            let started = start(&socket, &[]);
+            match (started, connect(&socket)) {
+                (Err(why), Err(_)) => Err(why),
+                (_, connected) => connected.map(Some),
+            }
         }
         (Err(_), AttachMode::IfRunning | AttachMode::Never) => Ok(None),
     }
@@ -121,7 +129,9 @@ pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<
             return Ok(refused.status);
         }
         Outcome::Served(served) => served,
-        Outcome::Resumed(_) => return Err(RelayError::Foreign("resumed".to_owned())),
+        Outcome::Resumed(_) | Outcome::Released { .. } => {
+            return Err(RelayError::Foreign("resumed".to_owned()));
+        }
     };
     let mut link = Link::new(served, from_server, pipes)?;
     match link.carry() {
@@ -223,9 +233,45 @@ fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayErro
     Ok(welcome.outcome)
 }
 
+/// Asks the server on the usual socket, if there is one, to let go of a session that nobody uses.
+/// False when there is none, or it keeps it.
+pub fn release(file: &Path) -> bool {
+    let released = || {
+        let stream = connect(&socket::usual(&Variables::OfProcess))?;
+        let file = file.canonicalize().map_err(RelayError::Broken)?;
+        let hello = Hello::line(Wish::Release(Release { file }));
+        let hello = hello.map_err(|error| RelayError::Broken(error.into()))?;
+        (&stream).write_all(&hello).map_err(RelayError::Broken)?;
+        welcome(&mut BufReader::new(stream))
+    };
+    matches!(released(), Ok(Outcome::Released { was_live: true }))
+}
+
 /// Starts a server that outlives this process, with some more flags, and waits until it is ready.
-pub fn start(socket: &Path, flags: &[&str]) -> io::Result<()> {
-    let mut server = Command::new(std::env::current_exe()?)
+pub fn start(socket: &Path, flags: &[&str]) -> Result<(), RelayError> {
+    /// More than anybody wants to read.
+    const MOST_BYTES: u64 = 4096;
+    let mut server = spawn_server(socket, flags).map_err(RelayError::NotStarted)?;
+    let mut ready = String::new();
+    if let Some(out) = server.stdout.take() {
+        let read = BufReader::new(out).read_line(&mut ready);
+        read.map_err(RelayError::NotStarted)?;
+    }
+    if !ready.is_empty() {
+        return Ok(());
+    }
+    let mut why = Vec::new();
+    if let Some(errors) = server.stderr.take() {
+        errors.take(MOST_BYTES).read_to_end(&mut why).ok();
+    }
+    let why = String::from_utf8_lossy(&why);
+    let why = why.trim().trim_start_matches("stentor: ");
+    Err(RelayError::EndedAtStart(why.to_owned()))
+}
+
+/// What it writes to stderr is only read until it is ready: from then on it goes nowhere.
+fn spawn_server(socket: &Path, flags: &[&str]) -> io::Result<Child> {
+    Command::new(std::env::current_exe()?)
         .arg("serve")
         .arg("--socket")
         .arg(socket)
@@ -234,13 +280,26 @@ pub fn start(socket: &Path, flags: &[&str]) -> io::Result<()> {
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         // What ends the frontend's group does not end it.
         .process_group(0)
-        .spawn()?;
-    if let Some(ready) = server.stdout.take() {
-        // Without a line it has ended: another one may have been quicker.
-        BufReader::new(ready).read_line(&mut String::new())?;
+        .spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_says_nothing_is_told_from_one_that_went_away() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
+        let mut from_server = BufReader::new(ours);
+        let silent = welcome(&mut from_server).unwrap_err();
+        assert!(matches!(silent, RelayError::Silent), "{silent}");
+        drop(theirs);
+        let gone = welcome(&mut from_server).unwrap_err();
+        assert!(matches!(gone, RelayError::Foreign(_)), "{gone}");
     }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The sandbox of a session's commands: from the configuration to what holds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_policy::{PathGuard, WriteLimit};
@@ -8,7 +8,9 @@ use stentor_tools::process::Launcher;
 use stentor_tools::sandbox::{Refused, Required, SandboxRequest, effective_sandbox};
 
 use crate::config::{Config, Source};
+use crate::environment::Variables;
 use crate::notes::notes_file;
+use crate::socket;
 
 /// The sandbox of the sessions in a folder.
 pub struct Sandbox {
@@ -28,12 +30,15 @@ pub fn sandbox(
 ) -> Result<Sandbox, Refused> {
     let settings = &config.settings;
     let mode = settings.sandbox_mode.value;
-    let unreadable = settings.sandbox_unreadable.value.0.clone();
+    let mut unreadable = settings.sandbox_unreadable.value.0.clone();
     let mut writable = settings.sandbox_writable.value.0.clone();
     writable.push(std::env::temp_dir());
     if spill_dir.exists() {
         writable.push(spill_dir.to_owned());
     }
+    let hides = |path: &PathBuf| can_be_hidden(path, cwd, &writable);
+    let own = socket::hidden_from_sandbox(&Variables::OfProcess);
+    unreadable.extend(own.into_iter().filter(hides));
     let data_dir = settings.data_dir.as_ref().map(|data| data.value.clone());
     let asked = SandboxRequest {
         mode,
@@ -77,4 +82,14 @@ pub fn sandbox(
         launcher: launcher.restricted(effective.restrictions),
         path_guard,
     })
+}
+
+/// Whether something of ours is there and can be hidden: not from who may write where it is.
+fn can_be_hidden(path: &Path, cwd: &Path, writable: &[PathBuf]) -> bool {
+    let Ok(path) = path.canonicalize() else {
+        return false;
+    };
+    let resolved = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut folders = writable.iter().map(PathBuf::as_path).chain([cwd]);
+    !folders.any(|folder| path.starts_with(resolved(folder)))
 }

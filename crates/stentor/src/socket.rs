@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,9 @@ pub const VARIABLE: &str = "STENTOR_SOCKET";
 
 /// Only the user may reach it.
 const OWN_FOLDER: u32 = 0o700;
+
+/// Only the user may open it.
+const OWN_FILE: u32 = 0o600;
 
 /// What nobody else may do with what is made for the socket.
 const OTHERS: u32 = 0o077;
@@ -82,10 +85,17 @@ impl ServerSocket {
             }
         }
         // The lock decides among servers that start at once; it is free when its server is gone.
-        let lock = lock_file(path).map_err(failed)?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(SocketError::InUse(path.to_owned()));
-        }
+        let lock = loop {
+            let lock = open_lock(path).map_err(failed)?;
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+                return Err(SocketError::InUse(path.to_owned()));
+            }
+            // The server before may have removed the file after it was opened here: such a lock
+            // keeps nobody out.
+            if lock.metadata().map_err(failed)?.nlink() > 0 {
+                break lock;
+            }
+        };
         remove_stale(path)?;
         let before = rustix::process::umask(Mode::from_raw_mode(OTHERS | 0o100));
         let listener = UnixListener::bind(path);
@@ -130,7 +140,19 @@ impl Drop for ServerSocket {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             std::fs::remove_file(path).ok();
+            // Before the lock is given up, so that it is no other server's.
+            std::fs::remove_file(lock_file(path)).ok();
         }
+    }
+}
+
+/// The usual places of a server's socket and token that commands in a sandbox must not read.
+pub fn hidden_from_sandbox(variables: &Variables) -> Vec<PathBuf> {
+    let socket = usual(variables);
+    match variables.get(VARIABLE) {
+        // It may be in a folder that is not ours alone.
+        Some(_) => vec![socket.with_file_name("serve.token"), socket],
+        None => socket.parent().map(Path::to_owned).into_iter().collect(),
     }
 }
 
@@ -141,14 +163,19 @@ fn own_folder(folder: &Path) -> io::Result<()> {
         .create(folder)
 }
 
-fn lock_file(socket: &Path) -> io::Result<File> {
+fn lock_file(socket: &Path) -> PathBuf {
     let mut name = socket.as_os_str().to_owned();
     name.push(".lock");
+    PathBuf::from(name)
+}
+
+fn open_lock(socket: &Path) -> io::Result<File> {
     File::options()
         .write(true)
         .create(true)
         .truncate(false)
-        .open(name)
+        .mode(OWN_FILE)
+        .open(lock_file(socket))
 }
 
 /// Removes the socket of a server that is gone.

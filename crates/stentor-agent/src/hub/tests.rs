@@ -16,7 +16,7 @@ struct Writer {
 
 impl Writer {
     fn new() -> Self {
-        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let live = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         let block = live.open_block(LiveBlockKind::Text);
         Self { live, block }
     }
@@ -250,4 +250,61 @@ async fn after_the_end_the_waiting_events_are_still_read() {
     hub.close();
     assert!(reader.next().await.is_some());
     assert!(reader.next().await.is_none());
+}
+
+/// The numbers of the events that a cursor is behind.
+fn numbers(hub: &Hub, cursor: &Cursor) -> Result<Vec<u64>, CursorMissed> {
+    let mut events = hub.subscribe_at(None, cursor)?;
+    Ok(std::iter::from_fn(|| events.try_next().map(|event| event.seq)).collect())
+}
+
+#[test]
+fn who_has_a_cursor_goes_on_behind_it() {
+    let hub = hub();
+    let begin = hub.subscribe().cursor();
+    assert_eq!(begin, hub.cursor());
+    for _ in 0..3 {
+        hub.publish(EventKind::TurnStarted);
+    }
+    let at = |number| Cursor {
+        number,
+        ..begin.clone()
+    };
+    assert_eq!(numbers(&hub, &begin), Ok(vec![1, 2, 3]));
+    assert_eq!(numbers(&hub, &at(2)), Ok(vec![3]));
+    assert_eq!(numbers(&hub, &hub.cursor()), Ok(vec![]));
+    assert_eq!(numbers(&hub, &at(4)), Err(CursorMissed::OtherEpoch));
+    let foreign = Cursor {
+        epoch: "another".into(),
+        number: 1,
+    };
+    assert_eq!(numbers(&hub, &foreign), Err(CursorMissed::OtherEpoch));
+    for _ in 0..REPLAY_EVENTS {
+        hub.publish(EventKind::TurnStarted);
+    }
+    assert_eq!(numbers(&hub, &at(2)), Err(CursorMissed::TooOld));
+    assert_eq!(numbers(&hub, &at(3)).unwrap().len(), REPLAY_EVENTS);
+}
+
+#[test]
+fn who_has_half_of_a_complete_answer_cannot_go_on_and_who_has_all_of_its_text_can() {
+    let hub = hub();
+    let writer = Writer::new();
+    let at = |number| Cursor {
+        number,
+        ..hub.cursor()
+    };
+    hub.publish(EventKind::TurnStarted);
+    hub.publish(EventKind::AnswerStarted(writer.live.clone()));
+    writer.delta(&hub, "a");
+    writer.delta(&hub, "b");
+    assert_eq!(numbers(&hub, &at(3)), Ok(vec![4]));
+    let message: Arc<Message> = Arc::new(Message::user(Vec::new(), 0));
+    hub.publish(EventKind::MessageEnded { number: 1, message });
+    assert_eq!(numbers(&hub, &at(1)), Ok(vec![2, 5]));
+    for inside in [2, 3] {
+        let missed = numbers(&hub, &at(inside));
+        assert_eq!(missed, Err(CursorMissed::TooOld), "{inside}");
+    }
+    assert_eq!(numbers(&hub, &at(4)), Ok(vec![5]));
 }

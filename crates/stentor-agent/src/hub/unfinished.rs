@@ -17,7 +17,8 @@ pub(super) struct Unfinished {
     compaction: Option<EventKind>,
     retry: Option<EventKind>,
     queues: Option<EventKind>,
-    questions: Vec<EventKind>,
+    /// Each with its number.
+    questions: Vec<(u64, EventKind)>,
 }
 
 /// An answer in the making, as far as it was published.
@@ -34,7 +35,7 @@ struct Block {
 
 impl Unfinished {
     /// Notes what is published. A delta costs the same, first or millionth.
-    pub fn note(&mut self, kind: &EventKind) {
+    pub fn note(&mut self, kind: &EventKind, seq: u64) {
         match kind {
             EventKind::BlockDelta { block, range, .. } => {
                 if let Some(known) = self.block(block) {
@@ -93,13 +94,13 @@ impl Unfinished {
                 self.calls.clear();
             }
             EventKind::PermissionAsked { .. } | EventKind::DialogAsked { .. } => {
-                self.questions.push(kind.clone());
+                self.questions.push((seq, kind.clone()));
             }
             EventKind::PermissionAnswered { id, .. } => self.questions.retain(
-                |open| !matches!(open, EventKind::PermissionAsked { id: asked, .. } if asked == id),
+                |(_, open)| !matches!(open, EventKind::PermissionAsked { id: asked, .. } if asked == id),
             ),
             EventKind::DialogClosed { id, .. } => self.questions.retain(
-                |open| !matches!(open, EventKind::DialogAsked { id: asked, .. } if asked == id),
+                |(_, open)| !matches!(open, EventKind::DialogAsked { id: asked, .. } if asked == id),
             ),
             _ => {}
         }
@@ -110,18 +111,27 @@ impl Unfinished {
         !self.questions.is_empty()
     }
 
+    /// The open questions that were asked with a number up to this.
+    pub fn questions_until(&self, seq: u64) -> impl Iterator<Item = EventKind> {
+        let asked = self
+            .questions
+            .iter()
+            .filter(move |(asked, _)| *asked <= seq);
+        asked.map(|(_, question)| question.clone())
+    }
+
     /// Everything as events that look as if they happened just now, but `recorded`, an answer that
-    /// has that time and is in the conversation already.
-    pub fn events(&self, recorded: Option<u64>, stamp: impl Fn(EventKind) -> Event) -> Vec<Event> {
+    /// is in the conversation already as that entry.
+    pub fn events(&self, recorded: Option<&str>, stamp: impl Fn(EventKind) -> Event) -> Vec<Event> {
         let answer = self.answer.as_ref();
-        let answer = answer.filter(|answer| Some(answer.live.timestamp()) != recorded);
+        let answer = answer.filter(|answer| Some(&**answer.live.entry_id()) != recorded);
         let whole = [&self.run, &self.turn].into_iter().flatten().cloned();
         let goes_on = [&self.compaction, &self.retry, &self.queues];
         let kinds = whole
             .chain(answer.into_iter().flat_map(Answer::events))
             .chain(self.calls.iter().cloned())
             .chain(goes_on.into_iter().flatten().cloned())
-            .chain(self.questions.iter().cloned());
+            .chain(self.questions.iter().map(|(_, question)| question.clone()));
         kinds.map(stamp).collect()
     }
 

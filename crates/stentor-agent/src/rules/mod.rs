@@ -180,7 +180,7 @@ mod tests {
             rule("x", &["zzz"]),
         ]);
         assert!(bad.is_empty());
-        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let live = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         let block = live.open_block(LiveBlockKind::Text);
         let mut seen = Vec::new();
         for delta in ["let é = a.unw", "rap", "()", "; b.unwrap()"] {
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn thinking_is_not_watched_and_the_cost_of_a_delta_is_bounded() {
         let (book, _) = RuleBook::new(vec![rule("all", &["a"])]);
-        let live = LiveMessage::new(1, "a", "p", "m", 0);
+        let live = LiveMessage::new(1, "e1", "a", "p", "m", 0);
         let thinking = live.open_block(LiveBlockKind::Thinking);
         let range = thinking.append("aaa");
         assert!(book.triggered_by(&thinking, range.start).is_empty());

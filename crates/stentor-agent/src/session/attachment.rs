@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stentor_journal::store::{Entry, Header};
+use stentor_journal::store::{Entry, EntryKind, Header};
 
 use super::error::SessionError;
 use super::handle::{Session, Shared};
-use crate::hub::{ClientNumber, Subscription};
+use crate::hub::{ClientNumber, Cursor, CursorMissed, Subscription};
 
 /// One client of a session that several may share. When it leaves, its subscriptions end and its
 /// questions are no longer its own; the session goes on.
@@ -112,13 +112,24 @@ impl Session {
     /// The session as it is at one moment, and everything that happens after it.
     pub async fn join(&self) -> Result<Joined, SessionError> {
         let client = self.client();
-        let (events, reading) = self.joined_at(client).await?;
+        let (mut events, reading) = self.joined_at(client).await?;
         let (header, entries) = reading.await.map_err(|_| SessionError::Closed)??;
+        events.has_read(unanswered(&entries));
         Ok(Joined {
             header,
             entries,
             events,
         })
+    }
+
+    /// The place behind everything that happened so far.
+    pub fn cursor(&self) -> Cursor {
+        self.shared.hub.cursor()
+    }
+
+    /// Everything that happened after a cursor, and what happens from now on.
+    pub fn subscribe_at(&self, cursor: &Cursor) -> Result<Subscription, CursorMissed> {
+        self.shared.hub.subscribe_at(self.client(), cursor)
     }
 
     pub(super) fn client(&self) -> Option<ClientNumber> {
@@ -137,4 +148,12 @@ impl Session {
         let attachment = self.attachment.as_ref();
         attachment.map(|attachment| attachment.kind)
     }
+}
+
+/// The messages behind the last answer: they are recorded before they are announced.
+fn unanswered(entries: &[Entry]) -> impl Iterator<Item = String> {
+    let is_answer = |entry: &&Entry| matches!(&entry.kind, EntryKind::Message { message } if message.as_assistant().is_some());
+    let newest_first = entries.iter().rev();
+    let unanswered = newest_first.take_while(move |entry| !is_answer(entry));
+    unanswered.map(|entry| entry.id.clone())
 }

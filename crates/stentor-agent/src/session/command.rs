@@ -19,5 +19,9 @@ type AsyncAct = dyn for<'a> FnOnce(&'a mut Actor) -> BoxFuture<'a, ()> + Send;
 pub(super) enum Command {
     Act(Box<dyn FnOnce(&mut Actor) + Send>),
     ActAsync(Box<AsyncAct>),
-    Close { reply: Reply<()> },
+    Close {
+        /// Who was asked something is asked again when the session is opened.
+        keeps_questions: bool,
+        reply: Reply<()>,
+    },
 }

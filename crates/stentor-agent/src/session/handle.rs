@@ -229,6 +229,9 @@ impl Session {
         // Who only watches cannot answer.
         let answerer = self.driving().map_or(Answerer::Nobody, |_| answerer);
         self.shared.dialogs.set_answerer(self.client(), answerer);
+        if answerer != Answerer::Nobody {
+            self.ask_again();
+        }
     }
 
     /// Whether somebody is known to answer questions.

@@ -130,6 +130,7 @@ impl SessionToolHost {
             let asked = requests
                 .send(Request::Permit {
                     call,
+                    is_own: false,
                     spec,
                     touches,
                     is_approved,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use stentor_journal::message::Message;
+use stentor_journal::conversation::Item;
+use stentor_journal::message::{Message, ToolCall};
 use tokio::sync::oneshot;
 
 use super::compaction::{self, CompactionError, Uncompacted};
@@ -17,10 +18,18 @@ use crate::event::{
 };
 use crate::model::{ModelError, ModelErrorKind};
 
+/// Calls of an answer that have no result.
+pub(crate) struct OpenCalls {
+    pub answer: Arc<Message>,
+    pub calls: Vec<Arc<ToolCall>>,
+}
+
 /// What the session was asked to do.
 pub(crate) enum Work {
     /// Answer messages that are already in the conversation.
-    Answer(Vec<Arc<Message>>),
+    Answer(Vec<Item>),
+    /// Go on with the calls of the newest answer.
+    GoOn(OpenCalls),
     /// Compact because somebody asked for it.
     Compact {
         reason: CompactionReason,
@@ -29,16 +38,26 @@ pub(crate) enum Work {
     },
 }
 
-/// Does it. When it returns the session is idle, or gone.
-pub(crate) async fn perform(link: Link, work: Work) {
+/// Does it. When it returns the session is idle; it is gone when it returns an error.
+pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
     match work {
         Work::Answer(messages) => {
             let begin = Begin {
                 messages,
+                open_calls: None,
                 may_compact: true,
                 take_steering: !link.watch.steering_waits_for_first_call,
             };
-            answer(&link, begin).await;
+            answer(&link, begin).await
+        }
+        Work::GoOn(open) => {
+            let begin = Begin {
+                messages: Vec::new(),
+                open_calls: Some(open),
+                may_compact: false,
+                take_steering: false,
+            };
+            answer(&link, begin).await
         }
         Work::Compact {
             reason,
@@ -49,27 +68,27 @@ pub(crate) async fn perform(link: Link, work: Work) {
             let result = match done {
                 Ok(result) => Ok(result),
                 Err(Uncompacted::Failed(error)) => Err(error),
-                Err(Uncompacted::Gone) => return,
+                Err(Uncompacted::Gone) => return Err(Gone),
             };
             let next = finish(&link, true, false).await;
             // A client that no longer waits for the result lost nothing: the entry is on disk.
             reply.send(result).ok();
-            if let Ok(Some(next)) = next {
-                let may_compact = true;
-                answer(
-                    &link,
-                    Begin {
+            match next? {
+                Some(next) => {
+                    let may_compact = true;
+                    let next = Begin {
                         may_compact,
                         ..next
-                    },
-                )
-                .await;
+                    };
+                    answer(&link, next).await
+                }
+                None => Ok(()),
             }
         }
     }
 }
 
-async fn answer(link: &Link, begin: Begin) {
+async fn answer(link: &Link, begin: Begin) -> Result<(), Gone> {
     let mut retries = Retries::default();
     let mut next = begin;
     link.slash.refresh().await;
@@ -81,7 +100,7 @@ async fn answer(link: &Link, begin: Begin) {
         };
         match stopped {
             Ok(()) => {}
-            Err(Stopped::Gone) => return,
+            Err(Stopped::Gone) => return Err(Gone),
             Err(Stopped::Store(error)) => {
                 ran.outcome = Some(run::store_failure(&error));
                 ran.failure = None;
@@ -119,6 +138,7 @@ async fn answer(link: &Link, begin: Begin) {
         if again {
             next = Begin {
                 messages: Vec::new(),
+                open_calls: None,
                 may_compact: false,
                 take_steering: !link.watch.steering_waits_for_first_call,
             };
@@ -130,7 +150,8 @@ async fn answer(link: &Link, begin: Begin) {
                 next = begin;
                 retries = Retries::default();
             }
-            Ok(None) | Err(Gone) => return,
+            Ok(None) => return Ok(()),
+            Err(Gone) => return Err(Gone),
         }
     }
 }
@@ -369,6 +390,7 @@ async fn finish(link: &Link, go_on: bool, may_compact: bool) -> Result<Option<Be
                 // The queue has had its turn.
                 return Ok(Some(Begin {
                     messages,
+                    open_calls: None,
                     may_compact: false,
                     take_steering: false,
                 }));

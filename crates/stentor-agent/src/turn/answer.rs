@@ -61,6 +61,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
     let started_ms = link.clock.now_ms();
     let live = LiveMessage::new(
         link.signals.next_number(),
+        Arc::clone(&call.entry_id),
         info.api.clone(),
         info.provider.clone(),
         info.id.clone(),
@@ -150,11 +151,13 @@ pub(super) fn unwritten(info: Option<&Arc<ModelInfo>>, timestamp: u64) -> Assist
 pub(super) fn without_model(
     link: &Link,
     info: Option<&Arc<ModelInfo>>,
+    entry_id: Option<&Arc<str>>,
     text: String,
 ) -> (u64, Arc<Message>) {
     let mut message = unwritten(info, link.clock.now_ms());
     let live = LiveMessage::new(
         link.signals.next_number(),
+        entry_id.map_or_else(|| Arc::from(""), Arc::clone),
         message.api.clone(),
         message.provider.clone(),
         message.model.clone(),

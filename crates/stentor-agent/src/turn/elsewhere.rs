@@ -47,10 +47,10 @@ pub(super) async fn follow(
             continue;
         }
         let recorded = tools::record(link, ready).await?;
-        for message in &recorded {
-            super::run::announce(link, message);
+        for item in &recorded {
+            super::run::announce(link, item);
         }
-        results.extend(recorded);
+        results.extend(tools::messages_of(recorded));
     }
     Ok(results)
 }

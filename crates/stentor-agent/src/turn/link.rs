@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use serde_json::Value;
 use stentor_journal::clock::SharedClock;
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
@@ -113,7 +114,9 @@ pub(crate) enum Request {
         sync: bool,
         /// True when the (one) message is what a model call brought: it counts as one.
         model_call: bool,
-        reply: Reply<Result<Vec<String>, StoreError>>,
+        /// The entry that the (one) message becomes, if that is known; see [`ModelCall::entry_id`].
+        entry_id: Option<Arc<str>>,
+        reply: Reply<Result<Vec<Item>, StoreError>>,
     },
     /// Takes a failed answer, and the results of its calls, out of the context; both stay on disk.
     Forget { entry_id: String, reply: Reply<()> },
@@ -141,7 +144,7 @@ pub(crate) enum Request {
     /// or else, for a run that would stop, follow-ups.
     TakeQueued {
         or_follow_ups: bool,
-        reply: Reply<Result<Vec<Arc<Message>>, StoreError>>,
+        reply: Reply<Result<Vec<Item>, StoreError>>,
     },
     /// A turn announces a message now: if it came out of a queue, it waits no more.
     Announcing {
@@ -151,6 +154,8 @@ pub(crate) enum Request {
     /// May this call run?
     Permit {
         call: Arc<ToolCall>,
+        /// The session runs it itself: it is a call of its newest answer.
+        is_own: bool,
         spec: ToolSpec,
         touches: Touches,
         /// It was permitted already in other words: nobody is asked once more.
@@ -186,7 +191,7 @@ pub(crate) enum RunStart {
     /// The context is compacted first, or the reason why it should be and cannot.
     CompactFirst(Result<Box<CompactionPlan>, CompactionError>),
     /// It has begun, with these steering messages.
-    Begun(Vec<Arc<Message>>),
+    Begun(Vec<Item>),
 }
 
 /// What follows a run that would be the last.
@@ -196,7 +201,7 @@ pub(crate) enum AfterRun {
     /// The context is compacted, or the reason why it should be and cannot.
     Compact(Result<Box<CompactionPlan>, CompactionError>),
     /// Another run, with these messages out of a queue.
-    GoOn(Vec<Arc<Message>>),
+    GoOn(Vec<Item>),
 }
 
 /// A model that could step in.
@@ -223,6 +228,8 @@ pub(crate) type Reply<T> = oneshot::Sender<T>;
 
 /// Everything one model call needs.
 pub(crate) struct ModelCall {
+    /// The entry that the answer becomes.
+    pub entry_id: Arc<str>,
     pub model: Arc<dyn Model>,
     pub thinking: ThinkingLevel,
     pub system: Arc<str>,
@@ -238,6 +245,8 @@ pub(crate) struct ModelCall {
 /// No model is called.
 pub(crate) struct Refusal {
     pub model: Option<Arc<ModelInfo>>,
+    /// The entry that an answer in its place becomes, if that is known.
+    pub entry_id: Option<Arc<str>>,
     pub why: RefusalReason,
 }
 
@@ -257,6 +266,8 @@ pub(crate) enum Verdict {
     Allowed,
     /// The text goes to the model.
     Denied(String),
+    /// The session ends, and goes on with the question when it is opened again.
+    Suspended,
 }
 
 /// The actor is gone: the session was closed under the run.

@@ -17,7 +17,7 @@ mod run_hooks;
 mod session_of_model;
 mod tools;
 
-pub(crate) use activity::{Work, perform};
+pub(crate) use activity::{OpenCalls, Work, perform};
 pub use compaction::CompactionError;
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
@@ -44,3 +44,8 @@ pub const NOT_RUN_FAILED: &str = "Tool execution failed due to an error in the m
 /// Result of a call that was running when an earlier process died.
 pub const INTERRUPTED: &str = "Interrupted: the process running this tool ended before it finished. \
      What it did is unknown; it was not run again. Check before repeating it.";
+
+/// Result of a call that somebody was asked about when an earlier process ended, and that nobody was
+/// asked about again.
+pub const NEVER_ANSWERED: &str = "Not run: whether it may was asked when the agent ended, and never \
+     answered.";

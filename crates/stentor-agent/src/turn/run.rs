@@ -1,12 +1,15 @@
 //! One run: turns of a model's answer and its tools, until nothing is left to do.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{KnownMessage, Message, StopReason};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
 
+use super::activity::OpenCalls;
 use super::answer::{self, FinishedAnswer};
 use super::compaction;
 use super::link::{Link, ModelCall, Refusal, RefusalReason, Request, RunStart};
@@ -29,7 +32,7 @@ pub(super) struct Ran {
     /// True when something of the failed answer was shown.
     pub begun: bool,
     /// Messages of the agent itself for the next turn, on disk already.
-    inject: Vec<Arc<Message>>,
+    inject: Vec<Item>,
     reminders: Reminders,
 }
 
@@ -39,7 +42,9 @@ pub(super) type OnSuccess<'a> = &'a mut (dyn FnMut() + Send);
 /// How a run begins.
 pub(super) struct Begin {
     /// Messages that are in the conversation and have not been announced yet.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<Item>,
+    /// Calls of the newest answer that are to run before the model is asked again.
+    pub open_calls: Option<OpenCalls>,
     /// The context may be compacted first.
     pub may_compact: bool,
     /// Steering messages that wait are part of the first turn.
@@ -57,21 +62,25 @@ pub(super) async fn run(
     let mut prompt = run_hooks::prompt_text(link, &begin.messages);
     // Last asked in this run; it is told when the run is over, however that comes about.
     let mut asked = Asked::default();
+    let mut open_calls = begin.open_calls;
     let mut injected = begin.messages;
     injected.extend(steering);
     loop {
         link.wait_for_capacity().await;
         link.hub.publish(EventKind::TurnStarted);
-        for message in injected.drain(..) {
+        for item in injected.drain(..) {
             if link.signals.unannounced.load(Ordering::Acquire) {
-                let message = Arc::clone(&message);
+                let message = Arc::clone(&item.message);
                 link.ask(|reply| Request::Announcing { message, reply })
                     .await?;
             }
-            announce(link, &message);
-            ran.messages.push(message);
+            announce(link, &item);
+            ran.messages.push(item.message);
         }
-        let next = turn(link, prompt.take(), ran, on_success, &mut asked).await?;
+        let next = match open_calls.take() {
+            Some(open) => run_open_calls(link, open, ran).await?,
+            None => turn(link, prompt.take(), ran, on_success, &mut asked).await?,
+        };
         // An abort counts more than an interrupt: the next turn records that it was one.
         let aborted = link.cancel.is_cancelled() && ran.outcome.is_none();
         if matches!(next, Next::Over) || (link.signals.is_interrupted() && !aborted) {
@@ -97,7 +106,7 @@ async fn begin_run(
     link: &Link,
     may_compact: bool,
     take_steering: bool,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Item>, Stopped> {
     let mut may_compact = may_compact;
     loop {
         let begun = link.ask(|reply| Request::BeginRun {
@@ -130,8 +139,8 @@ async fn turn(
     match verdict {
         Prompted::Ask(added) => {
             for message in added {
-                append(link, &message, true, false).await?;
-                announce(link, &message);
+                let item = append(link, &message, true).await?;
+                announce(link, &item);
                 ran.messages.push(message);
             }
             match link.ask(|reply| Request::NextCall { reply }).await? {
@@ -145,9 +154,35 @@ async fn turn(
         Prompted::Answered(text) => answered(link, text, ran).await,
         Prompted::Denied(reason) => {
             let why = RefusalReason::Hook(reason);
-            refused(link, Refusal { model: None, why }, ran).await
+            let refusal = Refusal {
+                model: None,
+                entry_id: None,
+                why,
+            };
+            refused(link, refusal, ran).await
         }
     }
+}
+
+/// The rest of a turn whose answer is there: its calls run now.
+async fn run_open_calls(link: &Link, open: OpenCalls, ran: &mut Ran) -> Result<Next, Stopped> {
+    let OpenCalls { answer, calls } = open;
+    let call = match link.ask(|reply| Request::NextCall { reply }).await? {
+        Ok(call) => call,
+        Err(refusal) => {
+            tools::skip_all(link, &calls, super::NOT_RUN_FAILED).await?;
+            return refused(link, refusal, ran).await;
+        }
+    };
+    let results = tools::run_calls(link, &call, &calls, &HashMap::new()).await?;
+    ran.messages.extend(results.iter().cloned());
+    let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
+    ran.usage.add(&by_tools);
+    link.hub.publish(EventKind::TurnEnded {
+        message: answer,
+        tool_results: results.into(),
+    });
+    Ok(Next::Again)
 }
 
 /// The model that was asked last. It is told when another one is asked and when the run is over.
@@ -177,11 +212,12 @@ impl Drop for Asked {
 }
 
 /// Announces a complete message.
-pub(super) fn announce(link: &Link, message: &Arc<Message>) {
+pub(super) fn announce(link: &Link, item: &Item) {
     let number = link.signals.next_number();
-    let message = Arc::clone(message);
+    let message = Arc::clone(&item.message);
     link.hub.publish(EventKind::MessageStarted {
         number,
+        entry_id: Arc::from(item.entry_id.as_str()),
         message: Arc::clone(&message),
     });
     link.hub
@@ -223,11 +259,17 @@ async fn ask_model(
     } = answer;
     ran.usage.add(&usage);
     // A turn without tools ends with its answer, so this is the point to make it last.
-    let recorded = append(link, &message, calls.is_empty(), !aborted_before).await;
+    let entry = Entry {
+        id: Some(Arc::clone(&call.entry_id)),
+        sync: calls.is_empty(),
+        model_call: !aborted_before,
+    };
+    let recorded = append_as(link, &message, entry).await;
     // Who saw it in the making sees the end of it, also when the disk failed: that comes next.
     if aborted_before {
         link.hub.publish(EventKind::MessageStarted {
             number,
+            entry_id: Arc::clone(&call.entry_id),
             message: Arc::clone(&message),
         });
     }
@@ -257,12 +299,11 @@ async fn ask_model(
         message,
         tool_results: results.iter().flatten().cloned().collect(),
     });
-    let entry_id = recorded?;
+    let entry_id = recorded?.entry_id;
     results?;
     if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
         let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
-        append(link, &reminder, true, false).await?;
-        ran.inject.push(reminder);
+        ran.inject.push(append(link, &reminder, true).await?);
         return Ok(Next::Again);
     }
     if stop_reason == StopReason::Aborted {
@@ -295,38 +336,53 @@ async fn ask_model(
 }
 
 /// Reminds a run that would stop of what it has still to do.
-async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Arc<Message>>, Stopped> {
+async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Item>, Stopped> {
     if ran.outcome != Some(RunOutcome::Completed) || link.cancel.is_cancelled() {
         return Ok(Vec::new());
     }
     let Some(reminder) = ran.reminders.next(link) else {
         return Ok(Vec::new());
     };
-    append(link, &reminder, true, false).await?;
-    Ok(vec![reminder])
+    Ok(vec![append(link, &reminder, true).await?])
 }
 
-async fn append(
-    link: &Link,
-    message: &Arc<Message>,
+/// How a message is recorded.
+struct Entry {
+    /// Its id, if that is known already.
+    id: Option<Arc<str>>,
+    /// It must survive a power cut.
     sync: bool,
+    /// It is what a model call brought.
     model_call: bool,
-) -> Result<String, Stopped> {
+}
+
+async fn append(link: &Link, message: &Arc<Message>, sync: bool) -> Result<Item, Stopped> {
+    let entry = Entry {
+        id: None,
+        sync,
+        model_call: false,
+    };
+    append_as(link, message, entry).await
+}
+
+async fn append_as(link: &Link, message: &Arc<Message>, entry: Entry) -> Result<Item, Stopped> {
     let messages = vec![Arc::clone(message)];
-    let ids = link
+    let items = link
         .ask(|reply| Request::Append {
             messages,
-            sync,
-            model_call,
+            sync: entry.sync,
+            model_call: entry.model_call,
+            entry_id: entry.id,
             reply,
         })
         .await?
         .map_err(Stopped::Store)?;
-    Ok(ids.into_iter().next().unwrap_or_default())
+    // One message is one item.
+    items.into_iter().next().ok_or(Stopped::Gone)
 }
 
 /// The messages that wait for the run: those that steer, or else follow-ups if it would stop.
-async fn take_queued(link: &Link, or_follow_ups: bool) -> Result<Vec<Arc<Message>>, Stopped> {
+async fn take_queued(link: &Link, or_follow_ups: bool) -> Result<Vec<Item>, Stopped> {
     if link.cancel.is_cancelled() || !link.signals.queued.load(Ordering::Acquire) {
         return Ok(Vec::new());
     }
@@ -340,12 +396,17 @@ async fn take_queued(link: &Link, or_follow_ups: bool) -> Result<Vec<Arc<Message
 /// Ends the run with a text that no model wrote. It is said in the name of the model in use, which
 /// is the one a resumed session goes on with.
 async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stopped> {
-    let model = match link.ask(|reply| Request::NextCall { reply }).await? {
-        Ok(call) => Some(Arc::clone(call.model.info())),
-        Err(refusal) => refusal.model,
+    let (model, entry_id) = match link.ask(|reply| Request::NextCall { reply }).await? {
+        Ok(call) => (Some(Arc::clone(call.model.info())), Some(call.entry_id)),
+        Err(refusal) => (refusal.model, refusal.entry_id),
     };
-    let (number, message) = answer::without_model(link, model.as_ref(), text);
-    let recorded = append(link, &message, true, false).await;
+    let (number, message) = answer::without_model(link, model.as_ref(), entry_id.as_ref(), text);
+    let entry = Entry {
+        id: entry_id,
+        sync: true,
+        model_call: false,
+    };
+    let recorded = append_as(link, &message, entry).await;
     link.hub.publish(EventKind::MessageEnded {
         number,
         message: Arc::clone(&message),
@@ -362,13 +423,27 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
 
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
 async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
-    let Refusal { model, why } = refusal;
+    let Refusal {
+        model,
+        entry_id,
+        why,
+    } = refusal;
     let mut message = answer::unwritten(model.as_ref(), link.clock.now_ms());
     message.stop_reason = StopReason::Error;
     message.error_message = Some(why.to_string());
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
-    let recorded = append(link, &message, true, false).await;
-    announce(link, &message);
+    let entry = Entry {
+        id: entry_id,
+        sync: true,
+        model_call: false,
+    };
+    let recorded = append_as(link, &message, entry).await;
+    announce(
+        link,
+        &recorded
+            .as_ref()
+            .map_or_else(|_| unrecorded(&message), Item::clone),
+    );
     ran.messages.push(Arc::clone(&message));
     link.hub.publish(EventKind::TurnEnded {
         message,
@@ -394,6 +469,14 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         },
     });
     Ok(Next::Over)
+}
+
+/// A message that the disk refused.
+fn unrecorded(message: &Arc<Message>) -> Item {
+    Item {
+        entry_id: String::new(),
+        message: Arc::clone(message),
+    }
 }
 
 /// A failure of the disk, in the words of a failed run.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 
 use super::NOT_RUN_ABORTED;
@@ -24,11 +25,11 @@ pub(super) enum Prompted {
 
 /// What the user said in messages that begin a run; `None` where there is nobody to ask, and for
 /// what an extension said in the user's name.
-pub(super) fn prompt_text(link: &Link, messages: &[Arc<Message>]) -> Option<Arc<str>> {
+pub(super) fn prompt_text(link: &Link, messages: &[Item]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;
     let said: Vec<String> = messages
         .iter()
-        .filter_map(|message| match &**message {
+        .filter_map(|item| match &*item.message {
             Message::Known(KnownMessage::User(user))
                 if user.attribution.as_deref() != Some("agent") =>
             {

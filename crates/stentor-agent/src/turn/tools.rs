@@ -14,6 +14,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value};
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use stentor_journal::store::StoreError;
 use tokio::time::Instant;
@@ -107,14 +108,14 @@ pub(super) async fn skip_all(
     let skipped = calls
         .iter()
         .map(|call| (Arc::clone(call), Arc::clone(&output)));
-    let messages = record(link, skipped.collect()).await?;
-    for (call, message) in calls.iter().zip(&messages) {
+    let recorded = record(link, skipped.collect()).await?;
+    for (call, item) in calls.iter().zip(&recorded) {
         link.wait_for_capacity().await;
         started(link, call);
         ended(link, call, &output, 0);
-        super::run::announce(link, message);
+        super::run::announce(link, item);
     }
-    Ok(messages)
+    Ok(messages_of(recorded))
 }
 
 /// Runs calls at the same time, a bounded number of them, and gives the results of those that
@@ -151,17 +152,18 @@ async fn run_batch(
             outputs.push_back(None);
             let bad = unreadable.get(&call.id).map(String::as_str);
             running.push(async move {
-                let (output, took) = run_caught(link, model_call, call, bad).await;
-                (place, Arc::new(output), took)
+                let ran = run_caught(link, model_call, call, bad).await;
+                ran.map(|(output, took)| (place, Arc::new(output), took))
             });
         }
         let next = match over.pop_front() {
             Some(next) => Some(next),
             None => running.next().await,
         };
-        let Some((place, output, took)) = next else {
+        let Some(next) = next else {
             return Ok(results);
         };
+        let (place, output, took) = next?;
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         if let (Some(call), Some(slot)) = (batch.get(place), outputs.get_mut(place - results.len()))
         {
@@ -188,10 +190,10 @@ async fn run_batch(
                 Some(ended) = running.next() => over.push_back(ended),
             }
         };
-        for message in &recorded {
-            super::run::announce(link, message);
+        for item in &recorded {
+            super::run::announce(link, item);
         }
-        results.extend(recorded);
+        results.extend(messages_of(recorded));
     }
 }
 
@@ -201,15 +203,31 @@ async fn run_caught(
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
-) -> (ToolOutput, Duration) {
+) -> Result<(ToolOutput, Duration), Gone> {
     let work = AssertUnwindSafe(run_call(link, model_call, call, unreadable)).catch_unwind();
     let ran = work.await.unwrap_or_else(|_| {
         let name = &call.name;
-        Err(format!("Tool {name} had an internal error: this is a bug"))
+        let why = format!("Tool {name} had an internal error: this is a bug");
+        Err(NotRun::Because(why))
     });
     match ran {
-        Ok(ran) => (ran.output, ran.took),
-        Err(why) => (ToolOutput::error(why), Duration::ZERO),
+        Ok(ran) => Ok((ran.output, ran.took)),
+        Err(NotRun::Because(why)) => Ok((ToolOutput::error(why), Duration::ZERO)),
+        Err(NotRun::Suspended) => Err(Gone),
+    }
+}
+
+/// Why a call did not run.
+enum NotRun {
+    /// The text for the model.
+    Because(String),
+    /// It is asked about again when the session is opened.
+    Suspended,
+}
+
+impl From<String> for NotRun {
+    fn from(why: String) -> Self {
+        Self::Because(why)
     }
 }
 
@@ -219,20 +237,18 @@ struct CallRan {
     took: Duration,
 }
 
-/// Runs one call, unless something is in the way: then the error is the text for the model.
+/// Runs one call, unless something is in the way.
 async fn run_call(
     link: &Link,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
-) -> Result<CallRan, String> {
+) -> Result<CallRan, NotRun> {
     let tool =
         find(model_call, &call.name).ok_or_else(|| format!("Tool {} not found", call.name))?;
     if let Some(why) = unreadable {
-        return Err(format!(
-            "Validation failed for tool \"{}\":\n  - {why}",
-            call.name
-        ));
+        let why = format!("Validation failed for tool \"{}\":\n  - {why}", call.name);
+        return Err(why.into());
     }
     let arguments = arguments::validate(tool.spec(), &call.arguments)?;
     // What hooks make of the call is what the policy and the person decide on.
@@ -244,11 +260,12 @@ async fn run_call(
     };
     match permit(link, &wanted, spec, touches.clone()).await {
         Ok(Verdict::Allowed) => {}
-        Ok(Verdict::Denied(why)) => return Err(why),
-        Err(Gone) => return Err(super::NOT_RUN_ABORTED.to_owned()),
+        Ok(Verdict::Denied(why)) => return Err(why.into()),
+        Ok(Verdict::Suspended) => return Err(NotRun::Suspended),
+        Err(Gone) => return Err(super::NOT_RUN_ABORTED.to_owned().into()),
     }
     if link.cancel.is_cancelled() {
-        return Err(super::NOT_RUN_ABORTED.to_owned());
+        return Err(super::NOT_RUN_ABORTED.to_owned().into());
     }
     let started = Instant::now();
     let run = execute(link, model_call, call, Arc::clone(tool), arguments, touches);
@@ -267,12 +284,15 @@ async fn permit(
     let call = Arc::clone(call);
     let answer = link.ask(|reply| Request::Permit {
         call,
+        is_own: true,
         spec,
         touches,
         is_approved: false,
         reply,
     });
     tokio::select! {
+        // A question that is suspended is closed before the run is stopped.
+        biased;
         verdict = answer => verdict,
         () = link.cancel.cancelled() => Ok(Verdict::Denied(super::NOT_RUN_ABORTED.to_owned())),
     }
@@ -360,7 +380,7 @@ pub(super) fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>,
 pub(super) async fn record(
     link: &Link,
     ready: Vec<(Arc<ToolCall>, Arc<ToolOutput>)>,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Item>, Stopped> {
     let messages: Vec<Arc<Message>> = ready
         .into_iter()
         .map(|(call, output)| {
@@ -375,16 +395,19 @@ pub(super) async fn record(
             })))
         })
         .collect();
-    let stored = messages.clone();
-    link.ask(|reply| Request::Append {
-        messages: stored,
+    let recorded = link.ask(|reply| Request::Append {
+        messages,
         sync: true,
         model_call: false,
+        entry_id: None,
         reply,
-    })
-    .await?
-    .map_err(Stopped::Store)?;
-    Ok(messages)
+    });
+    recorded.await?.map_err(Stopped::Store)
+}
+
+/// The messages of what was recorded.
+pub(super) fn messages_of(recorded: Vec<Item>) -> Vec<Arc<Message>> {
+    recorded.into_iter().map(|item| item.message).collect()
 }
 
 fn runs_together(model_call: &ModelCall, call: &ToolCall) -> bool {

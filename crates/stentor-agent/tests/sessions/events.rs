@@ -242,3 +242,33 @@ async fn a_model_that_panics_is_a_failed_answer_and_the_session_lives() {
         assert!(seen.contains("\"fine\""), "{seen}");
     }
 }
+
+/// A prompt is recorded when it is accepted, and announced when its run begins.
+#[tokio::test(start_paused = true)]
+async fn who_joins_before_a_prompt_is_announced_sees_it_once() {
+    let stage = with(Scenario::new().text("done")).start();
+    let accepted = stage.session.prompt(say("go")).await.unwrap();
+    let mut joined = stage.session.join().await.unwrap();
+    let is_prompt = |entry: &&stentor_journal::store::Entry| {
+        let message = entry.to_message();
+        message.is_some_and(|message| message.as_user().is_some())
+    };
+    assert_eq!(joined.entries.iter().filter(is_prompt).count(), 1);
+    drop(accepted);
+    let mut answers = 0;
+    loop {
+        match joined.events.next().await.unwrap().kind {
+            EventKind::MessageStarted { message, .. } => panic!("again: {message:?}"),
+            EventKind::MessageEnded { message, .. } => {
+                assert!(
+                    message.as_user().is_none(),
+                    "the end of one that did not begin"
+                );
+                answers += 1;
+            }
+            EventKind::Settled { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(answers, 1);
+}

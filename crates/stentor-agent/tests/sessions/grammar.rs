@@ -72,7 +72,9 @@ impl Grammar {
                 must(self.open_block);
                 self.open_block = false;
             }
-            EventKind::MessageStarted { number, message } => {
+            EventKind::MessageStarted {
+                number, message, ..
+            } => {
                 must(self.open.replace(*number).is_none());
                 match message_kind(message) {
                     Kind::Answer => self.go(Place::Turn, Place::Answer, event),

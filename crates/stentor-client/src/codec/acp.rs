@@ -49,6 +49,8 @@ pub(super) struct Acp {
     /// The settings it has: its own words.
     pub(super) options: Vec<Value>,
     models: Vec<AgentModel>,
+    /// It repeats what was said in a session that is being resumed.
+    is_repeating: bool,
     /// Its modes are one of its settings, and nothing else.
     modes_are_a_setting: bool,
     /// The message that is being written.
@@ -77,6 +79,7 @@ impl Acp {
             is_open: false,
             options: Vec::new(),
             models: Vec::new(),
+            is_repeating: false,
             modes_are_a_setting: false,
             message_id: String::new(),
             asked: Vec::new(),
@@ -110,10 +113,13 @@ impl Acp {
     }
 
     fn reopen(&mut self, id: &str, load: bool, reply: Option<Responder>, fx: &mut Effects) {
-        let method = match load || !self.opened.announced.contains(&Feature::Resume) {
+        let loads = load || !self.opened.announced.contains(&Feature::Resume);
+        let method = match loads {
             true => method::SESSION_LOAD,
             false => method::SESSION_RESUME,
         };
+        // Nobody wants to have repeated what was said, where there is no other way to resume.
+        self.is_repeating = loads && !load;
         let params = json!({ "sessionId": id, "cwd": self.cwd, "mcpServers": [] });
         // Updates may come before the answer, and they are of this session.
         self.session = Some(id.to_owned());
@@ -153,6 +159,7 @@ impl Acp {
         match expected {
             Expected::Initialize => self.initialized(&result, fx),
             Expected::Session(known) => {
+                self.is_repeating = false;
                 let Some(id) = known.or_else(|| text(&result, "sessionId")) else {
                     let what = "session/new";
                     let why = "there is no sessionId".to_owned();
@@ -372,7 +379,10 @@ impl Acp {
         };
         match expected {
             Expected::Initialize => fx.opened = Some(Err(AgentError::NotReady(why))),
-            Expected::Session(_) => self.session_failed(reply, error, fx),
+            Expected::Session(_) => {
+                self.is_repeating = false;
+                self.session_failed(reply, error, fx);
+            }
             Expected::Prompt => {
                 self.calls = Calls::default();
                 self.turn.end(TurnEndReason::Failed(why), None, fx);
@@ -401,6 +411,8 @@ impl Codec for Acp {
 
     fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
         match decode(line) {
+            Incoming::Notification { method, .. }
+                if method == method::SESSION_UPDATE && self.is_repeating => {}
             Incoming::Notification { method, params } if method == method::SESSION_UPDATE => {
                 if let Ok(chunk) = params.parse::<Chunk<'_>>()
                     && self.chunk(chunk, fx)

@@ -132,12 +132,18 @@ fn learn_output(output: &mut ToolOutput, update: &Value) {
     }
     if let Some(raw) = update.get("rawOutput").filter(|raw| !raw.is_null()) {
         if output.text.is_empty()
-            && let Some(said) = raw.as_str().or_else(|| raw.get("output")?.as_str())
+            && let Some(said) = raw.as_str().or_else(|| raw_text(raw))
         {
             output.text = said.to_owned();
         }
         output.details = raw.get("details").or(Some(raw)).cloned();
     }
+}
+
+/// The text in the raw output of a tool, by the names it has with the agents there are.
+fn raw_text(raw: &Value) -> Option<&str> {
+    let mut names = ["output", "formatted_output", "aggregated_output"].iter();
+    names.find_map(|name| raw.get(*name)?.as_str())
 }
 
 fn content(output: &mut ToolOutput, block: &Value) {

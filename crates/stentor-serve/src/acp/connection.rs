@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AcpOptions;
 use super::client::Client;
+use super::cursor;
 use super::error::{Handled, Refusal};
 use super::frames;
 use super::initialize;
@@ -170,8 +171,13 @@ impl Connection {
                 let wanted = params::wanted(raw, &self.context.options.folders)?;
                 let SessionRef { session_id } = params(raw)?;
                 let replays = method == method::SESSION_LOAD;
+                let after = cursor::wanted(raw)?.after;
                 self.sessions.cancel(&session_id);
-                let kind = RequestKind::Reopen { wanted, replays };
+                let kind = RequestKind::Reopen {
+                    wanted,
+                    replays,
+                    after,
+                };
                 (session_id, kind, self.permit().await)
             }
             method::SESSION_DELETE => {
@@ -239,9 +245,8 @@ impl Connection {
             method::SESSION_CANCEL => {
                 if let Ok(SessionRef { session_id }) = params(raw)
                     && !self.sessions.cancel(&session_id)
-                    && self.context.agent.is_sharing()
                 {
-                    // What runs is another client's, who may be stopped as well.
+                    // What runs is another client's, or goes on from an earlier process.
                     self.sessions.abort(&session_id).await;
                 }
             }

@@ -21,10 +21,11 @@ use super::calls::{self, CallOutcome, CallViewer};
 use super::client::Client;
 use super::client_io::CallNotes;
 use super::commands;
+use super::cursor;
 use super::frames::{self as write, update};
 use super::limits;
 use super::questions::Questions;
-use super::replay::MessageRole;
+use super::replay::Replay;
 use super::settings::Settings;
 use super::turn::{Stage, Turn, TurnEnd};
 use crate::notice_log;
@@ -42,7 +43,8 @@ pub(super) struct Encoder {
     pub notes: CallNotes,
     pub settings: Settings,
     pub questions: Questions,
-    /// Makes the ids of messages unique among all processes that ever opened the session.
+    /// Makes the ids of messages that are in no file unique among all processes that ever opened
+    /// the session.
     pub message_prefix: String,
     /// US dollars, over the whole session.
     pub cost: f64,
@@ -51,6 +53,8 @@ pub(super) struct Encoder {
     pub is_quiet: bool,
     /// Others may have to do with the session, too.
     pub is_shared: bool,
+    /// Of this life of the session, where the client wants every update to say where it is.
+    pub epoch: Option<Arc<str>>,
     /// Its tools work with this client's files and terminals, which learns of calls from them.
     pub works_here: bool,
     pub held: Vec<Event>,
@@ -83,6 +87,16 @@ pub(super) struct OpenMessage {
 
 impl EventEncoder for Encoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let start = frames.len();
+        self.encode_event(event, frames);
+        if let Some(epoch) = &self.epoch {
+            cursor::stamp(frames, start, epoch, event.seq);
+        }
+    }
+}
+
+impl Encoder {
+    fn encode_event(&mut self, event: &Event, frames: &mut Vec<u8>) {
         if self.is_quiet && self.has_had_turn {
             self.wake(frames);
         }
@@ -98,9 +112,9 @@ impl EventEncoder for Encoder {
                 self.delta(live, block, range.clone(), frames);
             }
             EventKind::BlockEnded { call, .. } => self.arguments_complete(call.as_deref(), frames),
-            EventKind::MessageStarted { number, message } => {
-                self.user_message(*number, message, seq, frames);
-            }
+            EventKind::MessageStarted {
+                entry_id, message, ..
+            } => self.whole_message(entry_id, message, seq, frames),
             EventKind::MessageEnded { message, .. } => self.message_ended(message, frames),
             EventKind::ToolStarted { call } => self.tool_started(call, frames),
             EventKind::ToolProgress { call, partial } => self.progress(call, partial, frames),
@@ -237,7 +251,7 @@ impl Encoder {
     fn wake(&mut self, frames: &mut Vec<u8>) {
         self.is_quiet = false;
         for event in std::mem::take(&mut self.held) {
-            self.encode(&event, frames);
+            self.encode_event(&event, frames);
         }
     }
 
@@ -251,23 +265,13 @@ impl Encoder {
         self.is_quiet
     }
 
-    /// The id of a message. In a session that clients share it is the same for all of them, and
-    /// when the session is loaded.
-    fn message_id(&self, number: u64, role: MessageRole, timestamp: u64) -> String {
-        match self.is_shared {
-            true => role.lasting_id(timestamp),
-            false => format!("{}-{number}", self.message_prefix),
-        }
-    }
-
     fn open_message(&mut self, live: &LiveMessage) -> &OpenMessage {
-        let number = live.number();
-        let id = self.message_id(number, MessageRole::Agent, live.timestamp());
+        let (number, id) = (live.number(), live.entry_id());
         let frames = |kind, id: &str| ChunkFrames::new(kind, &self.session_id, id);
         let thought = format!("{id}-thought");
         let message = OpenMessage {
             number,
-            text: frames(ChunkKind::Agent, &id),
+            text: frames(ChunkKind::Agent, id),
             thought: frames(ChunkKind::Thought, &thought),
         };
         self.message.insert(message)
@@ -305,18 +309,22 @@ impl Encoder {
     }
 
     /// A message that was put into the running turn is shown where it went in, and so is a prompt
-    /// of somebody else.
-    fn user_message(&mut self, number: u64, message: &Message, seq: u64, frames: &mut Vec<u8>) {
-        let Some(user) = message.as_user() else {
-            return;
+    /// of somebody else. An answer comes whole when the client was away while it was written.
+    fn whole_message(&mut self, id: &str, message: &Message, seq: u64, frames: &mut Vec<u8>) {
+        let is_shown = match message.as_user() {
+            Some(_) => {
+                let is_own = self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq));
+                let is_foreign = self.is_shared && !is_own;
+                std::mem::replace(&mut self.knows_prompt, true) || is_foreign
+            }
+            None => message.as_assistant().is_some(),
         };
-        let is_own = self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq));
-        let is_foreign = self.is_shared && !is_own;
-        if std::mem::replace(&mut self.knows_prompt, true) || is_foreign {
-            let id = self.message_id(number, MessageRole::User, user.timestamp);
-            self.write_message(ChunkKind::User, &id, &user.content.text(), frames);
+        if is_shown {
+            let mut replay = Replay::new(Arc::clone(&self.session_id), self.viewer.clone());
+            replay.message(id, message, frames);
+            self.calls.extend(replay.open_calls());
         }
-        if !self.has_title {
+        if let Some(user) = message.as_user().filter(|_| !self.has_title) {
             self.has_title = true;
             let title = super::content::title_of(&user.content.text());
             if !title.is_empty() {

@@ -13,6 +13,7 @@ mod client_io;
 mod commands;
 mod connection;
 mod content;
+mod cursor;
 mod error;
 mod events;
 mod explicit_defaults;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::hub::Cursor;
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
 use stentor_agent::tasks;
@@ -19,6 +20,7 @@ use super::client::Client;
 use super::client_io::ClientIo;
 use super::commands;
 use super::connection::Context;
+use super::cursor::Place;
 use super::error::{self, Handled, Refusal};
 use super::events::Encoder;
 use super::frames::{self, update};
@@ -50,10 +52,24 @@ pub(super) struct Stored {
 pub(super) struct Ready {
     /// What was said in a session that was live before, up to the first event.
     history: Option<Vec<Entry>>,
+    /// Where the updates of a session that is shared begin.
+    place: Option<Place>,
     settings: Settings,
     state: Box<SessionState>,
     /// US dollars, over the whole session.
     cost: f64,
+}
+
+/// A session that is live, and what its client wants of it.
+struct Opened {
+    session: Session,
+    client_io: Arc<ClientIo>,
+    viewer: CallViewer,
+    loaded: Loaded,
+    is_resumed: bool,
+    numbers_updates: bool,
+    /// The client has everything up to here.
+    after: Option<Cursor>,
 }
 
 /// How the client came to open a session.
@@ -85,7 +101,16 @@ impl Opener {
             ..NewSession::default()
         };
         let session = blocking(move || agent.start_with(options, new)).await??;
-        self.open(session, client_io, viewer, loaded, false).await
+        let opened = Opened {
+            session,
+            client_io,
+            viewer,
+            loaded,
+            is_resumed: false,
+            numbers_updates: wanted.numbers_updates,
+            after: None,
+        };
+        self.open(opened).await
     }
 
     /// The stored session `id`, with everything that opening it needs; `None` when none is stored.
@@ -110,7 +135,12 @@ impl Opener {
     }
 
     /// Goes on with a stored session.
-    pub async fn resume(&self, stored: Stored, wanted: &Wanted) -> Handled<(OpenSession, Ready)> {
+    pub async fn resume(
+        &self,
+        stored: Stored,
+        wanted: &Wanted,
+        after: Option<Cursor>,
+    ) -> Handled<(OpenSession, Ready)> {
         let loaded = self.context.loaded.admit().await;
         let Stored {
             id,
@@ -123,7 +153,16 @@ impl Opener {
         let session = blocking(move || agent.resume(&path, options))
             .await?
             .map_err(|error| error::about_stored(&id, error))?;
-        self.open(session, client_io, viewer, loaded, true).await
+        let opened = Opened {
+            session,
+            client_io,
+            viewer,
+            loaded,
+            is_resumed: true,
+            numbers_updates: wanted.numbers_updates,
+            after,
+        };
+        self.open(opened).await
     }
 
     fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientIo>, SessionOptions)> {
@@ -139,28 +178,41 @@ impl Opener {
         Ok((client_io, options))
     }
 
-    async fn open(
-        &self,
-        session: Session,
-        client_io: Arc<ClientIo>,
-        viewer: CallViewer,
-        loaded: Loaded,
-        is_resumed: bool,
-    ) -> Handled<(OpenSession, Ready)> {
+    async fn open(&self, opened: Opened) -> Handled<(OpenSession, Ready)> {
+        let Opened {
+            session,
+            client_io,
+            viewer,
+            loaded,
+            is_resumed,
+            numbers_updates,
+            after,
+        } = opened;
         let context = &self.context;
         let models = context.agent.models();
-        let joined = match session.is_joined() {
-            true => Some(session.join().await?),
-            false => None,
-        };
-        let is_joined = joined.is_some();
-        let (events, history) = match joined {
-            Some(joined) => (joined.events, Some(joined.entries)),
-            None => (session.subscribe(), None),
+        let is_joined = session.is_joined();
+        let found = after.map(|cursor| session.subscribe_at(&cursor));
+        let outcome = found.as_ref().map(|found| match found {
+            Ok(_) => Ok(()),
+            Err(missed) => Err(*missed),
+        });
+        let (events, history) = match found {
+            Some(Ok(events)) => (events, None),
+            Some(Err(_)) | None if is_joined => {
+                let joined = session.join().await?;
+                (joined.events, Some(joined.entries))
+            }
+            Some(Err(_)) | None => (session.subscribe(), None),
         };
         session.set_can_ask(true).await?;
         let mut ready = Ready::of(&session, models).await?;
         ready.history = history;
+        ready.place = session.is_shared().then(|| Place {
+            cursor: events.cursor(),
+            outcome,
+        });
+        let numbered = ready.place.as_ref().filter(|_| numbers_updates);
+        let epoch = numbered.map(|place| Arc::clone(&place.cursor.epoch));
         let (trace, trace_of_requests) = watch::channel(None);
         let encoder = Encoder {
             session_id: Arc::clone(session.id()),
@@ -175,6 +227,7 @@ impl Opener {
             cost: ready.cost,
             is_quiet: is_resumed && !is_joined,
             is_shared: session.is_shared(),
+            epoch,
             works_here: !is_joined,
             held: Vec::new(),
             message: None,
@@ -208,6 +261,7 @@ impl Ready {
         let cost = session.stats().await?.total_usage.cost.total;
         Ok(Self {
             history: None,
+            place: None,
             settings: Settings::of(models, &state),
             state: Box::new(state),
             cost,
@@ -244,9 +298,20 @@ impl Ready {
 
     /// What a client may want to know that the protocol has no field for.
     fn meta(&self) -> Option<Map<String, Value>> {
-        let sandbox = self.state.sandbox.to_report()?;
-        let ours = json!({ "stentor": { "sandbox": sandbox } });
+        let mut own = Map::new();
+        if let Some(sandbox) = self.state.sandbox.to_report() {
+            own.insert("sandbox".into(), json!(sandbox));
+        }
+        if let Some(place) = &self.place {
+            own.insert("cursor".into(), place.to_meta());
+        }
+        let ours = (!own.is_empty()).then(|| json!({ "stentor": own }))?;
         ours.as_object().cloned()
+    }
+
+    /// True when the client goes on from where it was, so that nothing is repeated.
+    fn is_resumed(&self) -> bool {
+        self.place.as_ref().is_some_and(Place::is_resumed)
     }
 
     /// Appends what a loaded session is like beside its history.
@@ -277,16 +342,18 @@ impl OpenSession {
     ) -> Handled<()> {
         let session = self.session.clone();
         let commands = commands::update(&session.slash().list().await);
-        if announced == Announced::Loaded {
-            self.replay(ready.history.take()).await?;
+        let replays = announced == Announced::Loaded && !ready.is_resumed();
+        if replays {
+            self.replay(ready.history.take(), ready.state.is_running)
+                .await?;
         }
-        self.pump.write_after(0, |_, out| match announced {
-            Announced::Loaded => {
+        self.pump.write_after(0, |_, out| match replays {
+            true => {
                 ready.write_state(session.id(), out);
                 update(out, session.id(), commands);
                 ready.write_answer(id, announced, &session, out);
             }
-            Announced::New | Announced::Resumed => {
+            false => {
                 ready.write_answer(id, announced, &session, out);
                 update(out, session.id(), commands);
             }
@@ -295,18 +362,15 @@ impl OpenSession {
     }
 
     /// Replays what was said: `live` if the session was live before, else what is stored.
-    async fn replay(&mut self, live: Option<Vec<Entry>>) -> Handled<()> {
-        let goes_on = live.is_some();
+    async fn replay(&mut self, live: Option<Vec<Entry>>, is_running: bool) -> Handled<()> {
+        // A stored one may go on with a question, too.
+        let goes_on = live.is_some() || is_running;
         let entries = match live {
             Some(entries) => entries,
             None => self.session.active_path().await?.1,
         };
         let viewer = self.pump.encoder().viewer.clone();
-        let mut replay = Replay::new(
-            Arc::clone(self.session.id()),
-            viewer,
-            self.session.is_shared(),
-        );
+        let mut replay = Replay::new(Arc::clone(self.session.id()), viewer);
         for entry in &entries {
             let length = self.pump.write_after(0, |_, out| {
                 replay.entry(entry, out);

@@ -11,6 +11,7 @@ use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_wire::jsonrpc::{Id, RawJson};
 
 use super::AcpLogin;
+use super::cursor;
 use super::error::{Handled, Refusal};
 use super::folders::Folders;
 
@@ -64,6 +65,8 @@ pub(super) struct Wanted {
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
     pub servers: Vec<ToolServer>,
+    /// Every update of a session that is shared says where it is.
+    pub numbers_updates: bool,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +127,7 @@ pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
         cwd,
         additional,
         servers: servers(mcp_servers.unwrap_or_default())?,
+        numbers_updates: cursor::wanted(raw)?.numbers_updates,
     })
 }
 

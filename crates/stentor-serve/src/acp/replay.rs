@@ -1,6 +1,5 @@
 //! A stored conversation as the updates it consisted of when it happened (section 5.2).
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,38 +19,17 @@ use super::frames::update;
 pub(super) struct Replay {
     session_id: Arc<str>,
     viewer: CallViewer,
-    /// Clients share the session: messages have the ids that they had live.
-    is_shared: bool,
     /// Calls without a result yet.
     open: HashMap<String, ToolCall>,
     /// In the order they were made.
     order: Vec<String>,
 }
 
-/// Who said a message, as far as its id tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MessageRole {
-    User,
-    Agent,
-}
-
-impl MessageRole {
-    /// The id of a message in a session that clients share. Its time is known while it is written,
-    /// unlike its entry, and is in the file.
-    pub fn lasting_id(self, timestamp: u64) -> String {
-        match self {
-            Self::User => format!("{timestamp:x}-user"),
-            Self::Agent => format!("{timestamp:x}-agent"),
-        }
-    }
-}
-
 impl Replay {
-    pub fn new(session_id: Arc<str>, viewer: CallViewer, is_shared: bool) -> Self {
+    pub fn new(session_id: Arc<str>, viewer: CallViewer) -> Self {
         Self {
             session_id,
             viewer,
-            is_shared,
             open: HashMap::new(),
             order: Vec::new(),
         }
@@ -94,19 +72,16 @@ impl Replay {
         }
     }
 
-    fn message(&mut self, id: &str, message: &Message, frames: &mut Vec<u8>) {
+    /// Appends the updates of a message that is the entry `id`, which is its id live as well.
+    pub fn message(&mut self, id: &str, message: &Message, frames: &mut Vec<u8>) {
         let Message::Known(message) = message else {
             return;
         };
         match message {
             KnownMessage::User(user) => {
-                let id = self.message_id(id, MessageRole::User, user.timestamp);
-                self.content(ChunkKind::User, &id, &user.content, frames);
+                self.content(ChunkKind::User, id, &user.content, frames);
             }
-            KnownMessage::Assistant(answer) => {
-                let id = self.message_id(id, MessageRole::Agent, answer.timestamp);
-                self.answer(&id, answer, frames);
-            }
+            KnownMessage::Assistant(answer) => self.answer(id, answer, frames),
             KnownMessage::ToolResult(result) => self.result(result, frames),
             KnownMessage::BashExecution(ran) => self.bash(id, ran, frames),
             KnownMessage::Custom(custom) if custom.display => {
@@ -116,13 +91,6 @@ impl Replay {
             | KnownMessage::Developer(_)
             | KnownMessage::BranchSummary(_)
             | KnownMessage::CompactionSummary(_) => {}
-        }
-    }
-
-    fn message_id<'a>(&self, entry: &'a str, role: MessageRole, timestamp: u64) -> Cow<'a, str> {
-        match self.is_shared {
-            true => role.lasting_id(timestamp).into(),
-            false => entry.into(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the reader of the connection puts into a session's mailbox.
 
+use stentor_agent::hub::Cursor;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -31,6 +32,8 @@ pub(super) enum RequestKind {
     Reopen {
         wanted: Wanted,
         replays: bool,
+        /// The client has everything up to here.
+        after: Option<Cursor>,
     },
     Close,
     Delete,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stentor_agent::hub::Cursor;
 use stentor_agent::tasks;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::mpsc;
@@ -109,8 +110,17 @@ impl SessionTask {
         } = request;
         let refused = match kind {
             RequestKind::New(wanted) => self.start(&id, client, wanted).await.err(),
-            RequestKind::Reopen { wanted, replays } => {
-                self.reopen(&id, client, wanted, replays).await.err()
+            RequestKind::Reopen {
+                wanted,
+                replays,
+                after,
+            } => {
+                let announced = match replays {
+                    true => Announced::Loaded,
+                    false => Announced::Resumed,
+                };
+                let reopened = self.reopen(&id, client, wanted, announced, after).await;
+                reopened.err()
             }
             RequestKind::Close if self.wanted.is_none() => Some(Refusal::unknown_session(&self.id)),
             RequestKind::Close => {
@@ -169,7 +179,7 @@ impl SessionTask {
             let opener = Opener::new(&self.context, client);
             let stored = opener.find(&self.id, wanted).await?;
             let stored = stored.ok_or_else(unknown)?;
-            let (open, _) = opener.resume(stored, wanted).await?;
+            let (open, _) = opener.resume(stored, wanted, None).await?;
             self.open = Some(open);
         }
         let open = self.open.as_mut();
@@ -191,14 +201,15 @@ impl SessionTask {
         id: &Id,
         client: Client,
         wanted: Wanted,
-        replays: bool,
+        announced: Announced,
+        after: Option<Cursor>,
     ) -> Handled<()> {
         let opener = Opener::new(&self.context, client);
         let (open, ready) = match opener.find(&self.id, &wanted).await? {
             Some(stored) => {
                 self.close().await;
                 self.wanted = None;
-                let (open, ready) = opener.resume(stored, &wanted).await?;
+                let (open, ready) = opener.resume(stored, &wanted, after).await?;
                 self.wanted = Some(Arc::new(wanted));
                 (self.open.insert(open), ready)
             }
@@ -209,10 +220,6 @@ impl SessionTask {
                 let ready = open.ready().await?;
                 (open, ready)
             }
-        };
-        let announced = match replays {
-            true => Announced::Loaded,
-            false => Announced::Resumed,
         };
         open.announce(id, ready, announced).await
     }

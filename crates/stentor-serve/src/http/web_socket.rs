@@ -247,14 +247,16 @@ impl Writer {
         let mut reads = true;
         loop {
             tokio::select! {
-                line = lines.next() => match line? {
-                    Some(line) => self.write_lines(line, &mut lines).await?,
-                    None => return Ok(Ending::DialectEnded),
-                },
+                // A client that is refused is the end of its dialect, which is no reason then.
+                biased;
                 from = from_reader.recv(), if reads => match from {
                     Some(FromReader::Frame(frame)) => self.sink.send(frame.into()).await?,
                     Some(FromReader::Refuse(why)) => return Ok(Ending::Refused(why)),
                     None => reads = false,
+                },
+                line = lines.next() => match line? {
+                    Some(line) => self.write_lines(line, &mut lines).await?,
+                    None => return Ok(Ending::DialectEnded),
                 },
                 _ = pings.tick() => self.sink.send(Message::Ping(Vec::new().into())).await?,
             }

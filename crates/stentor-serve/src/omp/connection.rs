@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource, Queues};
@@ -156,9 +156,6 @@ fn omp_source(source: CommandSource) -> &'static str {
 }
 
 /// The ids of the `bash` commands of a session, by the number the session gives them.
-///
-/// A session counts its commands from one, in the order they are sent to it, and this dialect is
-/// the only one that sends any.
 #[derive(Debug, Default)]
 pub(super) struct BashCommands {
     state: Mutex<BashIds>,
@@ -168,49 +165,57 @@ pub(super) struct BashCommands {
 struct BashIds {
     /// Which session of the process the numbers are of.
     session: u64,
-    sent: u64,
     ids: HashMap<u64, Arc<RawValue>>,
 }
 
 /// A `bash` command that was sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SentBash {
     session: u64,
-    number: u64,
+    id: Option<Arc<RawValue>>,
+    /// Known when it has begun: other clients of the session send commands, too.
+    number: Arc<OnceLock<u64>>,
 }
 
 impl BashCommands {
     /// The next one is sent.
     pub fn sent(&self, id: Option<&RawValue>) -> SentBash {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.sent += 1;
-        let number = state.sent;
-        if let Some(id) = id {
-            state.ids.insert(number, Arc::from(id.to_owned()));
-        }
         SentBash {
-            session: state.session,
-            number,
+            session: self.lock().session,
+            id: id.map(|id| Arc::from(id.to_owned())),
+            number: Arc::default(),
+        }
+    }
+
+    /// The session has given it a number.
+    pub fn began(&self, command: &SentBash, number: u64) {
+        let mut state = self.lock();
+        let number = *command.number.get_or_init(|| number);
+        if let (Some(id), true) = (&command.id, state.session == command.session) {
+            state.ids.insert(number, Arc::clone(id));
         }
     }
 
     /// All that it wrote has been told.
-    pub fn ended(&self, command: SentBash) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.session == command.session {
-            state.ids.remove(&command.number);
+    pub fn ended(&self, command: &SentBash) {
+        let mut state = self.lock();
+        if let (Some(number), true) = (command.number.get(), state.session == command.session) {
+            state.ids.remove(number);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BashIds> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The id of a command.
     pub fn id(&self, number: u64) -> Option<Arc<RawValue>> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.ids.get(&number).cloned()
+        self.lock().ids.get(&number).cloned()
     }
 
     /// Another session counts from one again.
     pub fn new_session(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         *state = BashIds {
             session: state.session + 1,
             ..BashIds::default()

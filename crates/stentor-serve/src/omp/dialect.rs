@@ -233,6 +233,7 @@ impl Dialect {
     /// Stops the conversation and lets its last frames out. Nothing is answered until the guard
     /// is used.
     pub async fn leave(&self) -> Leaving<'_> {
+        self.hosting.unequip(self).await;
         let mut current = self.current.write().await;
         if let Some(old) = current.take() {
             finish(old).await;
@@ -246,6 +247,7 @@ impl Dialect {
     /// Stops the conversation for good.
     pub async fn end(&self) {
         self.hosting.close();
+        self.hosting.unequip(self).await;
         // First what matters: the lock may be held by an answer that nobody reads.
         self.session().close().await;
         let old = self.current.write().await.take();

@@ -8,7 +8,6 @@ use stentor_agent::dialog::DialogAnswer;
 use stentor_agent::model::NamedBy;
 use stentor_agent::session::{ForkPoint, Session, SessionError};
 use stentor_agent::tasks;
-use stentor_journal::store::StoreError;
 use tokio::task::JoinHandle;
 
 use super::commands::{Command, Said};
@@ -48,6 +47,8 @@ enum PageError {
     NoSession,
     #[error("{0} is no folder here")]
     NoFolder(String),
+    #[error("there is no session {0} any more")]
+    NoSuchSession(String),
     #[error("there is no model {0}")]
     NoModel(String),
     #[error("{0} is nothing to choose")]
@@ -197,13 +198,10 @@ impl Page {
         let agent = self.agent.clone();
         let opening = tasks::spawn_blocking(move || {
             let listed = agent.newest_first(None).find(|listed| listed.id == id);
-            let listed = listed.ok_or_else(|| StoreError::NotFound {
-                wanted: id,
-                place: PathBuf::new(),
-            })?;
+            let listed = listed.ok_or(PageError::NoSuchSession(id))?;
             let mut options = agent.options(Path::new(&listed.cwd))?;
             options.prefer_stored_model();
-            agent.resume(&listed.path, options)
+            Ok::<_, PageError>(agent.resume(&listed.path, options)?)
         });
         // A session that the page shows already is joined again before it is left.
         let session = opening.await.map_err(|_| PageError::Inside)??;

@@ -14,6 +14,7 @@
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
+mod cursor;
 mod encoder;
 mod eql;
 mod error;

@@ -3,15 +3,16 @@
 
 use std::io;
 
+use stentor_agent::live_sessions::Released;
 use stentor_agent::tasks;
 use stentor_wire::attach::{
-    ClientHello, Control, Hello, MAX_HELLO_BYTES, Outcome, Refused, Served, Welcome, Wish,
+    ClientHello, Control, Hello, MAX_HELLO_BYTES, Outcome, Refused, Release, Served, Welcome, Wish,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::link::Carrier;
-use super::{Server, limits, refused};
+use super::{Server, limits, peer, refused};
 use crate::connection::Access;
 
 /// Accepts clients until the server stops.
@@ -36,12 +37,22 @@ pub async fn accept(server: &Server, listener: &UnixListener) {
 
 /// Reads who connects and serves it.
 async fn greet(server: Server, mut stream: UnixStream) {
-    let greeted = match is_our_user(&stream) {
-        true => hello(&mut stream).await,
-        false => Err(refused("only the user who started the server may connect")),
-    };
+    // Looked at while the process that connects is there, and answered when it has said what it wants:
+    // who is refused while it writes cannot read why.
+    let may_connect = may_connect(&server, &stream);
+    let greeted = hello(&mut stream).await;
+    let greeted = may_connect.and(greeted);
     let answered = match greeted {
         Ok((Wish::Control(control), _)) => answer(&server, control, &mut stream).await,
+        Ok((Wish::Release(Release { file }), _)) => {
+            let released = server.release(&file).await;
+            let outcome = match released {
+                Released::NotLive => Outcome::Released { was_live: false },
+                Released::Closed => Outcome::Released { was_live: true },
+                Released::InUse => Outcome::Refused(refused("the session is in use")),
+            };
+            welcome(&mut stream, outcome).await
+        }
         Ok((Wish::Serve(client), read_ahead)) => {
             serve(&server, client, stream, read_ahead).await;
             return;
@@ -64,9 +75,14 @@ async fn greet(server: Server, mut stream: UnixStream) {
     }
 }
 
-fn is_our_user(stream: &UnixStream) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+fn may_connect(server: &Server, stream: &UnixStream) -> Result<(), Refused> {
+    if !peer::is_our_user(stream) {
+        return Err(refused("only the user who started the server may connect"));
+    }
+    if peer::is_in_sandbox(stream, server.shared.options.helper_word) {
+        return Err(refused("commands in the sandbox may not connect"));
+    }
+    Ok(())
 }
 
 /// The first line, and what came behind it already.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::store::{self, Entry, EntryKind, StoreError, View, new_entry_id, short_id};
 
+use crate::released::with_released;
 use crate::session_name::{NameError, check_name};
 
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
 pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), RenameError> {
     let name = check_name(name)?;
-    let mut opened = store::open(file)?;
+    let mut opened = with_released(file, || store::open(file))?;
     let taken = opened.journal.read_all()?;
     let entry = Entry {
         id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
@@ -89,7 +90,7 @@ pub fn delete(
             }
         };
         if wanted {
-            store::remove(file)?;
+            with_released(file, || store::remove(file))?;
             deleted += 1;
         }
     }

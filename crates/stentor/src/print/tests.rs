@@ -87,7 +87,7 @@ fn thinking_and_usage_show_when_asked_for() {
 
 #[test]
 fn a_terminal_gets_signs_and_no_control_characters_of_others() {
-    let live = LiveMessage::new(1, "a", "p", "m", 0);
+    let live = LiveMessage::new(1, "e1", "a", "p", "m", 0);
     let run = call("1", "bash", json!({ "command": "x\u{1b}[2J" }));
     let events = [
         block(&live, LiveBlockKind::Text, &["\u{1b}]0;owned\u{7}hi"]),

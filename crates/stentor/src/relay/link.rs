@@ -183,7 +183,7 @@ impl Link {
             Ok(Outcome::Resumed(resumed)) => resumed.received,
             Ok(Outcome::Refused(refused)) => return Err(RelayError::Forgotten(refused.message)),
             // It broke again.
-            Ok(Outcome::Served(_)) | Err(_) => {
+            Ok(Outcome::Served(_) | Outcome::Released { .. }) | Err(_) => {
                 return Err(broken(io::ErrorKind::InvalidData.into()));
             }
         };

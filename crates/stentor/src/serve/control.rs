@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stentor_serve::server::ServerStatus;
 use stentor_text::visible::visible;
-use stentor_wire::attach::{Control, Hello, Wish};
+use stentor_wire::attach::{Control, Hello, Outcome, Welcome, Wish};
 
 use super::ServeError;
 use crate::relay::{RelayError, connect, silent_or_broken};
@@ -66,7 +66,19 @@ pub(super) fn ask(
     let read = answers.by_ref().take(MAX_STATUS_BYTES).read_line(&mut line);
     read.map_err(silent_or_broken)?;
     answers.get_ref().set_read_timeout(None)?;
-    let status = serde_json::from_str(&line);
-    let status = status.map_err(|_| RelayError::Foreign(line.trim().to_owned()))?;
-    Ok((status, answers))
+    match serde_json::from_str(&line) {
+        Ok(status) => Ok((status, answers)),
+        Err(_) => Err(not_a_status(&line).into()),
+    }
+}
+
+/// What a line says that describes no server.
+fn not_a_status(line: &str) -> RelayError {
+    match serde_json::from_str::<Welcome>(line) {
+        Ok(Welcome {
+            outcome: Outcome::Refused(refused),
+            ..
+        }) => RelayError::Refused(refused.message),
+        _ => RelayError::Foreign(line.trim().to_owned()),
+    }
 }

@@ -20,6 +20,7 @@ use tokio::net::UnixListener;
 use crate::args::{ServeAction, ServeArgs};
 use crate::environment::Variables;
 use crate::frontend::{RuntimeError, serve_frontend};
+use crate::launcher::HELPER_WORD;
 use crate::relay::RelayError;
 use crate::socket::{self, ServerSocket, SocketError};
 
@@ -100,7 +101,8 @@ async fn serve_clients(
 ) -> Result<u8, ServeError> {
     let mut signals = EndSignals::listen()?;
     let clock = crate::setup::system_clock();
-    let mut options = ServerOptions::new(format!("{:x}-{:x}", clock.now_ms(), clock.random()));
+    let epoch = format!("{:x}-{:x}", clock.now_ms(), clock.random());
+    let mut options = ServerOptions::new(epoch, HELPER_WORD);
     options.unload_after = args
         .unload_after
         .map_or(options.unload_after, Duration::from_secs);

@@ -47,9 +47,13 @@ pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), S
 fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
     let asked = match control::ask(socket, Control::Status) {
         Err(ServeError::NotReached(RelayError::NoServer { .. })) => {
+            // Another one may have been quicker.
             let started = relay::start(socket, &["--http", "0"]);
-            started.map_err(RelayError::NotStarted)?;
-            control::ask(socket, Control::Status)
+            let asked = control::ask(socket, Control::Status);
+            match (started, asked) {
+                (Err(why), Err(_)) => return Err(why.into()),
+                (_, asked) => asked,
+            }
         }
         asked => asked,
     };

@@ -5,15 +5,16 @@
 //! observe TOKEN
 //! ```
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustix::fs::OFlags;
 use stentor_serve::http::{NoToken, Token, Tokens};
+use tempfile::NamedTempFile;
 
 /// Only the user may read it.
 const OWN: u32 = 0o600;
@@ -58,41 +59,43 @@ impl TokenFile {
             path: path.to_owned(),
             why,
         };
-        let new = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(OWN)
-            .open(path);
-        match new {
-            Ok(mut file) => {
-                let (drive, observe) = (random_token(), random_token());
-                let text = format!("drive {drive}\nobserve {observe}\n");
-                file.write_all(text.as_bytes()).map_err(failed)?;
-                file.sync_all().map_err(failed)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let tokens = read(path)?;
-                let is_new = false;
-                return Ok(Self { tokens, is_new });
-            }
-            Err(error) => return Err(failed(error)),
-        }
+        let (drive, observe) = (random_token(), random_token());
+        let text = format!("drive {drive}\nobserve {observe}\n");
+        let is_new = match path.symlink_metadata() {
+            Ok(_) => false,
+            // Nobody sees a half of it, and what another server made meanwhile stays.
+            Err(_) => match written(path, &text)
+                .map_err(failed)?
+                .persist_noclobber(path)
+            {
+                Ok(_) => true,
+                Err(why) if why.error.kind() == io::ErrorKind::AlreadyExists => false,
+                Err(why) => return Err(failed(why.error)),
+            },
+        };
         let tokens = read(path)?;
-        let is_new = true;
         Ok(Self { tokens, is_new })
     }
 }
 
 /// Writes a file that only the user can read.
 pub fn write_own(path: &Path, text: &str) -> io::Result<()> {
-    // What is there may be readable: it is not written into.
-    std::fs::remove_file(path).ok();
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(OWN)
-        .open(path)?;
-    file.write_all(text.as_bytes())
+    // What is there may be readable: it is replaced, not written into.
+    written(path, text)?.persist(path)?;
+    Ok(())
+}
+
+/// A file that is complete and has yet to get its name. Only the user can read it.
+fn written(path: &Path, text: &str) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let own = Permissions::from_mode(OWN);
+    let mut file = tempfile::Builder::new()
+        .prefix(".serve-")
+        .permissions(own)
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// The tokens of a file.

@@ -15,6 +15,7 @@ use stentor_agent::event::{EventKind, NoticeLevel};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
+use stentor_journal::store::short_id;
 use stentor_serve::signals::{EndSignal, EndSignals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -295,7 +296,7 @@ impl<'a> Conversation<'a> {
         }
         let text = format!(
             "to go on: stentor -c, or stentor --resume {}",
-            self.session.id()
+            short_id(self.session.id())
         );
         let rows = self.transcript.notes(vec![Row::of(&text, Look::DIM)]);
         self.print(rows)

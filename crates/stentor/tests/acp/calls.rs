@@ -245,7 +245,7 @@ steps = [{ tool = "bash", id = "c1", arguments = { command = "echo out; exit 3" 
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run echo out; exit 3","locations":[],"rawInput":{"command":"echo out; exit 3"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"out\n\n\nCommand exited with code 3"}}],"rawOutput":{"output":"out\n\n\nCommand exited with code 3","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -267,7 +267,7 @@ fn what_runs_is_shown_before_it_ends() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run echo begun; while [ ! -e go ]; do sleep 0.02; done","locations":[],"rawInput":{"command":"echo begun; while [ ! -e go ]; do sleep 0.02; done"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":"begun\n"}}]}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"begun\n"}}],"rawOutput":{"output":"begun\n"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -296,7 +296,7 @@ steps = [{ tool = "todo", id = "c1", arguments = { todos = [{ content = "one", s
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"plan","entries":[{"content":"one","priority":"medium","status":"completed"},{"content":"two","priority":"medium","status":"in_progress"},{"content":"three (blocked)","priority":"medium","status":"pending"},{"content":"four (abandoned)","priority":"medium","status":"completed"}]}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Plan: 1 of 4 done.\n[x] one\n[>] two\n[!] three\n[-] four"}}],"rawOutput":{"output":"Plan: 1 of 4 done.\n[x] one\n[>] two\n[!] three\n[-] four","details":{"phases":[{"name":"Tasks","tasks":[{"content":"one","status":"completed"},{"content":"two","status":"in_progress"},{"content":"three","status":"blocked"},{"content":"four","status":"abandoned"}]}]}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"plan","entries":[{"content":"one","priority":"medium","status":"completed"},{"content":"two","priority":"medium","status":"in_progress"},{"content":"three (blocked)","priority":"medium","status":"pending"},{"content":"four (abandoned)","priority":"medium","status":"completed"}]}}}"#]].assert_eq(&format!("{live}\n{}", client.plain(again.unwrap())));
 }
@@ -331,7 +331,7 @@ fn a_picture_a_tool_found_is_shown() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"read","title":"Read dot.png","locations":[{"path":"~~/work/dot.png"}],"rawInput":{"path":"dot.png"}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Read image file [image/png]"}},{"type":"content","content":{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4//8/AAX+Av6nNYGEAAAAAElFTkSuQmCC","mimeType":"image/png"}}],"rawOutput":{"output":"Read image file [image/png]"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Seen."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Seen."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.turn(&session, "go"));
 }
 

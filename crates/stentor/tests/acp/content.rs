@@ -46,7 +46,7 @@ fn links_and_resources_are_read_into_the_prompt() {
     expect![[r#"
         {"id":3,"error":{"code":-32602,"message":"prompt[6] is a resource of type \"\", which is neither text nor a picture."}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"Look:…"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Look:\n<context uri=\"file://~~/work/a%20b.txt#L1:2\">\nthe text\n</context>\n[huge.txt](~~/work/huge.txt)\n[missing.txt](~~/work/missing.txt)\n[a page](https://example.org/x)\n<context uri=\"file:///b\">\nembedded\n</context>"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Look:\n<context uri=\"file://~~/work/a%20b.txt#L1:2\">\nthe text\n</context>\n[huge.txt](~~/work/huge.txt)\n[missing.txt](~~/work/missing.txt)\n[a page](https://example.org/x)\n<context uri=\"file:///b\">\nembedded\n</context>"},"messageId":"MSG"}}}
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&format!("{refused}\n{taken}"));
 }
 
@@ -81,7 +81,7 @@ fn what_the_model_cannot_take_is_refused_clearly() {
     let fine = json!([{ "type": "text", "text": "fine" }]);
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"fine"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"fine"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"fine"},"messageId":"MSG"}}}
         {"id":9,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&said(&mut client, &session, fine));
 }
 
@@ -95,7 +95,7 @@ fn pictures_reach_a_model_that_sees() {
     let answers = [prompt, bad, other].map(|prompt| said(&mut client, &session, prompt));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"see"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"see"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"see"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
         {"id":4,"error":{"code":-32602,"message":"prompt[0] is a picture whose data is not base64."}}
         {"id":5,"error":{"code":-32602,"message":"prompt[0] is a picture whose mimeType is not that of an image."}}"#]].assert_eq(&answers.join("\n"));

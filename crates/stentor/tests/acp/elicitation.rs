@@ -90,7 +90,7 @@ fn a_question_is_a_form_and_its_answer_reaches_the_asker() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"elicitation/create","params":{"sessionId":"SESSION-1","mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string","oneOf":[{"const":"red","title":"red"},{"const":"b","title":"Blue"}],"title":"Which?"}},"required":["answer"]},"_meta":{"traceparent":"00-a-b-01"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"{\"value\":\"b\"}"}}],"rawOutput":{"output":"{\"value\":\"b\"}"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"{\"value\":\"b\"}"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"{\"value\":\"b\"}"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01"}}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -198,7 +198,7 @@ fn a_question_nobody_answers_is_withdrawn_when_its_time_is_up() {
     expect![[r#"
         {"method":"$/cancel_request","params":{"requestId":-1}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"{\"value\":null}"}}],"rawOutput":{"output":"{\"value\":null}"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"{\"value\":null}"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"{\"value\":null}"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     // An answer that comes late finds nobody.
     client.reply(&question, json!({ "action": "cancel" }));

@@ -43,7 +43,7 @@ fn edits_see_unsaved_text_and_go_through_the_editor() {
         {"id":-1,"method":"fs/read_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}
         {"id":-2,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","content":"edited\n","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/a.txt","oldText":"unsaved\n","newText":"edited\n"}],"locations":[{"path":"~~/work/a.txt","line":1}],"rawOutput":{"output":"Successfully replaced 1 block(s) in a.txt.","details":{"diff":"-1 unsaved\n+1 edited","patch":"--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-unsaved\n+edited\n","firstChangedLine":1}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Successfully replaced 1 block(s) in a.txt."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Successfully replaced 1 block(s) in a.txt."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01","baggage":"x=1"}}}"#]].assert_eq(&client.shown(&messages));
     // Only the editor wrote.
     assert_eq!(on_disk(&client), "on disk\n");
@@ -71,7 +71,7 @@ text = "Done."
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"id":-1,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/new/b.txt","content":"fresh\n"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/new/b.txt","newText":"fresh\n","oldText":null}],"rawOutput":{"output":"Successfully wrote 6 bytes to new/b.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     assert!(!client.world.work("new/b.txt").exists());
 }
@@ -144,7 +144,7 @@ text = "{{last_tool_result}}"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"w","status":"in_progress"}}}
         {"id":-2,"method":"fs/write_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt","content":"new"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"w","status":"failed","content":[{"type":"content","content":{"type":"text","text":"~~/work/a.txt was not written: the client refused: not in the project"}}],"rawOutput":{"output":"~~/work/a.txt was not written: the client refused: not in the project","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"~~/work/a.txt was not written: the client refused: not in the project"},"messageId":"MSG-6"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"~~/work/a.txt was not written: the client refused: not in the project"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     assert_eq!(on_disk(&client), "on disk\n");
 }
@@ -187,6 +187,6 @@ fn linked_files_go_into_the_prompt_as_they_are_in_the_editor() {
     expect![[r#"
         {"id":-1,"method":"fs/read_text_file","params":{"sessionId":"SESSION-1","path":"~~/work/a.txt"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"a.txt"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"<context uri=\"file://~~/work/a.txt\">\nunsaved\n</context>"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"<context uri=\"file://~~/work/a.txt\">\nunsaved\n</context>"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }

@@ -53,7 +53,7 @@ fn notices_go_to_clients_that_take_them() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"notice","severity":"warning","title":"It is warning.…","description":"It is warning.\nMore of it."}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"notice","severity":"error","title":"It is error.…","description":"It is error.\nMore of it."}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"told"}}],"rawOutput":{"output":"told"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&turn(json!({ "session": { "notices": {} } }), "It is error"));
 }
 
@@ -67,6 +67,6 @@ fn without_them_what_matters_is_said_in_the_conversation() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is warning.\nMore of it.\n\n"},"messageId":"MSG-notice-N"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is error.\nMore of it.\n\n"},"messageId":"MSG-notice-N"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"told"}}],"rawOutput":{"output":"told"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&turn(json!({}), "It is error"));
 }

@@ -49,7 +49,7 @@ fn a_question_shows_the_call_and_four_answers() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"diff","path":"~~/work/a.txt","oldText":"old\n","newText":"new\n"}],"rawOutput":{"output":"Successfully wrote 4 bytes to a.txt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     assert_eq!(
         std::fs::read_to_string(client.world.work("a.txt")).unwrap(),
@@ -199,7 +199,7 @@ fn a_rejected_call_fails_and_the_turn_goes_on() {
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"execute","title":"Run true","locations":[],"rawInput":{"command":"true"}}}}
         {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"execute","status":"pending","title":"Run true","name":"bash","content":[{"type":"content","content":{"type":"text","text":"bash `true` runs programs"}}],"locations":[],"rawInput":{"command":"true"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow exactly this command","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject exactly this command","kind":"reject_always"}],"_meta":{"traceparent":"00-a-b-01"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The user rejected this call of bash. Do not repeat it; ask or continue without it."}}],"rawOutput":{"output":"The user rejected this call of bash. Do not repeat it; ask or continue without it.","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then not."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then not."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01"}}}"#]].assert_eq(&client.shown(&messages));
 }
 

@@ -71,7 +71,7 @@ fn a_resumed_session_goes_on_without_telling_its_history() {
     assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
     client.until_update("available_commands_update");
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
         {"id":3,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
 }
@@ -97,7 +97,7 @@ fn a_session_can_be_loaded_while_it_is_open_and_a_prompt_right_behind_waits_for_
     assert_eq!(client.shown(&messages[..messages.len() - 1]), told[0]);
     let messages = client.until(prompt);
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
         {"id":7,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.shown(&messages));
 }
@@ -142,7 +142,7 @@ fn a_session_that_is_kept_nowhere_tells_its_history_when_it_is_loaded_and_goes_o
     assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
     client.until_update("available_commands_update");
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG-7"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"That was all."},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":15,"size":200000}}}
         {"id":7,"result":{"stopReason":"end_turn","usage":{"totalTokens":15,"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":5,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":0.0}}}}}"#]].assert_eq(&client.turn(&session, "Two"));
     // One that is not there is still not there.

@@ -174,6 +174,6 @@ fn trace_context_goes_back_with_the_answer_and_other_meta_is_ignored() {
     let messages = client.until(id);
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn","_meta":{"traceparent":"00-a-b-01","tracestate":"t=1"}}}"#]].assert_eq(&client.shown(&messages));
 }

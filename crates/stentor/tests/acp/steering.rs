@@ -29,8 +29,8 @@ fn a_message_gets_into_the_turn_that_runs_and_is_shown_where_it_went_in() {
     expect![[r#"
         {"id":4,"result":{"outcome":"injected"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"(no output)"}}],"rawOutput":{"output":"(no output)"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"stop that"},"messageId":"MSG-4"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: stop that"},"messageId":"MSG-5"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"stop that"},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: stop that"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -84,8 +84,8 @@ fn a_steering_message_may_bring_files_and_only_what_the_model_takes() {
         {"id":4,"error":{"code":-32602,"message":"prompt[0] is audio, which this agent cannot take. Send a transcript as text."}}
         {"id":5,"result":{"outcome":"injected"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"(no output)"}}],"rawOutput":{"output":"(no output)"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"<context uri=\"file://~~/work/a.txt\">\nthe text\n</context>"},"messageId":"MSG-4"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: <context uri=\"file://~~/work/a.txt\">\nthe text\n</context>"},"messageId":"MSG-5"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"<context uri=\"file://~~/work/a.txt\">\nthe text\n</context>"},"messageId":"MSG"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: <context uri=\"file://~~/work/a.txt\">\nthe text\n</context>"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -103,7 +103,7 @@ fn what_was_meant_for_a_cancelled_turn_is_not_for_the_next_one() {
     client.cancel(&session);
     client.until(first);
     expect![[r#"
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: again"},"messageId":"MSG-6"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"You said: again"},"messageId":"MSG"}}}
         {"id":5,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.turn(&session, "again"));
 }
 

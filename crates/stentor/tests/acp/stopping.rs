@@ -110,9 +110,9 @@ fn cancelling_in_mid_stream_ends_the_turn_and_a_prompt_right_behind_it_is_served
     messages.extend(client.until(second));
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"one"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Working"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Working"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"cancelled"}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Second."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Second."},"messageId":"MSG"}}}
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
     is_quiet(&mut client);
 }

@@ -56,7 +56,7 @@ fn a_command_runs_in_the_clients_terminal_and_it_is_released() {
         {"id":-2,"method":"terminal/wait_for_exit","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
         {"id":-3,"method":"terminal/output","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"terminal","terminalId":"term-1"}],"rawOutput":{"output":"hi\n"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi\n"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi\n"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
         {"id":-4,"method":"terminal/release","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}"#]].assert_eq(&client.shown(&messages));
 }
@@ -92,7 +92,7 @@ fn a_terminal_that_cannot_be_opened_is_an_error_the_model_hears() {
     let messages = client.until(prompt);
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"The client opened no terminal: the client refused: no shells today"}}],"rawOutput":{"output":"The client opened no terminal: the client refused: no shells today","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The client opened no terminal: the client refused: no shells today"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The client opened no terminal: the client refused: no shells today"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 
@@ -172,7 +172,7 @@ fn a_command_that_takes_too_long_is_killed_and_its_output_kept() {
         {"id":-3,"method":"terminal/kill","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
         {"id":-4,"method":"terminal/output","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"failed","content":[{"type":"terminal","terminalId":"term-1"}],"rawOutput":{"output":"so far\n\n\nCommand timed out after 0.01 seconds","details":{}}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"so far\n\n\nCommand timed out after 0.01 seconds"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"so far\n\n\nCommand timed out after 0.01 seconds"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
         {"id":-5,"method":"terminal/release","params":{"sessionId":"SESSION-1","terminalId":"term-1"}}"#]].assert_eq(&client.shown(&messages));
 }

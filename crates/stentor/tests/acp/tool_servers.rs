@@ -60,7 +60,7 @@ fn tools_of_a_server_are_asked_about_and_run() {
         {"id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION-1","toolCall":{"toolCallId":"c1","kind":"other","status":"pending","title":"say (talk)","name":"mcp__talk__say","content":[{"type":"content","content":{"type":"text","text":"mcp__talk__say runs programs"}}],"locations":[],"rawInput":{"text":"hello"}},"options":[{"optionId":"allow_once","name":"Allow","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow every call of mcp__talk__say","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject every call of mcp__talk__say","kind":"reject_always"}]}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"said well in work"}}],"rawOutput":{"output":"said well in work"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"said well in work"},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"said well in work"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&client.shown(&messages));
 }
 

@@ -81,8 +81,8 @@ steps = [{ thinking = ["Hm, ", "well."] }, { text = ["Hel", "lo."] }]
     let session = client.session();
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"Hi there…"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Hm, well."},"messageId":"MSG-2-thought"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Hm, well."},"messageId":"MSG-thought"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"usage_update","used":170,"size":1000,"cost":{"amount":0.00014,"currency":"USD"}}}}
         {"id":3,"result":{"stopReason":"end_turn","usage":{"totalTokens":170,"inputTokens":100,"outputTokens":20,"cachedReadTokens":50,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":100,"outputTokens":20,"cachedReadTokens":50,"cachedWriteTokens":0,"costUsd":0.00014}}}}}"#]].assert_eq(&client.turn(&session, "Hi there\nand more"));
 }
@@ -117,13 +117,13 @@ fn every_end_has_its_stop_reason() {
     }
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"max_tokens"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"refusal"}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&lines.join("\n"));
 }
 
@@ -172,14 +172,14 @@ text = "Whole."
     let with_notices = client.turn(&session, "go");
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Half"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Half"},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Too busy. Trying again in 1 s (attempt 1 of 3)."},"messageId":"MSG-retry-N"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Whole."},"messageId":"MSG-3"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Whole."},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}
         {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"session_info_update","title":"go"}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Half"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Half"},"messageId":"MSG"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"notice","severity":"warning","title":"Too busy. Trying again in 1 s (attempt 1 of 3)."}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Whole."},"messageId":"MSG-3"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-2","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Whole."},"messageId":"MSG"}}}
         {"id":4,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&format!("{plain}\n{with_notices}"));
 }
 
@@ -207,6 +207,6 @@ fn templates_and_skills_of_the_folder_are_commands() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}},{"name":"review","description":"Look at a file"}]}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"Review a.txt well."}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Review a.txt well.\n"},"messageId":"MSG-2"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Review a.txt well.\n"},"messageId":"MSG"}}}
         {"id":3,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&format!("{list}\n{turn}"));
 }

@@ -86,7 +86,7 @@ fn six_hundred_sessions_need_few_open_files_and_the_first_goes_on_as_it_was_left
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","kind":"other","title":"say (talk)","locations":[],"rawInput":{}}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"in_progress"}}}
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"from the server"}}],"rawOutput":{"output":"from the server"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Answer 3, thinking high, tool: from the server."},"messageId":"MSG-4"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Answer 3, thinking high, tool: from the server."},"messageId":"MSG"}}}
         {"id":606,"result":{"stopReason":"end_turn"}}"#]].assert_eq(&messages);
     // One of the others, which has said nothing yet.
     let answer = client.turn(&others[300], "One");

@@ -80,7 +80,13 @@ id=$prompt answered '{{"stopReason":"end_turn"}}'
 while until_prompt; do answered '{{"stopReason":"end_turn"}}'; done
 "#
     );
-    world.file("home/child.sh", &script);
+    with_script(world, &script, config)
+}
+
+/// A world whose `agent/child` is a script of a shell, after a configuration that begins with more keys
+/// of the agent.
+pub fn with_script(world: World, script: &str, config: &str) -> World {
+    world.file("home/child.sh", script);
     let child = world.path("home/child.sh").display().to_string();
     let agent = format!("[agents.child]\ncommand = [\"sh\", {child:?}]\ndialect = \"acp\"\n");
     world.file(

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use stentor_client::{Agent, AgentEvent, Dialect};
 
+use crate::acp_child;
 use crate::behind::agent;
 use crate::shown::{Answering, options, turn, until};
 use crate::world::{Child, World};
@@ -258,4 +259,161 @@ text = "{{last_tool_result}}"
             assert!(lines.contains(&expected.to_owned()), "{inner}: {lines:?}");
         }
     }
+}
+
+/// The beginning of a child that speaks ACP, and the names of its frames.
+const FRAMES: &str = r#"
+say() { printf '%s\n' "$1"; }
+hello='{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}'
+opened='{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+text='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I"}}}}'
+call='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"T","kind":"execute","status":"in_progress","rawInput":{}}}}'
+may='{"jsonrpc":"2.0","id":"m","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}'
+terminal='{"jsonrpc":"2.0","id":"c","method":"terminal/create","params":{"sessionId":"s","command":"exec sleep 600"}}'
+ended='{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+"#;
+
+#[tokio::test]
+async fn a_child_that_dies_at_any_stage_ends_the_run_and_the_next_prompt_starts_it_again() {
+    let ready = "read a; say \"$hello\"; read a; say \"$opened\";";
+    for (stage, script, shown) in [
+        ("at once", "die", vec![]),
+        ("when it is greeted", "read a; die", vec![]),
+        ("before its session", "read a; say \"$hello\"; die", vec![]),
+        (
+            "in a frame",
+            "read a; printf '%s' '{\"jsonrpc'; die",
+            vec![],
+        ),
+        ("when it is asked", &format!("{ready} read a; die"), vec![]),
+        (
+            "in its answer",
+            &format!("{ready} read a; say \"$text\"; die"),
+            vec!["text I"],
+        ),
+        (
+            "in a call",
+            &format!("{ready} read a; say \"$call\"; die"),
+            vec![
+                "call execute {}",
+                "start t",
+                "failed t The agent did not report how this call ended.",
+            ],
+        ),
+        (
+            "while a permission is asked",
+            &format!("{ready} read a; say \"$call\"; say \"$may\"; read a; die"),
+            vec![
+                "call execute {}",
+                "start t",
+                "failed t The agent did not report how this call ended.",
+            ],
+        ),
+        (
+            "with a terminal open",
+            &format!("{ready} read a; say \"$terminal\"; read a; die"),
+            vec![],
+        ),
+    ] {
+        // The first two die; the third answers.
+        let script = format!(
+            "{FRAMES}die() {{ echo at work >&2; exit 7; }}\nif [ ! -e second ]; then\n\
+             if [ -e first ]; then touch second; fi; touch first; {script}\nfi\n\
+             {ready} read a; say \"$text\"; say \"$ended\"; read a\n"
+        );
+        let world = acp_child::with_script(World::new("", ""), &script, "");
+        let mut options = options(&world, Dialect::Omp);
+        let model = ["--model".to_owned(), "agent/child".to_owned()];
+        options.command.extend(model);
+        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        for _ in 0..2 {
+            agent.prompt("Go on.").await.unwrap();
+            let mut lines = turn(&mut events).await;
+            let end = lines.pop().unwrap();
+            let why = "(exit status: 7); its last lines: at work";
+            assert!(
+                end.starts_with("end Failed") && end.contains(why),
+                "{stage}: {end}"
+            );
+            lines.retain(|line| line != "turn");
+            assert_eq!(lines, shown, "{stage}");
+        }
+        agent.prompt("Once more.").await.unwrap();
+        let lines = turn(&mut events).await;
+        assert_eq!(lines, ["turn", "text I", "end Completed 0+0"], "{stage}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_hangs_in_its_handshake_is_ended_by_an_abort() {
+    let script = "mkfifo alive; exec 3<>alive; touch up; exec sleep 600";
+    let world = acp_child::with_script(World::new("", ""), script, "");
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    let up = world.path("work/up");
+    while !up.exists() {
+        tokio::task::yield_now().await;
+    }
+    agent.abort().await.unwrap();
+    assert_eq!(turn(&mut events).await, ["turn", "end Aborted 0+0"]);
+    // The child had the other end open. When it is gone, reading comes to its end.
+    let fifo = world.path("work/alive");
+    let read = tokio::task::spawn_blocking(move || {
+        let options = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&fifo);
+        let mut reader = std::fs::File::open(&fifo).unwrap();
+        drop(options);
+        std::io::Read::read(&mut reader, &mut [0; 1]).unwrap()
+    });
+    assert_eq!(read.await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn rubbish_and_second_answers_do_not_end_a_session() {
+    let delta = r#"echo '{"type":"message_update","event":{"type":"text_delta","delta":"I"}}'"#;
+    let answer = |id: &str| {
+        format!(r#"echo '{{"type":"response","id":"{id}","command":"prompt","ok":true}}'"#)
+    };
+    let (first, second) = (answer("c1"), answer("c3"));
+    // In between it is asked for its models.
+    let script = format!(
+        "read prompt; echo rubbish; echo '[]'; {delta}; {first}; {first}; read models; \
+         read prompt; {first}; {delta}; {second}; read more"
+    );
+    let (_world, agent, mut events) = scripted(&script).await;
+    for _ in 0..2 {
+        agent.prompt("Go on.").await.unwrap();
+        assert_eq!(
+            turn(&mut events).await,
+            ["turn", "text I", "end Completed 0+0"]
+        );
+    }
+}
+
+#[test]
+fn what_a_child_repeats_when_its_session_is_loaded_is_no_new_answer() {
+    let script = format!(
+        r#"{FRAMES}
+read a; say "$hello"
+while IFS= read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    result='{{"stopReason":"end_turn"}}'
+    case "$line" in
+    *session/new*) result='{{"sessionId":"s"}}';;
+    *session/load*) say "$text"; say "$call"; result='{{}}';;
+    *session/prompt*) say "$text";;
+    esac
+    printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+done
+"#
+    );
+    let world = acp_child::with_script(World::new("", ""), &script, "");
+    assert_eq!(
+        world.asked(&["-p", "One.", "--model", "agent/child"]),
+        "I\n"
+    );
+    let words = ["-p", "Two.", "--model", "agent/child", "--continue"];
+    assert_eq!(world.asked(&words), "I\n");
 }

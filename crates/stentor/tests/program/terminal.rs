@@ -73,7 +73,10 @@ fn an_answer_is_rendered_and_the_line_is_ready_for_the_next() {
     terminal.press(CTRL_D);
     let (status, screen) = terminal.ends();
     assert_eq!(status, Some(0));
-    assert!(screen.contains("to go on: stentor -c"), "{screen}");
+    let listed = world.run(&["sessions"]).ok();
+    let id = listed.split(' ').next().unwrap();
+    let way = format!("to go on: stentor -c, or stentor --resume {id}\n");
+    assert!(screen.contains(&way), "{screen}");
 }
 
 #[test]

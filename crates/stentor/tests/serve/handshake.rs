@@ -14,12 +14,16 @@ fn refused(lines: &[String]) -> String {
     answer["refused"]["message"].as_str().unwrap().to_owned()
 }
 
+const NO_HELLO: &str = "the first line must be a JSON object with `stentor`, the version, and one of \
+                        `client`, `resume`, `release` and `control`";
+
 #[test]
 fn a_client_that_says_something_else_is_told_and_the_server_goes_on() {
     let server = Server::new("");
     for (line, why) in [
-        ("hello\n", "the first line must be a JSON object"),
-        ("{}\n", "the first line must be a JSON object"),
+        ("hello\n", NO_HELLO),
+        ("{}\n", NO_HELLO),
+        ("{\"stentor\":1,\"control\":\"dance\"}\n", NO_HELLO),
         (
             "{\"stentor\":2}\n",
             "the handshake has version 2, this program speaks version 1",

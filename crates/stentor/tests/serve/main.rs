@@ -5,15 +5,27 @@ mod access;
 #[cfg(test)]
 mod acp_http;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod broken_links;
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod cursors;
 #[cfg(test)]
 mod handshake;
 #[cfg(test)]
 mod http_client;
 #[cfg(test)]
+mod idle_sessions;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod relays;
+#[cfg(test)]
+mod sandboxed;
 #[cfg(test)]
 mod server;
 #[cfg(test)]

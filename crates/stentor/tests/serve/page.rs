@@ -143,3 +143,17 @@ fn a_page_that_observes_changes_nothing() {
         );
     }
 }
+
+#[test]
+fn a_session_that_is_gone_is_named() {
+    let server = http_server("");
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"open","session":"nowhere"}"#);
+    let notice = until(&mut page, |frame| frame["op"] == "notice")
+        .pop()
+        .unwrap();
+    assert_eq!(
+        notice,
+        json!({ "op": "notice", "level": "error", "text": "there is no session nowhere any more" })
+    );
+}

@@ -174,3 +174,21 @@ fn the_users_file_can_ask_for_a_server_that_runs_or_for_one_to_be_started() {
     let stopped = stop.env("STENTOR_SOCKET", world.path("s")).status();
     assert!(stopped.unwrap().success());
 }
+
+#[test]
+fn the_reason_is_shown_when_a_server_cannot_be_started() {
+    let world = World::new("", "attach = \"start\"\n");
+    world.file("run", "a file");
+    let ran = world
+        .command(&["--mode", "rpc"])
+        .env("XDG_RUNTIME_DIR", world.path("run"))
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(
+        world.without_folder(&said),
+        "the server ended when it was started: cannot listen on \
+         ~~/run/stentor/serve.sock: Not a directory (os error 20)\n"
+    );
+}

@@ -1,112 +1,12 @@
 //! One live session with several clients of different dialects.
 
-use std::path::PathBuf;
-
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::server::Server;
-use crate::world::{Child, World};
-
-/// Sessions of all dialects are in one place, so that each finds those of the others.
-const TOGETHER: &str = "session_dir = \"/SESSIONS\"\nshare_sessions = false\n";
-
-fn server(scenario: &str) -> Server {
-    server_with(scenario, "", &[])
-}
-
-fn server_with(scenario: &str, config: &str, flags: &[&str]) -> Server {
-    let world = World::new(scenario, "");
-    let sessions = world.path("sessions").display().to_string();
-    let config = format!("{}{config}", TOGETHER.replace("/SESSIONS", &sessions));
-    let own = std::fs::read_to_string(world.path("home/.config/stentor/config.toml")).unwrap();
-    world.file(
-        "home/.config/stentor/config.toml",
-        &format!("{own}{config}"),
-    );
-    Server::with(world, flags)
-}
-
-/// An ACP client with a new session.
-fn acp(server: &Server) -> (Child, String) {
-    let mut client = server.relay(&["acp"]);
-    let session = client.shake_hands_acp(json!({}), &server.world.path("work"));
-    (client, session)
-}
-
-fn prompt(client: &mut Child, id: u64, session: &str, text: &str) {
-    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
-    client.request_acp(id, "session/prompt", prompt);
-}
-
-fn file_of(server: &Server, session: &str) -> PathBuf {
-    let files = std::fs::read_dir(server.world.path("sessions")).unwrap();
-    let mut files = files.map(|file| file.unwrap().path());
-    let is_it = |file: &PathBuf| {
-        file.to_str()
-            .unwrap()
-            .ends_with(&format!("{session}.jsonl"))
-    };
-    files.find(is_it).unwrap()
-}
-
-/// A second ACP client that loads a session; the lines up to the answer.
-fn acp_too(server: &Server, session: &str) -> (Child, Vec<String>) {
-    let mut client = server.relay(&["acp"]);
-    let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
-    client.ask_acp(1, "initialize", hello);
-    let load = json!({
-        "sessionId": session, "cwd": server.world.path("work"), "mcpServers": [],
-    });
-    let lines = client.ask_acp(2, "session/load", load);
-    (client, lines)
-}
-
-fn omp_too(server: &Server, session: &str) -> Child {
-    let mut client = server.relay(&["--mode", "rpc", "--session", session]);
-    assert_eq!(client.json()["type"], "ready");
-    client
-}
-
-fn synaps_too(server: &Server, session: &str) -> Child {
-    let mut client = server.relay(&["rpc", "--continue", session]);
-    assert_eq!(client.json()["session_id"], session);
-    client
-}
-
-fn psi_too(server: &Server, session: &str) -> Child {
-    let mut client = server.relay(&["--rpc-edn"]);
-    client.shake_hands_psi();
-    let file = file_of(server, session).display().to_string();
-    let lines = client.ask_psi(
-        "w",
-        "switch_session",
-        &format!("{{:session-path {file:?}}}"),
-    );
-    let answer = lines.last().unwrap();
-    assert!(answer.contains(session), "{answer}");
-    client
-}
-
-fn text_of(frame: &Value) -> &str {
-    frame["params"]["update"]["content"]["text"]
-        .as_str()
-        .unwrap_or_default()
-}
-
-/// The texts of the chunks of this kind, up to and with the one that is `last`.
-fn chunks(client: &mut Child, kind: &str, last: &str) -> Vec<String> {
-    let mut texts = Vec::new();
-    loop {
-        let frame = client.json();
-        if frame["params"]["update"]["sessionUpdate"] == kind {
-            texts.push(text_of(&frame).to_owned());
-            if texts.concat().ends_with(last) {
-                return texts;
-            }
-        }
-    }
-}
+use crate::clients::{
+    acp, acp_too, allow, asked, chunks, omp_too, prompt, psi_too, server, server_with, synaps_too,
+    text_of,
+};
 
 #[test]
 fn a_prompt_in_each_dialect_is_seen_in_all() {
@@ -280,20 +180,9 @@ fn a_question_goes_to_everybody_and_the_first_answer_counts() {
     let (mut two, _) = acp_too(&server, &session);
     let mut omp = omp_too(&server, &session);
     prompt(&mut one, 3, &session, "run it");
-    let asked = |client: &mut Child| {
-        let line = client
-            .until(|line| line.contains("session/request_permission"))
-            .pop()
-            .unwrap();
-        serde_json::from_str::<Value>(&line).unwrap()["id"].clone()
-    };
     let (first, second) = (asked(&mut one), asked(&mut two));
     omp.until_type("extension_ui_request");
-    let answer = json!({
-        "jsonrpc": "2.0", "id": second,
-        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
-    });
-    two.send(&answer.to_string());
+    allow(&mut two, &second);
     let withdrawn = one.until(|line| line.contains("$/cancel_request")).pop();
     let withdrawn: Value = serde_json::from_str(&withdrawn.unwrap()).unwrap();
     assert_eq!(withdrawn["params"]["requestId"], first);
@@ -315,15 +204,8 @@ fn a_client_that_goes_away_ends_nothing_and_its_question_waits_for_the_next() {
     drop(one);
 
     let (mut two, _) = acp_too(&server, &session);
-    let line = two
-        .until(|line| line.contains("session/request_permission"))
-        .pop();
-    let asked: Value = serde_json::from_str(&line.unwrap()).unwrap();
-    let answer = json!({
-        "jsonrpc": "2.0", "id": asked["id"],
-        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
-    });
-    two.send(&answer.to_string());
+    let question = asked(&mut two);
+    allow(&mut two, &question);
     chunks(&mut two, "agent_message_chunk", "Done.");
     assert!(server.world.path("work/ran.txt").exists());
 }
@@ -377,4 +259,63 @@ fn a_session_that_nobody_watches_goes_on_and_is_unloaded_when_idle() {
     }
     let exported = server.world.asked(&["export", &session, "-o", "-"]);
     assert!(exported.contains("Begun and done."), "{exported}");
+}
+
+#[test]
+fn the_output_of_a_command_has_the_id_of_the_client_that_sent_it() {
+    let server = server("[[turn]]\ntext = \"One.\"\n");
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+    let mut first = omp_too(&server, &session);
+    let mut second = omp_too(&server, &session);
+    first.send(r#"{"id":"a","type":"bash","command":"echo of the first"}"#);
+    first.until(|line| line.contains(r#""command":"bash""#));
+    second.send(r#"{"id":"b","type":"bash","command":"echo of the second"}"#);
+    let update = |client: &mut crate::world::Child| {
+        let line = client
+            .until(|line| line.contains("bash_execution_update") && line.contains("of the second"));
+        serde_json::from_str::<Value>(line.last().unwrap()).unwrap()
+    };
+    let own = update(&mut second);
+    assert_eq!(
+        own,
+        json!({ "type": "bash_execution_update", "id": "b", "delta": "of the second\n" })
+    );
+    let foreign = update(&mut first);
+    assert_eq!(
+        foreign,
+        json!({ "type": "bash_execution_update", "delta": "of the second\n" })
+    );
+}
+
+#[test]
+fn tools_of_a_client_leave_the_session_with_it() {
+    let server = server(
+        "[[turn]]\ntext = \"One.\"\n[[turn]]\ntool = \"echo_host\"\narguments = {}\n\
+         [[turn]]\ntext = \"{{last_tool_result}}\"\n",
+    );
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+    let mut host = omp_too(&server, &session);
+    let tool = json!({ "name": "echo_host", "description": "Echoes.", "parameters": {} });
+    let offer = json!({ "id": "t", "type": "set_host_tools", "tools": [tool] });
+    host.send(&offer.to_string());
+    host.until(|line| line.contains(r#""toolNames":["echo_host"]"#));
+    host.end();
+    prompt(&mut one, 4, &session, "call it");
+    chunks(&mut one, "agent_message_chunk", "Tool echo_host not found");
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_leaves_nothing() {
+    let server = server_with("[[turn]]\ntext = \"One.\"\n", "", &["--resume-within", "0"]);
+    let (one, session) = acp(&server);
+    let file = crate::clients::file_of(&server, &session);
+    assert!(file.exists());
+    one.end();
+    while file.exists() {
+        std::thread::yield_now();
+    }
 }

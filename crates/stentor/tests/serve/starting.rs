@@ -176,3 +176,14 @@ os.execv(sys.argv[2], sys.argv[2:])
     assert_eq!(process.exit_code(), Some(0));
     assert!(world.path("s").exists());
 }
+
+#[test]
+fn its_lock_is_its_users_alone_and_goes_with_it() {
+    let server = Server::new("");
+    let lock = server.world.path("s.lock");
+    assert_eq!(lock.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(run(&server, &["stop"]).0, Some(0));
+    let Server { process, .. } = server;
+    assert_eq!(process.exit_code(), Some(0));
+    assert!(!lock.exists());
+}

@@ -138,9 +138,22 @@ impl Session {
         command: String,
         exclude_from_context: bool,
     ) -> Result<BashResult, SessionError> {
+        self.bash_with(command, exclude_from_context, |_| ()).await
+    }
+
+    /// The same, and `began` is given the number of the command before anything of its output is
+    /// published.
+    pub async fn bash_with(
+        &self,
+        command: String,
+        exclude_from_context: bool,
+        began: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<BashResult, SessionError> {
         self.driving()?
             .ask_later(move |actor, reply| {
-                actor.shells.start(command, exclude_from_context, reply);
+                let shells = &mut actor.shells;
+                began(shells.next_id());
+                shells.start(command, exclude_from_context, reply);
             })
             .await?
     }
@@ -163,8 +176,22 @@ impl Session {
         if let Some(attachment) = &self.attachment {
             return attachment.leave();
         }
+        self.end(false).await;
+    }
+
+    /// The same, but a question whether a call may run stays open: it is asked again when the
+    /// session is opened.
+    pub async fn suspend(&self) {
+        self.end(true).await;
+    }
+
+    async fn end(&self, keeps_questions: bool) {
         let (reply, answer) = oneshot::channel();
-        if self.commands.send(Command::Close { reply }).await.is_ok() {
+        let close = Command::Close {
+            keeps_questions,
+            reply,
+        };
+        if self.commands.send(close).await.is_ok() {
             answer.await.ok();
         }
     }
@@ -375,7 +402,10 @@ impl Session {
     ) -> Result<(), SessionError> {
         self.driving()?
             .ask_async(move |actor, reply| {
-                Box::pin(async move { answer(reply, actor.permissions.answer(id, given).await) })
+                Box::pin(async move {
+                    let (permissions, log) = (&mut actor.permissions, &mut actor.log);
+                    answer(reply, permissions.answer(log, id, given).await);
+                })
             })
             .await?
     }
@@ -450,10 +480,9 @@ impl Session {
         client: Option<ClientNumber>,
     ) -> Result<(Subscription, PathReading), SessionError> {
         self.ask(move |actor| {
-            let messages = actor.log.conversation().messages();
-            let mut newest_first = messages.iter().rev();
-            let last = newest_first.find_map(|message| message.as_assistant());
-            let events = actor.hub.join(client, last.map(|answer| answer.timestamp));
+            let mut newest_first = actor.log.conversation().items().iter().rev();
+            let last = newest_first.find(|item| item.message.as_assistant().is_some());
+            let events = actor.hub.join(client, last.map(|answer| &*answer.entry_id));
             let (reply, reading) = oneshot::channel();
             actor.answer_path(reply);
             (events, reading)
@@ -499,6 +528,13 @@ impl Session {
 /// How a command reaches the actor.
 impl Session {
     /// Has the actor do something that is not answered.
+    /// Somebody can be asked now: what was asked when the process ended is asked again. Nobody
+    /// waits for that; a session that is busy has nothing of the kind.
+    pub(in crate::session) fn ask_again(&self) {
+        let act = Command::Act(Box::new(Actor::ask_again));
+        self.commands.try_send(act).ok();
+    }
+
     async fn send(
         &self,
         act: impl FnOnce(&mut Actor) + Send + 'static,

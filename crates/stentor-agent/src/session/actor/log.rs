@@ -31,6 +31,8 @@ pub(super) struct SessionLog {
     name: Option<String>,
     /// Ids of entries that are yet to come: messages that wait are noted with theirs.
     reserved: HashSet<String>,
+    /// The id of the next answer, once it was asked for.
+    answer_id: Option<Arc<str>>,
 }
 
 /// A record for a new session.
@@ -67,6 +69,7 @@ impl SessionLog {
             leaf,
             name: None,
             reserved: HashSet::new(),
+            answer_id: None,
         }
     }
 
@@ -138,6 +141,7 @@ impl SessionLog {
         };
         self.record.append(&entry, must_last, &*self.clock)?;
         self.reserved.remove(&id);
+        self.answer_id.take_if(|answer| **answer == *id);
         self.leaf = Some(id.clone());
         let is_shown = match &entry.kind {
             EntryKind::Custom { custom_type, .. } => !custom_type.starts_with(OWN_TYPES),
@@ -274,6 +278,17 @@ impl SessionLog {
     pub fn reserve_entry_id(&mut self) -> String {
         let id = self.new_entry_id();
         self.reserve(id.clone());
+        id
+    }
+
+    /// The id that the next answer gets, so that it has one while it is written. It stays the same
+    /// until an answer is recorded with it.
+    pub fn answer_entry_id(&mut self) -> Arc<str> {
+        if let Some(id) = &self.answer_id {
+            return Arc::clone(id);
+        }
+        let id: Arc<str> = self.reserve_entry_id().into();
+        self.answer_id = Some(Arc::clone(&id));
         id
     }
 

@@ -26,6 +26,7 @@ mod runs;
 mod shells;
 mod spending;
 mod tools;
+mod unanswered;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ use tokio::sync::mpsc;
 use super::command::{Command, Reply};
 use super::dialogs::Dialogs;
 use super::error::SessionError;
-use super::handle::Shared;
+use super::handle::{RunId, Shared};
 use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
 use super::record::Record;
 use super::tool_host::SessionToolHost;
@@ -109,6 +110,8 @@ enum Report {
     ShellEnded(Box<FinishedShell>),
     /// The running activity ended by a panic.
     ActivityDied,
+    /// An activity ended without an end that the actor decided on.
+    ActivityGone(RunId),
 }
 
 impl Actor {
@@ -246,20 +249,24 @@ impl Actor {
         let _events = EndOfEvents(self.hub.clone());
         let mut actor = self;
         let asked_to_close = actor.serve_until_closed().await;
-        actor.wind_down().await;
+        let keeps_questions = asked_to_close.as_ref().is_some_and(|(_, keeps)| *keeps);
+        actor.wind_down(keeps_questions).await;
         drop(actor);
-        if let Some(reply) = asked_to_close {
+        if let Some((reply, _)) = asked_to_close {
             // Who asked may be gone; the session is closed all the same.
             answer(reply, ());
         }
     }
 
-    /// Works until it is asked to close, or nobody is left to ask for anything.
-    async fn serve_until_closed(&mut self) -> Option<Reply<()>> {
+    /// Works until it is asked to close, or nobody is left to ask for anything. With who asked,
+    /// whether questions stay open.
+    async fn serve_until_closed(&mut self) -> Option<(Reply<()>, bool)> {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Close { reply }) => return Some(reply),
+                    Some(Command::Close { keeps_questions, reply }) => {
+                        return Some((reply, keeps_questions));
+                    }
                     Some(Command::Act(act)) => act(self),
                     Some(Command::ActAsync(act)) => act(self).await,
                     None => return None,
@@ -277,6 +284,7 @@ impl Actor {
                 self.shells.ended(&mut self.log, *finished, in_run).await;
             }
             Report::ActivityDied => self.activity_died().await,
+            Report::ActivityGone(run) => self.activity_gone(run).await,
         }
     }
 

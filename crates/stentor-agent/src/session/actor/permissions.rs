@@ -1,6 +1,6 @@
 //! Permissions: what the policy decides, and what a person is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use stentor_policy::{AnswerStore, Decision, PermissionAnswer, PermissionMode, Po
 
 use super::answer;
 use super::log::SessionLog;
+use super::unanswered::CallNotes;
 use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hub::Hub;
 use crate::permission::PermissionRequest;
@@ -39,12 +40,27 @@ pub(super) struct Permissions {
     store: Option<Arc<dyn AnswerStore>>,
     open: BTreeMap<u64, OpenQuestion>,
     next_id: u64,
+    notes: CallNotes,
+    /// Calls that somebody was asked about when the process ended.
+    pub unanswered: HashSet<String>,
 }
 
 /// A question somebody has yet to answer.
 struct OpenQuestion {
     request: Arc<PermissionRequest>,
+    is_own: bool,
     reply: Reply<Verdict>,
+}
+
+/// A call that may run or not.
+pub(super) struct Wanted {
+    pub call: Arc<ToolCall>,
+    /// It is one that this session runs itself: its file says what becomes of it.
+    pub is_own: bool,
+    pub spec: ToolSpec,
+    pub touches: Touches,
+    /// Somebody was asked about it already.
+    pub is_approved: bool,
 }
 
 impl Permissions {
@@ -59,6 +75,8 @@ impl Permissions {
             store: options.answer_store.clone(),
             open: BTreeMap::new(),
             next_id: 1,
+            notes: CallNotes::default(),
+            unanswered: HashSet::new(),
         }
     }
 
@@ -96,25 +114,31 @@ impl Permissions {
         self.run_mode = mode;
     }
 
+    /// A model has answered: its calls are others.
+    pub fn answered(&mut self) {
+        self.notes = CallNotes::default();
+    }
+
+    /// These calls of the newest answer are asked about again; about the others the file is kept
+    /// from here on.
+    pub fn restore_unanswered(&mut self, calls: HashSet<String>) {
+        self.notes = CallNotes::kept();
+        self.unanswered = calls;
+    }
+
     /// Decides whether a call may run, or asks somebody who can. Of a call that is approved nobody is
     /// asked.
-    pub fn permit(
-        &mut self,
-        call: Arc<ToolCall>,
-        spec: &ToolSpec,
-        touches: &Touches,
-        is_approved: bool,
-        reply: Reply<Verdict>,
-    ) {
+    pub fn permit(&mut self, log: &mut SessionLog, wanted: Wanted, reply: Reply<Verdict>) {
+        let (spec, touches) = (&wanted.spec, &wanted.touches);
         let mode = self.mode();
         let mode = self.run_mode.map_or(mode, |run| mode.more_careful(run));
         let decision = self
             .policy
             .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
         match decision {
-            Decision::Allow => answer(reply, Verdict::Allowed),
+            Decision::Allow => self.allow(log, &wanted.call, wanted.is_own, reply),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
-            Decision::Ask(_) if is_approved => answer(reply, Verdict::Allowed),
+            Decision::Ask(_) if wanted.is_approved => answer(reply, Verdict::Allowed),
             Decision::Ask(why) if !self.dialogs.can_ask() => {
                 let text = format!(
                     "Not permitted: {why} Nobody can be asked; do without it, or finish with a \
@@ -122,19 +146,46 @@ impl Permissions {
                 );
                 answer(reply, Verdict::Denied(text));
             }
-            Decision::Ask(reason) => self.ask(call, spec, touches, reason, reply),
+            Decision::Ask(reason) => self.ask(log, wanted, reason, reply),
         }
     }
 
-    fn ask(
+    /// Lets a call run, when the file says so where it must.
+    fn allow(
         &mut self,
-        call: Arc<ToolCall>,
-        spec: &ToolSpec,
-        touches: &Touches,
-        reason: String,
+        log: &mut SessionLog,
+        call: &ToolCall,
+        is_own: bool,
         reply: Reply<Verdict>,
     ) {
-        let paths = self.really_touched(touches);
+        if !is_own {
+            return answer(reply, Verdict::Allowed);
+        }
+        let synced = match self.notes.permitted(log, call) {
+            Ok(false) => return answer(reply, Verdict::Allowed),
+            Ok(true) => log.sync(),
+            Err(error) => return answer(reply, not_saved(&error)),
+        };
+        // The disk takes its time, and meanwhile the session must answer others.
+        tasks::spawn(async move {
+            let synced = synced.await;
+            let verdict = synced.map_or_else(|error| not_saved(&error), |()| Verdict::Allowed);
+            answer(reply, verdict);
+        });
+    }
+
+    fn ask(&mut self, log: &mut SessionLog, wanted: Wanted, reason: String, reply: Reply<Verdict>) {
+        let Wanted {
+            call,
+            is_own,
+            spec,
+            touches,
+            is_approved: _,
+        } = wanted;
+        if is_own {
+            self.notes.asked(log, &call);
+        }
+        let paths = self.really_touched(&touches);
         let command = touches.command.clone();
         let (tool, effect) = (&spec.name, spec.effect);
         let always = self
@@ -151,7 +202,12 @@ impl Permissions {
         let id = self.next_id;
         self.next_id += 1;
         let asked = Arc::clone(&request);
-        self.open.insert(id, OpenQuestion { request, reply });
+        let question = OpenQuestion {
+            request,
+            is_own,
+            reply,
+        };
+        self.open.insert(id, question);
         self.hub
             .publish(EventKind::PermissionAsked { id, request: asked });
     }
@@ -171,7 +227,12 @@ impl Permissions {
 
     /// Somebody answered. The actor waits until an "always" is stored: the next call of the tool
     /// must find it.
-    pub async fn answer(&mut self, id: u64, given: PermissionAnswer) -> Result<(), SessionError> {
+    pub async fn answer(
+        &mut self,
+        log: &mut SessionLog,
+        id: u64,
+        given: PermissionAnswer,
+    ) -> Result<(), SessionError> {
         let question = self
             .open
             .remove(&id)
@@ -180,8 +241,13 @@ impl Permissions {
         if let Some(always) = remembered {
             self.store(always).await;
         }
-        let verdict = verdict(given, &question.request.call.name);
-        self.close(id, question, given, verdict);
+        self.hub
+            .publish(EventKind::PermissionAnswered { id, answer: given });
+        let call = &question.request.call;
+        match why_not(given, &call.name) {
+            None => self.allow(log, call, question.is_own, question.reply),
+            Some(why) => answer(question.reply, Verdict::Denied(why)),
+        }
         Ok(())
     }
 
@@ -206,27 +272,44 @@ impl Permissions {
     /// Cancels all open questions because the run is stopped. Before the run learns of that, so
     /// that the end of each question is published before the end of its call.
     pub fn cancel_questions(&mut self) {
-        for (id, question) in std::mem::take(&mut self.open) {
-            let verdict = Verdict::Denied(NOT_RUN_ABORTED.to_owned());
-            self.close(id, question, PermissionAnswer::Cancelled, verdict);
-        }
+        self.close_questions(|_| Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
     }
 
-    fn close(&self, id: u64, question: OpenQuestion, given: PermissionAnswer, verdict: Verdict) {
-        self.hub
-            .publish(EventKind::PermissionAnswered { id, answer: given });
-        answer(question.reply, verdict);
+    /// Closes all open questions because the process ends. Whether a call of this session may run
+    /// is asked again when it is opened; the run ends where it is.
+    pub fn suspend_questions(&mut self) {
+        self.close_questions(|question| match question.is_own {
+            true => Verdict::Suspended,
+            false => Verdict::Denied(NOT_RUN_ABORTED.to_owned()),
+        });
+    }
+
+    fn close_questions(&mut self, verdict: impl Fn(&OpenQuestion) -> Verdict) {
+        let cancelled = PermissionAnswer::Cancelled;
+        for (id, question) in std::mem::take(&mut self.open) {
+            self.hub.publish(EventKind::PermissionAnswered {
+                id,
+                answer: cancelled,
+            });
+            let verdict = verdict(&question);
+            answer(question.reply, verdict);
+        }
     }
 }
 
-/// What an answer means for the call.
-fn verdict(given: PermissionAnswer, name: &str) -> Verdict {
+/// A call that could run twice if the process ended now.
+fn not_saved(error: &StoreError) -> Verdict {
+    Verdict::Denied(format!("Not run: the session could not be saved: {error}"))
+}
+
+/// Why a call is not run after this answer, for the model; `None` when it is.
+fn why_not(given: PermissionAnswer, name: &str) -> Option<String> {
     match given {
-        PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => Verdict::Allowed,
-        PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Verdict::Denied(format!(
+        PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => None,
+        PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Some(format!(
             "The user rejected this call of {name}. Do not repeat it; ask or continue without it."
         )),
-        PermissionAnswer::Cancelled => Verdict::Denied(format!(
+        PermissionAnswer::Cancelled => Some(format!(
             "The question whether {name} may run was cancelled."
         )),
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stentor_journal::message::{ContentBlock, Message, UserContent};
+use stentor_journal::conversation::Item;
+use stentor_journal::message::{ContentBlock, UserContent};
 
 use super::Actor;
 use super::queues::append_queued;
@@ -62,8 +63,8 @@ impl Actor {
             let opening = Opening::Extension(Box::new(message));
             self.begin_run(opening, None).await.map(|_| ())
         } else {
-            let message = append_queued(&mut self.log, &message, false)?;
-            self.announce(message);
+            let item = append_queued(&mut self.log, &message, false)?;
+            self.announce(item);
             Ok(())
         }
     }
@@ -71,8 +72,8 @@ impl Actor {
     /// Delivers what neither steers nor prolongs a run. A model call is about to be made, or the
     /// run is over: no call waits for its result.
     pub(super) fn deliver_asides(&mut self) {
-        for message in self.queues.deliver_all(&mut self.log, QueueKind::Aside) {
-            self.announce(message);
+        for item in self.queues.deliver_all(&mut self.log, QueueKind::Aside) {
+            self.announce(item);
         }
     }
 
@@ -122,10 +123,12 @@ impl Actor {
     }
 
     /// Announces a complete message that no run announces.
-    fn announce(&self, message: Arc<Message>) {
+    fn announce(&self, item: Item) {
         let number = self.signals.next_number();
+        let message = item.message;
         self.hub.publish(EventKind::MessageStarted {
             number,
+            entry_id: item.entry_id.into(),
             message: Arc::clone(&message),
         });
         self.hub

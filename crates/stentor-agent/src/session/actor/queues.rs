@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{CustomMessage, KnownMessage, Message, UserMessage};
 use stentor_journal::store::{EntryKind, StoreError};
 
@@ -97,7 +98,7 @@ impl MessageQueues {
         &mut self,
         log: &mut SessionLog,
         or_follow_ups: bool,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
+    ) -> Result<Vec<Item>, StoreError> {
         let steering = self.deliver(log, QueueKind::Steering)?;
         if !steering.is_empty() || !or_follow_ups {
             return Ok(steering);
@@ -106,7 +107,7 @@ impl MessageQueues {
     }
 
     /// What waits in a queue that clients do not see. What the disk refuses waits on.
-    pub fn deliver_all(&mut self, log: &mut SessionLog, queue: QueueKind) -> Vec<Arc<Message>> {
+    pub fn deliver_all(&mut self, log: &mut SessionLog, queue: QueueKind) -> Vec<Item> {
         self.deliver(log, queue).unwrap_or_else(|error| {
             tracing::warn!(%error, "a message from an extension stays queued");
             Vec::new()
@@ -115,11 +116,7 @@ impl MessageQueues {
 
     /// Takes waiting messages, as many as the mode says, into the conversation. What the disk
     /// refuses waits on.
-    fn deliver(
-        &mut self,
-        log: &mut SessionLog,
-        queue: QueueKind,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
+    fn deliver(&mut self, log: &mut SessionLog, queue: QueueKind) -> Result<Vec<Item>, StoreError> {
         let mode = match queue {
             QueueKind::Steering => self.steering_mode,
             QueueKind::FollowUp => self.follow_up_mode,
@@ -135,9 +132,9 @@ impl MessageQueues {
         let mut failure = None;
         for queued in taken.by_ref() {
             match append_queued(log, &queued, true) {
-                Ok(message) => {
-                    self.waiting.delivered(queued, Arc::clone(&message));
-                    delivered.push(message);
+                Ok(item) => {
+                    self.waiting.delivered(queued, Arc::clone(&item.message));
+                    delivered.push(item);
                 }
                 Err(error) => {
                     failure = Some((queued, error));
@@ -276,7 +273,7 @@ pub(super) fn append_queued(
     log: &mut SessionLog,
     queued: &Queued,
     must_last: bool,
-) -> Result<Arc<Message>, StoreError> {
+) -> Result<Item, StoreError> {
     let id = queued.deliver_as.clone();
     let content = queued.content.clone();
     let Some(custom) = &queued.custom else {
@@ -289,8 +286,11 @@ pub(super) fn append_queued(
             timestamp: queued.timestamp,
             rest: Default::default(),
         })));
-        log.append_message(id, Arc::clone(&message))?;
-        return Ok(message);
+        log.append_message(id.clone(), Arc::clone(&message))?;
+        return Ok(Item {
+            entry_id: id,
+            message,
+        });
     };
     let CustomPart {
         custom_type,
@@ -315,6 +315,9 @@ pub(super) fn append_queued(
         timestamp,
         rest: Default::default(),
     })));
-    log.push(id, Arc::clone(&message));
-    Ok(message)
+    log.push(id.clone(), Arc::clone(&message));
+    Ok(Item {
+        entry_id: id,
+        message,
+    })
 }

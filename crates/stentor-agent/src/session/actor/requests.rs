@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, StopReason};
 use stentor_journal::store::StoreError;
 
+use super::permissions::Wanted;
 use super::tools::CurrentTools;
 use super::{Actor, answer};
 use crate::model::{ModelError, ModelErrorKind};
@@ -29,8 +31,14 @@ impl Actor {
                 messages,
                 sync,
                 model_call,
+                entry_id,
                 reply,
-            } => self.append(messages, sync, model_call, reply),
+            } => {
+                if model_call {
+                    self.count(&messages);
+                }
+                self.append(messages, sync, entry_id, reply);
+            }
             Request::Forget { entry_id, reply } => {
                 self.log.forget(&entry_id);
                 answer(reply, ());
@@ -70,6 +78,7 @@ impl Actor {
             }
             Request::Permit {
                 call,
+                is_own,
                 spec,
                 touches,
                 is_approved,
@@ -79,8 +88,14 @@ impl Actor {
                     // Nobody would answer a question now, and it would stay open for ever.
                     answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
                 } else {
-                    let permissions = &mut self.permissions;
-                    permissions.permit(call, &spec, &touches, is_approved, reply);
+                    let wanted = Wanted {
+                        call,
+                        is_own,
+                        spec,
+                        touches,
+                        is_approved,
+                    };
+                    self.permissions.permit(&mut self.log, wanted, reply);
                 }
             }
             Request::Automatic { reply } => answer(reply, self.automatic),
@@ -103,14 +118,9 @@ impl Actor {
         }
     }
 
-    fn append(
-        &mut self,
-        messages: Vec<Arc<Message>>,
-        sync: bool,
-        model_call: bool,
-        reply: Reply<Result<Vec<String>, StoreError>>,
-    ) {
-        if let Some(message) = messages.first().filter(|_| model_call) {
+    /// Counts what a model call consumed.
+    fn count(&mut self, messages: &[Arc<Message>]) {
+        if let Some(message) = messages.first() {
             let answer = message.as_assistant();
             let usage = answer.map(|answer| answer.usage).unwrap_or_default();
             match answer.map(|answer| answer.stop_reason) {
@@ -118,28 +128,50 @@ impl Actor {
                 _ => self.spending.count(&usage),
             }
         }
-        let ids: Result<Vec<String>, StoreError> = messages
+    }
+
+    fn append(
+        &mut self,
+        messages: Vec<Arc<Message>>,
+        sync: bool,
+        entry_id: Option<Arc<str>>,
+        reply: Reply<Result<Vec<Item>, StoreError>>,
+    ) {
+        let mut known = entry_id.map(|id| id.to_string());
+        if messages
+            .iter()
+            .any(|message| message.as_assistant().is_some())
+        {
+            self.permissions.answered();
+        }
+        let appended: Result<Vec<Item>, StoreError> = messages
             .into_iter()
             .map(|message| {
-                let id = self.log.new_entry_id();
-                self.log.append_message(id.clone(), message)?;
-                Ok(id)
+                let entry_id = known.take().unwrap_or_else(|| self.log.new_entry_id());
+                self.log
+                    .append_message(entry_id.clone(), Arc::clone(&message))?;
+                Ok(Item { entry_id, message })
             })
             .collect();
         if sync {
-            self.answer_when_synced(reply, ids);
+            self.answer_when_synced(reply, appended);
         } else {
-            answer(reply, ids);
+            answer(reply, appended);
         }
     }
 
     async fn next_call(&mut self) -> Result<ModelCall, Refusal> {
         let model = self.models.current().map(|chosen| Arc::clone(&chosen.info));
+        let entry_id = self.log.answer_entry_id();
         // A run that was told to stop makes no call any more, so no limit stops it either.
         if !self.activities.is_stopping()
             && let Some(why) = self.spending.limit_reached().await
         {
-            return Err(Refusal { model, why });
+            return Err(Refusal {
+                model,
+                entry_id: Some(entry_id),
+                why,
+            });
         }
         self.deliver_asides();
         let opened = match self.models.current() {
@@ -151,10 +183,12 @@ impl Actor {
         };
         let opened = opened.map_err(|error| Refusal {
             model,
+            entry_id: Some(Arc::clone(&entry_id)),
             why: RefusalReason::Model(error),
         })?;
         let CurrentTools { tools, specs } = self.tools.current();
         Ok(ModelCall {
+            entry_id,
             model: opened,
             thinking: self.models.current_thinking(),
             system: self.tools.system_prompt(&specs),
@@ -171,8 +205,8 @@ impl Actor {
     pub(super) fn answer_messages<T: Send + 'static>(
         &self,
         reply: Reply<Result<T, StoreError>>,
-        taken: Result<Vec<Arc<Message>>, StoreError>,
-        made: impl FnOnce(Vec<Arc<Message>>) -> T,
+        taken: Result<Vec<Item>, StoreError>,
+        made: impl FnOnce(Vec<Item>) -> T,
     ) {
         match taken {
             Ok(messages) if messages.is_empty() => answer(reply, Ok(made(messages))),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use stentor_journal::message::{
     ContentBlock, KnownMessage, Message, StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Entry, EntryKind, Journal, Opened};
+use stentor_journal::store::{Entry, EntryKind, Journal, Opened, StoreError};
 use stentor_policy::PermissionMode;
 
 use super::Actor;
@@ -77,8 +77,10 @@ impl Actor {
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
-        self.close_interrupted_calls()?;
-        self.shells.deliver(&mut self.log)?;
+        self.close_interrupted_calls(&stored.context)?;
+        if self.permissions.unanswered.is_empty() {
+            self.shells.deliver(&mut self.log)?;
+        }
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
     }
@@ -245,56 +247,47 @@ impl Actor {
     }
 
     /// A call of the last answer without a result was running when its process died. It is never
-    /// run again: its result says that what it did is unknown.
+    /// run again: its result says that what it did is unknown. One that somebody was asked about is
+    /// asked about again.
     ///
     /// Open calls further back stay as they are: a result must follow its call, and there is no
     /// place for it any more. Models do not see such calls.
-    fn close_interrupted_calls(&mut self) -> Result<(), SessionError> {
-        let messages = self.log.conversation().messages();
-        let last = messages
-            .iter()
-            .rposition(|message| message.as_tool_result().is_none());
-        let Some((answer, results)) = last.and_then(|at| {
-            let (before, results) = messages.split_at(at + 1);
-            Some((before.last()?.as_assistant()?, results))
-        }) else {
+    fn close_interrupted_calls(&mut self, context: &[Entry]) -> Result<(), SessionError> {
+        let Some((answer, open)) = self.open_calls() else {
             return Ok(());
         };
-        let is_open = |call: &&ToolCall| {
-            let is_answer = |message: &Arc<Message>| {
-                message
-                    .as_tool_result()
-                    .is_some_and(|result| result.tool_call_id == call.id)
-            };
-            !results.iter().any(is_answer)
-        };
-        let text = match answer.stop_reason {
+        let reason = answer.message.as_assistant();
+        let reason = reason.map_or(StopReason::Unknown, |answer| answer.stop_reason);
+        let text = match reason {
             StopReason::Error => NOT_RUN_FAILED,
             StopReason::Aborted => NOT_RUN_ABORTED,
             StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
                 INTERRUPTED
             }
         };
-        let open: Vec<(String, String)> = answer
-            .tool_calls()
-            .filter(is_open)
-            .map(|call| (call.id.clone(), call.name.clone()))
-            .collect();
-        for (tool_call_id, tool_name) in open {
-            let message: Message = KnownMessage::ToolResult(ToolResultMessage {
-                tool_call_id,
-                tool_name,
-                content: vec![ContentBlock::text(text)],
-                details: Some(serde_json::json!({ "interrupted": true })),
-                is_error: true,
-                timestamp: self.log.now_ms(),
-                rest: Default::default(),
-            })
-            .into();
-            let id = self.log.new_entry_id();
-            self.log.append_message(id, Arc::new(message))?;
+        self.keep_unanswered(context, &answer);
+        for call in open {
+            if !self.permissions.unanswered.contains(&call.id) {
+                self.log_unrun(&call, text)?;
+            }
         }
         Ok(())
+    }
+
+    /// Records a result for a call that no run gives one.
+    pub(super) fn log_unrun(&mut self, call: &ToolCall, text: &str) -> Result<(), StoreError> {
+        let message: Message = KnownMessage::ToolResult(ToolResultMessage {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            content: vec![ContentBlock::text(text)],
+            details: Some(serde_json::json!({ "interrupted": true })),
+            is_error: true,
+            timestamp: self.log.now_ms(),
+            rest: Default::default(),
+        })
+        .into();
+        let id = self.log.new_entry_id();
+        self.log.append_message(id, Arc::new(message))
     }
 }
 
@@ -314,7 +307,7 @@ fn named_by(file: Option<&Path>, trusted: &[PathBuf]) -> NamedBy {
 }
 
 /// The data of the notes of one type, oldest first.
-fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<Item = &'a Value> {
     context.iter().filter_map(move |entry| match &entry.kind {
         EntryKind::Custom {
             custom_type,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
+use stentor_journal::conversation::Item;
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
@@ -87,6 +88,7 @@ impl Actor {
         self.fallbacks
             .return_to_first(&mut self.models, &mut self.log);
         self.models.must_be_usable()?;
+        self.close_unanswered()?;
         self.shells.deliver(&mut self.log)?;
         let before = self.log.leaf().cloned();
         let is_prompt = matches!(opening, Opening::Prompt(_));
@@ -98,15 +100,18 @@ impl Actor {
                 (id, message)
             }
             Opening::Extension(queued) => {
-                let message = append_queued(&mut self.log, &queued, true)?;
-                (queued.deliver_as, message)
+                let item = append_queued(&mut self.log, &queued, true)?;
+                (item.entry_id, item.message)
             }
         };
         if let Err(error) = self.log.sync().await {
             self.log.take_back(id, before);
             return Err(error.into());
         }
-        let mut messages = vec![message];
+        let mut messages = vec![Item {
+            entry_id: id,
+            message,
+        }];
         if is_prompt {
             let next_turn = self.queues.deliver_all(&mut self.log, QueueKind::NextTurn);
             messages.extend(next_turn);
@@ -162,10 +167,13 @@ impl Actor {
             let done = AssertUnwindSafe(turn::perform(link, work))
                 .catch_unwind()
                 .await;
-            if done.is_err() {
-                // When the session is gone there is nobody left to report to.
-                reports.send(Report::ActivityDied).await.ok();
-            }
+            let report = match done {
+                Ok(Ok(())) => return,
+                Ok(Err(_)) => Report::ActivityGone(run),
+                Err(_) => Report::ActivityDied,
+            };
+            // When the session is gone there is nobody left to report to.
+            reports.send(report).await.ok();
         });
         run
     }
@@ -262,10 +270,7 @@ impl Actor {
     }
 
     /// What waits for the run. Nothing for one that was told to stop: the queues survive an abort.
-    pub(super) fn deliver_to_run(
-        &mut self,
-        or_follow_ups: bool,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
+    pub(super) fn deliver_to_run(&mut self, or_follow_ups: bool) -> Result<Vec<Item>, StoreError> {
         if self.activities.is_stopping() {
             return Ok(Vec::new());
         }
@@ -280,20 +285,33 @@ impl Actor {
             message: message.clone(),
             from: NoticeSource::Agent,
         });
+        self.publish_run_end(RunOutcome::Failed {
+            kind: ModelErrorKind::Other,
+            message,
+            status: None,
+        });
+        self.activity_over().await;
+    }
+
+    /// The activity ended where it was, because it is to go on when the session is opened again.
+    pub(super) async fn activity_gone(&mut self, run: RunId) {
+        if self.activities.is_running(run) {
+            self.publish_run_end(RunOutcome::Aborted);
+            self.activity_over().await;
+        }
+    }
+
+    /// Publishes the end of a run that did not publish it: clients wait for the end of every run
+    /// that began.
+    fn publish_run_end(&self, outcome: RunOutcome) {
         if self.signals.in_run.swap(false, Ordering::AcqRel) {
-            // Clients wait for the end of every run that began.
             self.hub.publish(EventKind::RunEnded(Arc::new(RunEnd {
                 messages: Vec::new(),
                 usage: Usage::default(),
-                outcome: RunOutcome::Failed {
-                    kind: ModelErrorKind::Other,
-                    message,
-                    status: None,
-                },
+                outcome,
                 will_retry: false,
             })));
         }
-        self.activity_over().await;
     }
 
     /// Marks the session idle, then publishes that, then begins what waited for it.
@@ -352,10 +370,14 @@ impl Actor {
         }
     }
 
-    /// Stops everything and makes it last.
-    pub(super) async fn wind_down(&mut self) {
+    /// Stops everything and makes it last. Questions that are kept are asked again when the session
+    /// is opened.
+    pub(super) async fn wind_down(&mut self, keeps_questions: bool) {
         self.shells.cancel_all();
-        self.permissions.cancel_questions();
+        match keeps_questions {
+            true => self.permissions.suspend_questions(),
+            false => self.permissions.cancel_questions(),
+        }
         self.activities.cancel();
         self.dialogs.withdraw_all();
         drop(self.activities.take_pending());

@@ -103,6 +103,11 @@ impl UserShells {
         self.jobs.cancel_all(JobKind::Shell);
     }
 
+    /// The number of the command that is started next.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
     /// Starts a command. Its end comes as a [`Report::ShellEnded`].
     pub fn start(
         &mut self,

@@ -46,8 +46,8 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         }
         CommandBody::Bash(bash) => {
             let sent = dialect.connection.bash.sent(id.as_deref());
-            let work = shell::bash(Arc::clone(dialect), bash);
-            let then = move |connection: &Connection| connection.bash.ended(sent);
+            let work = shell::bash(Arc::clone(dialect), bash, sent.clone());
+            let then = move |connection: &Connection| connection.bash.ended(&sent);
             return beside_and(dialect, id, name, work, then).await;
         }
         CommandBody::Login(login) => {

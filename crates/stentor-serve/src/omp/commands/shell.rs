@@ -6,14 +6,18 @@ use serde::Serialize;
 use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Bash, Compact};
 
+use crate::omp::connection::SentBash;
 use crate::omp::dialect::Dialect;
 use crate::omp::reply::{CommandOutcome, Data, Failure};
 use crate::omp::shapes::{WireBash, compaction_result};
 
 /// `bash`.
-pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash) -> CommandOutcome {
+pub(super) async fn bash(dialect: Arc<Dialect>, bash: Bash, sent: SentBash) -> CommandOutcome {
     let excluded = bash.exclude_from_context.unwrap_or(false);
-    let result = dialect.session().bash(bash.command, excluded).await?;
+    let connection = Arc::clone(&dialect.connection);
+    let began = move |number| connection.bash.began(&sent, number);
+    let session = dialect.session();
+    let result = session.bash_with(bash.command, excluded, began).await?;
     Data::of(&WireBash::of(&result))
 }
 

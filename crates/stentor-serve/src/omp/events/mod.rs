@@ -80,7 +80,9 @@ impl EventEncoder for Encoder {
             EventKind::BlockEnded {
                 live, block, call, ..
             } => self.block_ended(frames, live, block, call.as_deref()),
-            EventKind::MessageStarted { number, message } => {
+            EventKind::MessageStarted {
+                number, message, ..
+            } => {
                 self.message_started(frames, *number, message);
             }
             EventKind::MessageEnded { number, message } => {

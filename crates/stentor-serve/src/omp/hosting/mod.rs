@@ -100,6 +100,14 @@ impl Hosting {
         live.session.set_tools(tools).await.ok();
     }
 
+    /// Takes what the client offers out of a conversation that goes on without it.
+    pub async fn unequip(&self, dialect: &Dialect) {
+        let live = dialect.live();
+        if live.session.is_shared() && self.has_offers() {
+            live.session.set_tools(live.tools.to_vec()).await.ok();
+        }
+    }
+
     fn has_offers(&self) -> bool {
         let offers = self.offers();
         !offers.tools.is_empty() || !offers.schemes.is_empty()

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::hub::{CursorMissed, Subscription};
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::store::{self, Entry, EntryKind, StoreError};
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::Connection;
+use crate::psi::cursor;
 use crate::psi::error::OpError;
 use crate::psi::item::{Cause, Part};
 use crate::psi::live::{Live, Origin};
@@ -29,8 +31,16 @@ pub(in crate::psi) async fn switch_session(call: &mut Call<'_>) -> Handled {
         return arrive(call, &live, false).await;
     }
     let path = call.params.filled("session-path")?;
+    let given = cursor::given(call.params)?;
     let (live, is_new) = resume(call.connection, path).await?;
-    arrive(call, &live, is_new).await
+    // One that is open here already has lost nothing.
+    match given.filter(|_| is_new) {
+        None => arrive(call, &live, is_new).await,
+        Some(given) => match live.session.subscribe_at(&given) {
+            Ok(events) => go_on(call, &live, events).await,
+            Err(missed) => arrive_with(call, &live, is_new, Some(missed)).await,
+        },
+    }
 }
 
 pub(in crate::psi) async fn fork(call: &mut Call<'_>) -> Handled {
@@ -49,11 +59,43 @@ pub(in crate::psi) async fn set_session_name(call: &mut Call<'_>) -> Handled {
     })
 }
 
-async fn arrive(call: &mut Call<'_>, live: &Arc<Live>, is_new: bool) -> Handled {
+/// Goes on with a session from a cursor: its events follow, and nothing is written again.
+async fn go_on(call: &mut Call<'_>, live: &Arc<Live>, events: Subscription) -> Handled {
     let view = live.view(false).await?;
     let mut done = Done::data(payload::map(|data| {
         data.field("session-id", &*live.id)
             .field("session-file", &view.file());
+        cursor::write(data, live, Some(cursor::outcome(Ok(()))));
+    }));
+    done.before = vec![Part::Attach(Arc::clone(live), events)];
+    call.connection.shared.let_ask(live).await?;
+    done.before
+        .extend(move_focus(call.connection, live, false).await?);
+    let cause = call.answerer.cause();
+    done.before
+        .push(Part::Snapshots(Arc::clone(live), cause.clone()));
+    done.before.push(Part::Context(cause));
+    done.after = after_the_answer();
+    done.of(live).into()
+}
+
+async fn arrive(call: &mut Call<'_>, live: &Arc<Live>, is_new: bool) -> Handled {
+    arrive_with(call, live, is_new, None).await
+}
+
+/// The same for a client whose cursor could not be gone on from.
+async fn arrive_with(
+    call: &mut Call<'_>,
+    live: &Arc<Live>,
+    is_new: bool,
+    missed: Option<CursorMissed>,
+) -> Handled {
+    let outcome = missed.map(|missed| cursor::outcome(Err(missed)));
+    let view = live.view(false).await?;
+    let mut done = Done::data(payload::map(|data| {
+        data.field("session-id", &*live.id)
+            .field("session-file", &view.file());
+        cursor::write(data, live, outcome);
     }));
     done.before = move_focus(call.connection, live, is_new).await?;
     done.before.extend(arrival(live, &call.answerer.cause()));

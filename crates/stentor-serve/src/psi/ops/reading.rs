@@ -5,6 +5,7 @@ use stentor_wire::edn::{EdnWriter, Keyword};
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
+use crate::psi::cursor;
 use crate::psi::eql::Engine;
 use crate::psi::eql::session::{SESSION, SessionFacts};
 use crate::psi::error::OpError;
@@ -48,6 +49,7 @@ pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
             SESSION.write(map, &facts, head);
             map.field("message-count", &state.message_count)
                 .field_if_some("sandbox", sandbox.as_ref());
+            cursor::write(map, &live, None);
             SESSION.write(map, &facts, "ui-type");
             map.key("skills").vector(|list| {
                 for skill in &book.skills {

@@ -54,7 +54,9 @@ fn kind_json(kind: &EventKind) -> Value {
         EventKind::BlockEnded {
             live, block, call, ..
         } => answer::block_ended(live, block, call.as_deref()),
-        EventKind::MessageStarted { number, message } => {
+        EventKind::MessageStarted {
+            number, message, ..
+        } => {
             json!({ "type": "message_started", "number": number, "message": message })
         }
         EventKind::MessageEnded { number, message } => {

@@ -89,8 +89,8 @@ pub(super) fn finished(call: &Arc<ToolCall>, output: ToolOutput) -> EventKind {
 
 /// A turn with thinking, text, two calls that run together, and an answer.
 pub(super) fn conversation() -> Vec<EventKind> {
-    let first = LiveMessage::new(1, "a", "p", "m", 0);
-    let second = LiveMessage::new(2, "a", "p", "m", 0);
+    let first = LiveMessage::new(1, "e1", "a", "p", "m", 0);
+    let second = LiveMessage::new(2, "e2", "a", "p", "m", 0);
     let list = call("1", "bash", json!({ "command": "ls -la" }));
     let read = call("2", "read", json!({ "path": "none.txt" }));
     [
@@ -119,7 +119,7 @@ pub(super) fn conversation() -> Vec<EventKind> {
 
 /// One event of every kind.
 pub(super) fn one_of_each() -> Vec<EventKind> {
-    let live = LiveMessage::new(7, "api", "p", "m", 5);
+    let live = LiveMessage::new(7, "e7", "api", "p", "m", 5);
     let message = Arc::new(Message::user(vec![ContentBlock::text("hi")], 5));
     let run = call("c1", "bash", json!({ "command": "ls" }));
     let output = ToolOutput::text("x").with_details(json!({ "exit": 0 }));
@@ -154,6 +154,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         EventKind::TurnStarted,
         EventKind::MessageStarted {
             number: 1,
+            entry_id: "e1".into(),
             message: Arc::clone(&message),
         },
         EventKind::MessageEnded {

@@ -1,0 +1,241 @@
+"""Published agents as children, each behind all four dialects: a prompt that runs a tool, the question whether it
+may, an abort, and the session resumed. A model on this machine is behind them (mock.py).
+
+    run.py STENTOR FETCHED RPC_CLIENT [NAME…]
+
+FETCHED is where agents.sh installs them, RPC_CLIENT the file of pi's RpcClient. What is not installed is skipped,
+and so is what takes too long."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+STENTOR, FETCHED, RPC_CLIENT = (Path(word).resolve() for word in sys.argv[1:4])
+WANTED = sys.argv[4:]
+#: Nothing new is begun after so many seconds; `BEGIN_WITHIN` gives more to a slow machine.
+TIME = int(os.environ.get("BEGIN_WITHIN", "70"))
+#: What takes longer behind one dialect is given up: a busy machine is no failure.
+PATIENCE = 45
+BUN = FETCHED / "bun/node_modules" / os.environ.get("BUN", "") / "bin/bun"
+
+
+def modules(name):
+    return FETCHED / name / "node_modules"
+
+
+def toml(value):
+    return json.dumps(value)
+
+
+def agents(port):
+    """Name, program, what is needed of it, dialect, environment, and whether it asks before it runs a command."""
+    url = f"http://127.0.0.1:{port}"
+    goose = {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": "x", "GOOSE_MODEL": "mock",
+             "GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "mock", "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
+                "models": {"mock": {"name": "mock"}}}
+    opencode = {"model": "mock/mock", "small_model": "mock/mock", "autoupdate": False, "share": "disabled",
+                "permission": {"bash": "ask"}, "provider": {"mock": provider}}
+    pi = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
+    mock = ["--mode", "rpc", "--provider", "mock", "--model", "mock"]
+    return [
+        ("goose", [program("goose", "goose"), "acp"], "acp", goose, True),
+        ("codex", [program("codex", "codex-acp")], "acp", {"MOCK_KEY": "x", "OPENAI_API_KEY": "x"}, True),
+        ("pi-old", ["node", modules("pi-old") / "@mariozechner/pi-coding-agent/dist/cli.js", *mock], "omp", pi, False),
+        ("pi-new", [BUN, modules("pi-new") / "@earendil-works/pi-coding-agent/dist/cli.js", *mock], "omp", pi, False),
+        ("opencode", [program("opencode", "opencode"), "acp"], "acp",
+         {"OPENCODE_CONFIG_CONTENT": json.dumps(opencode), "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+          "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}, True),
+        ("omp", [BUN, modules("omp") / "@oh-my-pi/pi-coding-agent/dist/cli.js", "--mode", "rpc", "--model", "mock/mock"],
+         "omp", {"PI_OFFLINE": "1", "OMP_NO_UPDATE": "1"}, False),
+    ]
+
+
+def program(name, file):
+    """The program of a package that is a binary for this machine."""
+    found = sorted(modules(name).glob(f"**/bin/{file}"))
+    return found[0] if found else modules(name) / file
+
+
+def home_of(folder, port, name, command, dialect, env):
+    """A home in which the agent is set up, for itself and for us."""
+    home = folder / "home"
+    model = {"id": "mock", "name": "mock", "reasoning": False, "input": ["text"], "contextWindow": 100000, "maxTokens": 4000,
+             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
+    provider = {"baseUrl": f"http://127.0.0.1:{port}/v1", "api": "openai-completions", "apiKey": "x", "models": [model]}
+    codex = f"""model = "mock"
+model_provider = "mock"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+[model_providers.mock]
+name = "mock"
+base_url = "http://127.0.0.1:{port}/v1"
+wire_api = "responses"
+env_key = "MOCK_KEY"
+"""
+    variables = "".join(f"{key} = {toml(value)}\n" for key, value in env.items())
+    words = ", ".join(toml(str(word)) for word in command)
+    entry = f"[agents.{name}]\ncommand = [{words}]\ndialect = {toml(dialect)}\n[agents.{name}.env]\n{variables}"
+    # JSON is YAML.
+    models = json.dumps({"providers": {"mock": provider}})
+    for path, text in [(".pi/agent/models.json", models), (".omp/agent/models.yml", models), (".codex/config.toml", codex),
+                       (".config/stentor/config.toml", entry)]:
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "STENTOR": str(STENTOR), "AGENT": name, "CLIENT": str(RPC_CLIENT)}
+
+
+class TooSlow(Exception):
+    pass
+
+
+class Lines:
+    """Stentor, spoken to line by line."""
+
+    def __init__(self, env, *words):
+        folder = env["FOLDER"]
+        self.process = subprocess.Popen([STENTOR, *words], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.is_late = False
+        self.timer = threading.Timer(PATIENCE, self.give_up)
+        self.timer.start()
+        self.heard = []
+
+    def give_up(self):
+        self.is_late = True
+        self.process.kill()
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def until(self, pattern):
+        for line in self.process.stdout:
+            self.heard.append(line)
+            if re.search(pattern, line):
+                return line
+        self.timer.cancel()
+        self.process.kill()
+        raise TooSlow if self.is_late else AssertionError(f"no {pattern} in {self.heard[-8:]}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait()
+        self.timer.cancel()
+
+
+def synaps(env, name):
+    def prompts(child, text, number, expected):
+        child.send(json.dumps({"type": "prompt", "id": f"p{number}", "message": text}))
+        child.until(expected)
+        child.until(f'"id":"p{number}"')
+
+    child = Lines(env, "rpc", "--model", f"agent/{name}")
+    session = json.loads(child.until('"type":"ready"'))["session_id"]
+    prompts(child, "Run something.", 1, "from the tool")
+    assert "answered 1 prompts" in "".join(child.heard)
+    child.send(json.dumps({"type": "prompt", "id": "p2", "message": "Hang."}))
+    child.until("I begin")
+    child.send(json.dumps({"type": "abort", "id": "a"}))
+    child.until('"id":"p2"')
+    child.end()
+    again = Lines(env, "rpc", "--model", f"agent/{name}", "--continue", session)
+    again.until('"type":"ready"')
+    prompts(again, "How many?", 3, "prompts")
+    assert re.search("answered [23] prompts", "".join(again.heard)), again.heard[-8:]
+    again.end()
+
+
+def psi(env, name):
+    def ask(child, op, params):
+        child.send(f'{{:id "{op}" :kind :request :op "{op}" :params {params}}}')
+
+    child = Lines(env, "--rpc-edn", "--model", f"agent/{name}")
+    ask(child, "handshake", '{:client-info {:name "interop" :version "1" :protocol-version "1.0" :features []}}')
+    child.until(':id "handshake"')
+    ask(child, "subscribe", '{:topics ["assistant/delta" "assistant/message" "tool/result" "session/updated" "error"]}')
+    child.until(':id "subscribe"')
+    ask(child, "prompt", '{:message "Run something."}')
+    child.until("from the tool")
+    child.until(':event "assistant/message".*answered 1 prompts')
+    child.until(':event "session/updated".*:phase "idle"|:phase "idle".*:event "session/updated"')
+    ask(child, "prompt", '{:message "Hang."}')
+    child.until(':event "assistant/delta".*I begin')
+    ask(child, "abort", "{}")
+    child.until(':event "session/updated".*:phase "idle"|:phase "idle".*:event "session/updated"')
+    ask(child, "prompt", '{:message "How many?"}')
+    child.until(':event "assistant/message".*answered [23] prompts')
+    child.end()
+
+
+def script(file):
+    def run(env, name):
+        try:
+            done = subprocess.run(["node", file], cwd=env["FOLDER"], env=env, capture_output=True, text=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            raise TooSlow from late
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+
+    return run
+
+
+FRONTENDS = {"acp": script(FETCHED / "sdk/acp.mjs"), "omp": script(HERE / "omp.mjs"), "psi": psi, "synaps": synaps}
+
+
+def main():
+    started = time.monotonic()
+    mock = subprocess.Popen([sys.executable, HERE / "mock.py"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    port = mock.stdout.readline().strip()
+    shutil.copy(HERE / "acp.mjs", FETCHED / "sdk/acp.mjs")
+
+    def drive(row):
+        name, command, dialect, env, asks = row
+        missing = [word for word in command if isinstance(word, Path) and not word.exists()]
+        if missing:
+            return name, f"SKIPPED: {missing[0].name} is not installed", False
+        done = []
+        # One home for all of them: the first time in one is long with some.
+        with tempfile.TemporaryDirectory(prefix="stentor-agents-", ignore_cleanup_errors=True) as folder:
+            folder = Path(folder).resolve()
+            world = home_of(folder, port, name, command, dialect, env)
+            for frontend, run in FRONTENDS.items():
+                begun = time.monotonic()
+                if begun - started > TIME:
+                    done.append(f"{frontend} SKIPPED: no time")
+                    continue
+                work = folder / frontend
+                work.mkdir()
+                try:
+                    run({**world, "FOLDER": str(work), "ASKS": "1" if asks else "0"}, name)
+                except TooSlow:
+                    done.append(f"{frontend} SKIPPED: too slow here")
+                    continue
+                except (AssertionError, OSError) as error:
+                    return name, f"behind {frontend}: {error}", True
+                done.append(f"{frontend} {time.monotonic() - begun:.1f} s")
+        return name, ", ".join(done), False
+
+    try:
+        rows = [row for row in agents(port) if not WANTED or row[0] in WANTED]
+        # They mostly wait, for each other above all.
+        with ThreadPoolExecutor(2) as lanes:
+            results = list(lanes.map(drive, rows))
+    finally:
+        mock.kill()
+    for name, result, failed in results:
+        print(f"{'FAILED' if failed else 'ok'}: {name}: {result}")
+    sys.exit(any(failed for _, _, failed in results))
+
+
+main()

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Measures what a server costs.
+
+    interop/serve_bench.py [PATH OF stentor] [PART…]
+
+The parts are `start` (a relay next to a program of one's own, from its start to its first answer), `relay`
+(what a long answer costs a relay), `clients` (100 clients on one session under 20,000 deltas, one of them
+asleep), `sessions` (1,000 sessions live at once) and `replay` (a session of 100,000 messages is loaded).
+Without names all of them run. Processor time is that of the process named; it hardly depends on what else
+the machine does, unlike the time on the clock.
+"""
+import json
+import os
+import resource
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/stentor")
+PARTS = sys.argv[2:] or ["start", "relay", "clients", "sessions", "replay"]
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class World:
+    """A home, a folder, a scripted model and a server."""
+
+    def __init__(self, scenario, *flags):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = self.folder.name
+        os.makedirs(f"{self.path}/.config/stentor")
+        with open(f"{self.path}/scenario.toml", "w") as file:
+            file.write(scenario)
+        with open(f"{self.path}/.config/stentor/config.toml", "w") as file:
+            file.write(f'model = "script/{self.path}/scenario.toml"\n')
+            file.write(f'session_dir = "{self.path}/sessions"\nshare_sessions = false\n')
+        self.env = {"HOME": self.path, "PATH": os.environ["PATH"]}
+        self.socket = f"{self.path}/s"
+        self.server = self.start("serve", "--socket", self.socket, *flags)
+        self.server.stdout.readline()
+
+    def start(self, *words):
+        return subprocess.Popen([BINARY, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                cwd=self.path, env=self.env, bufsize=0)
+
+    def client(self, dialect, *args):
+        """A client without a process of its own."""
+        stream = socket.socket(socket.AF_UNIX)
+        stream.connect(self.socket)
+        hello = {"stentor": 1, "client": {"dialect": dialect, "args": args, "cwd": self.path, "env": self.env}}
+        stream.sendall((json.dumps(hello) + "\n").encode())
+        client = Client(stream)
+        assert "served" in client.line(), "not served"
+        return client
+
+    def end(self):
+        self.server.terminate()
+        self.server.wait()
+        self.folder.cleanup()
+
+
+class Client:
+    def __init__(self, stream):
+        self.stream = stream
+        self.rest = b""
+
+    def send(self, frame):
+        self.stream.sendall((json.dumps(frame) + "\n").encode())
+
+    def line(self):
+        while b"\n" not in self.rest:
+            self.rest += self.stream.recv(1 << 20)
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, number, method, **params):
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return self.answer(number)
+
+    def answer(self, number):
+        while True:
+            frame = self.line()
+            if frame.get("id") == number and "method" not in frame:
+                return frame["result"]
+
+    def greet(self):
+        self.ask(1, "initialize", protocolVersion=1, clientCapabilities={})
+
+
+def memory_mb(pid, field="VmRSS"):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) / 1024
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def text(prompt):
+    return [{"type": "text", "text": prompt}]
+
+
+def start():
+    """Alternately, so that what else goes on meets both."""
+    world = World('[[turn]]\ntext = "x"\n')
+    hello = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
+    took = {"relay": [], "direct": []}
+    cpu = {"relay": [], "direct": []}
+    for _ in range(100):
+        for name, words in (("relay", ["acp", f"--attach={world.socket}"]), ("direct", ["acp"])):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            begun = time.monotonic()
+            child = world.start(*words)
+            child.stdin.write(hello)
+            child.stdout.readline()
+            took[name].append(time.monotonic() - begun)
+            child.stdin.close()
+            child.wait()
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    world.end()
+    for name in took:
+        print(f"start to initialize, {name}: {statistics.median(took[name]) * 1000:.1f} ms, "
+              f"best {min(took[name]) * 1000:.1f} ms, {statistics.mean(cpu[name]) * 1000:.1f} ms CPU")
+
+
+def relay():
+    for deltas in (20_000, 200_000):
+        world = World(f'[[turn]]\ntext = "word {{{{n}}}} "\nrepeat = {deltas}\n')
+        child = world.start("acp", f"--attach={world.socket}")
+        client = Client(PipePair(child))
+        client.greet()
+        session = client.ask(2, "session/new", cwd=world.path, mcpServers=[])["sessionId"]
+        before = cpu_s(child.pid)
+        begun = time.monotonic()
+        client.ask(3, "session/prompt", sessionId=session, prompt=text("go"))
+        print(f"relay of {deltas} deltas: {time.monotonic() - begun:.2f} s, "
+              f"{(cpu_s(child.pid) - before) * 1000:.0f} ms CPU and {memory_mb(child.pid, 'VmHWM'):.1f} MB of the relay")
+        child.stdin.close()
+        child.wait()
+        world.end()
+
+
+class PipePair:
+    """A process as something to send to and receive from."""
+
+    def __init__(self, child):
+        self.child = child
+
+    def sendall(self, data):
+        self.child.stdin.write(data)
+
+    def recv(self, most):
+        return os.read(self.child.stdout.fileno(), most)
+
+
+def clients(count=100, deltas=20_000):
+    world = World(f'[[turn]]\ntext = "word {{{{n}}}} "\nrepeat = {deltas}\n')
+    first = world.client("acp")
+    first.greet()
+    session = first.ask(2, "session/new", cwd=world.path, mcpServers=[])["sessionId"]
+    others = []
+    for _ in range(1, count):
+        other = world.client("acp")
+        other.greet()
+        other.ask(2, "session/load", sessionId=session, cwd=world.path, mcpServers=[])
+        others.append(other)
+    asleep = others.pop()
+    pid = world.server.pid
+    idle = memory_mb(pid)
+    before, begun = cpu_s(pid), time.monotonic()
+    first.send({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
+                "params": {"sessionId": session, "prompt": text("go")}})
+    last = f"word {deltas} ".encode()
+    selector = selectors.DefaultSelector()
+    tails = {}
+    for one in [first, *others]:
+        one.stream.setblocking(False)
+        selector.register(one.stream, selectors.EVENT_READ)
+        tails[one.stream] = b""
+    while tails:
+        for key, _ in selector.select():
+            stream = key.fileobj
+            tail = tails[stream] + stream.recv(1 << 20)
+            tails[stream] = tail[-100:]
+            if last in tail:
+                selector.unregister(stream)
+                del tails[stream]
+    cpu, took = cpu_s(pid) - before, time.monotonic() - begun
+    print(f"{count} clients, {deltas} deltas, one asleep: {took:.2f} s, {cpu * 1000 / count:.1f} ms CPU a client, "
+          f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most")
+    del asleep
+    world.end()
+
+
+def sessions(count=1000):
+    world = World('[[turn]]\nwhen = { last_user_contains = "x" }\ntext = "Said."\n', "--max-connections", str(count + 10))
+    pid = world.server.pid
+    idle = memory_mb(pid)
+    before, begun = cpu_s(pid), time.monotonic()
+    open_clients = []
+    for _ in range(count):
+        one = world.client("acp")
+        one.greet()
+        session = one.ask(2, "session/new", cwd=world.path, mcpServers=[])["sessionId"]
+        one.ask(3, "session/prompt", sessionId=session, prompt=text("x"))
+        open_clients.append(one)
+    took, cpu, full = time.monotonic() - begun, cpu_s(pid) - before, memory_mb(pid)
+    again = time.monotonic()
+    cpu_again = cpu_s(pid)
+    status = subprocess.run([BINARY, "serve", "status", "--json", "--socket", world.socket], env=world.env,
+                            cwd=world.path, capture_output=True, check=True)
+    live = len(json.loads(status.stdout)["sessions"])
+    threads = len(os.listdir(f"/proc/{pid}/task"))
+    files = len(os.listdir(f"/proc/{pid}/fd"))
+    print(f"{live} sessions live, each with a client and an answer: {full:.0f} MB, {(full - idle) * 1024 / count:.0f} kB each "
+          f"({idle:.1f} MB before); {took / count * 1000:.1f} ms and {cpu / count * 1000:.1f} ms CPU each; "
+          f"{threads} threads, {files} descriptors; status in {(time.monotonic() - again) * 1000:.0f} ms")
+    del open_clients, cpu_again
+    world.end()
+
+
+def replay(count=100_000):
+    world = World('[[turn]]\ntext = "x"\n')
+    one = world.client("acp")
+    one.greet()
+    session = one.ask(2, "session/new", cwd=world.path, mcpServers=[])["sessionId"]
+    one.ask(3, "session/prompt", sessionId=session, prompt=text("begin"))
+    one.stream.close()
+    world.server.terminate()
+    world.server.wait()
+    folder = f"{world.path}/sessions"
+    name = next(name for name in os.listdir(folder) if name.endswith(f"{session}.jsonl"))
+    with open(f"{folder}/{name}") as file:
+        lines = file.read().splitlines()
+    user, answer = (next(json.loads(line) for line in lines if f'"role":"{role}"' in line) for role in ("user", "assistant"))
+    parent = json.loads(lines[-1])["id"]
+    with open(f"{folder}/{name}", "a") as file:
+        for n in range(count):
+            entry = dict(answer if n % 2 else user, id=f"{n:08x}", parentId=parent)
+            file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+            parent = entry["id"]
+    world.server = world.start("serve", "--socket", world.socket)
+    world.server.stdout.readline()
+    pid = world.server.pid
+    idle = memory_mb(pid)
+    for what in ("from disk", "live already"):
+        one = world.client("acp")
+        one.greet()
+        before, begun = cpu_s(pid), time.monotonic()
+        one.send({"jsonrpc": "2.0", "id": 2, "method": "session/load",
+                  "params": {"sessionId": session, "cwd": world.path, "mcpServers": []}})
+        updates, tail, first = 0, b"", None
+        while b'"id":2' not in tail:
+            chunk = one.stream.recv(1 << 20)
+            first = first or time.monotonic() - begun
+            updates += chunk.count(b'"session/update"')
+            tail = (tail + chunk)[-5000:]
+        print(f"replay of {count} messages, {what}: {updates} updates in {time.monotonic() - begun:.2f} s, "
+              f"the first after {first:.2f} s, {cpu_s(pid) - before:.2f} s CPU, "
+              f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most")
+        last = one
+    del last
+    world.end()
+
+
+for part in PARTS:
+    {"start": start, "relay": relay, "clients": clients, "sessions": sessions, "replay": replay}[part]()
