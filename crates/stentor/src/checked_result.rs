@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use boon::{Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -30,7 +30,9 @@ const STACK_BYTES: usize = 256 * 1024 * 1024;
 const SHOWN_MISTAKES: usize = 20;
 
 /// Where the schema is as far as references are concerned.
-const PLACE: &str = "urn:result";
+const PLACE: &str = "schema:///result.json";
+/// What a reference to another file begins with, seen from there.
+const BESIDE: &str = "schema:///";
 
 /// A schema that answers are checked against.
 pub struct ResultSchema {
@@ -63,7 +65,8 @@ struct NoOtherSchemas;
 
 impl UrlLoader for NoOtherSchemas {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
-        Err(format!("it refers to {url}; only references inside the file are followed").into())
+        let other = url.strip_prefix(BESIDE).unwrap_or(url);
+        Err(format!("it refers to {other}; only references inside the file are followed").into())
     }
 }
 
@@ -86,7 +89,7 @@ impl ResultSchema {
         let mut schemas = Schemas::new();
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(NoOtherSchemas));
-        let wrong = |error| SchemaError::NotASchema(in_one_line(&error));
+        let wrong = |error| SchemaError::NotASchema(in_words(&error));
         let added = compiler.add_resource(PLACE, schema.clone());
         added.map_err(wrong)?;
         let index = compiler.compile(PLACE, &mut schemas).map_err(wrong)?;
@@ -194,7 +197,17 @@ fn collect<'a, 's, 'v>(
     }
 }
 
-fn in_one_line(error: &dyn Error) -> String {
+/// What is wrong with a schema, in one line.
+fn in_words(error: &CompileError) -> String {
+    let text = match error {
+        CompileError::ValidationError { src, .. } => mistakes(src).replace("\n- ", "; "),
+        CompileError::LoadUrlError { src, .. } => src.to_string(),
+        error => with_causes(error),
+    };
+    text.trim_start_matches("- ").to_owned()
+}
+
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

@@ -113,6 +113,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
     let world = world(&["never asked"]);
     world.file("work/broken.json", "{");
     world.file("work/wrong.json", r#"{"type":"objekt"}"#);
+    world.file("work/beside.json", r#"{"$ref":"other.json"}"#);
     world.file(
         "work/elsewhere.json",
         r#"{"$ref":"http://127.0.0.1:1/x.json"}"#,
@@ -124,6 +125,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
         "broken.json",
         "wrong.json",
         "elsewhere.json",
+        "beside.json",
         "/dev/zero",
     ] {
         let mut words = WORDS;
@@ -136,8 +138,9 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
         stentor: --schema missing.json: cannot read: No such file or directory (os error 2)
         stentor: --schema .: not a regular file
         stentor: --schema broken.json: not JSON: EOF while parsing an object at line 1 column 1
-        stentor: --schema wrong.json: not a JSON schema: urn:result# is not valid against metaschema: jsonschema validation failed with https://json-schema.org/draft/2020-12/schema# - at '/type': anyOf failed - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string' - at '/type': want array, but got string
-        stentor: --schema elsewhere.json: not a JSON schema: error loading http://127.0.0.1:1/x.json: it refers to http://127.0.0.1:1/x.json; only references inside the file are followed
+        stentor: --schema wrong.json: not a JSON schema: /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'; /type: want array, but got string
+        stentor: --schema elsewhere.json: not a JSON schema: it refers to http://127.0.0.1:1/x.json; only references inside the file are followed
+        stentor: --schema beside.json: not a JSON schema: it refers to other.json; only references inside the file are followed
         stentor: --schema /dev/zero: not a regular file
     "#]].assert_eq(&said);
     assert_eq!(
