@@ -18,6 +18,7 @@ pub mod failure;
 pub mod gemini;
 pub mod login;
 pub mod offline;
+mod openai;
 pub mod openai_chat;
 pub mod openai_responses;
 mod output_schema;
