@@ -103,5 +103,6 @@ fn unknown(name: &str) -> Arc<ModelInfo> {
         context_window: 0,
         max_tokens: 0,
         thinking_levels: Vec::new(),
+        modes: Vec::new(),
     })
 }
