@@ -19,6 +19,7 @@ pub mod gemini;
 mod hosted;
 pub mod login;
 pub mod offline;
+mod openai;
 pub mod openai_chat;
 pub mod openai_responses;
 mod output_schema;
