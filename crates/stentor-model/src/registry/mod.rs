@@ -5,6 +5,7 @@
 mod asked;
 mod foreign;
 mod local;
+mod logins;
 mod names;
 mod providers;
 mod stored_keys;
@@ -35,7 +36,7 @@ pub use self::stored_keys::StoreKeyError;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
 use crate::hosted::is_hosted;
-use crate::login::{LoginProvider, LoginStore, Logins};
+use crate::login::Logins;
 use crate::remote::{Endpoint, RemoteModel};
 use crate::secret::Secret;
 use crate::wire::Wire;
@@ -172,47 +173,6 @@ impl Registry {
     /// The HTTP clients, for whoever else goes over the network.
     pub fn http(&self) -> &Arc<Http> {
         &self.http
-    }
-
-    /// The logins, to begin and end them.
-    pub fn logins(&self) -> &Arc<Logins> {
-        self.logins.get_or_init(|| {
-            let mut providers: Vec<LoginProvider> = Vec::new();
-            for known in catalogue::providers() {
-                let configured = self.sources.providers.get(&known.id);
-                let oauth = configured.and_then(|one| one.oauth.as_ref());
-                if let Some(oauth) = oauth.or(known.oauth.as_ref()) {
-                    providers.push(LoginProvider {
-                        id: known.id.clone(),
-                        name: known.name.clone(),
-                        oauth: oauth.clone(),
-                        ca_file: self.ca_file(&known.id),
-                    });
-                }
-            }
-            for (id, configured) in &self.sources.providers {
-                let is_new = catalogue::provider(id).is_none();
-                if let Some(oauth) = configured.oauth.as_ref().filter(|_| is_new) {
-                    providers.push(LoginProvider {
-                        id: id.clone(),
-                        name: configured.name.clone().unwrap_or_else(|| id.clone()),
-                        oauth: oauth.clone(),
-                        ca_file: self.ca_file(id),
-                    });
-                }
-            }
-            let aliases: HashMap<String, String> = catalogue::providers()
-                .iter()
-                .filter_map(|known| Some((known.id.clone(), known.login_as.clone()?)))
-                .collect();
-            Arc::new(Logins::new(
-                providers,
-                aliases,
-                LoginStore::new(&self.sources.credentials_file),
-                Arc::clone(&self.http),
-                Arc::clone(&self.sources.clock),
-            ))
-        })
     }
 
     /// The model to begin with: what the settings of another program name, else the best of the
