@@ -16,6 +16,7 @@ pub mod credential;
 mod echo;
 pub mod failure;
 pub mod gemini;
+mod hosted;
 pub mod login;
 pub mod offline;
 mod openai;
