@@ -149,6 +149,7 @@ impl ModelConfiguration {
                 .max_tokens
                 .unwrap_or_else(|| USUAL_MAX_TOKENS.min(context_window / 2)),
             thinking_levels: self.thinking_levels.clone(),
+            modes: Vec::new(),
         }
     }
 }

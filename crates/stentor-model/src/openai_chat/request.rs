@@ -360,6 +360,7 @@ mod tests {
             context_window: 1000,
             max_tokens: 100,
             thinking_levels: levels.to_vec(),
+            modes: Vec::new(),
         };
         let request = ModelRequest {
             system: "".into(),
