@@ -100,6 +100,10 @@ impl Model for AgentModel {
         }))
     }
 
+    fn changes_files(&self) -> bool {
+        true
+    }
+
     fn run_ended(&self) {
         if !self.shared.busy.load(Ordering::Acquire) {
             return;

@@ -195,7 +195,7 @@ impl Recorder {
     /// Appends what has changed to a checkpoint.
     pub fn append(&self, id: &CheckpointId, changes: &Changes) -> io::Result<()> {
         self.hold(&mut self.lock())?;
-        checkpoint::append(&self.store.file_of(id), &self.session, changes)
+        self.store.append(id, &self.session, changes)
     }
 
     /// Nothing runs any more: what is only needed for the next command is let go.
