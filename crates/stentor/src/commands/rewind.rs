@@ -36,9 +36,10 @@ pub async fn run(
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), RewindSessionError> {
-    let opened = with_released(file, || store::open(file))?;
+    let mut opened = with_released(file, || store::open(file))?;
     let folder = PathBuf::from(&opened.journal.header().cwd);
     // Nothing but its file and its folder is needed: no model, no tools, no servers.
+    opened.model = None;
     let mut options = SessionOptions::in_memory(&folder, Vec::new());
     options.undo = undo(&folder);
     let session = Session::resume(environment, options, opened)?;

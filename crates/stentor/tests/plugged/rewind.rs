@@ -242,21 +242,23 @@ fn acp_lists_the_command_and_goes_back() {
 fn psi_goes_back_and_its_transcript_follows() {
     let world = world();
     let mut child = world.psi();
-    let command = |child: &mut Child, id: &str, text: &str| {
-        let params = format!("{{:text {text:?}}}");
-        child.ask_psi(id, "command", &params)
-    };
+    let topics = r#"{:topics ["command-result" "session/resumed" "session/rehydrated"]}"#;
+    child.ask_psi("t", "subscribe", topics);
     child.ask_psi("1", "prompt", "{:message \"run the command\"}");
     child.until(|line| line.contains(":is-streaming false"));
     assert_eq!(files(&world), ["by a command", GONE, ""]);
-    let lines = command(&mut child, "2", "/rewind 1");
-    let shown = lines
-        .iter()
-        .filter(|line| line.contains("command-result") || line.contains("session/rehydrated"));
+    child.send(r#"{:id "2" :kind :request :op "command" :params {:text "/rewind 1"}}"#);
+    let is_result = |line: &str| line.contains(":event \"command-result\"");
+    let lines = child.until(is_result);
+    let is_shown = |line: &&String| is_result(line) || line.contains(":event \"session/re");
+    let shown = lines.iter().filter(is_shown);
     let shown: Vec<String> = shown.map(|line| child.shown(line)).collect();
-    expect![[r#""#]].assert_eq(&shown.join("\n"));
+    expect![[r#"
+        {:kind :event :event "session/resumed" :data {:session-id "c1881d94-d13b-4948-a202-2a7a5c356c0a" :session-file nil :message-count 0} :seq N :ts "TIME"}
+        {:kind :event :event "session/rehydrated" :data {:session-id "c1881d94-d13b-4948-a202-2a7a5c356c0a" :messages [] :tool-calls {} :tool-order []} :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Files and conversation are as before \"run the command\".\nRestored: made (removed), made/new.txt (removed), notes.txt, old.txt (was deleted)\n/rewind --undo goes back to how it was."} :id "2" :seq N :ts "TIME"}"#]].assert_eq(&shown.join("\n"));
     assert_eq!(files(&world), ["by hand", "old", GONE]);
-    command(&mut child, "3", "/rewind --undo");
+    child.ask_psi("3", "command", "{:text \"/rewind --undo\"}");
     assert_eq!(files(&world), ["by a command", GONE, ""]);
     child.end();
 }

@@ -15,7 +15,7 @@ steps = [{ tool = "write", arguments = { path = "notes.txt", content = "by the t
 when = { last_user_contains = "command" }
 steps = [{ tool = "bash", arguments = { command = "echo by a command > notes.txt" } }]
 [[turn]]
-text = "Done."
+text = "Done: {{last_user}}"
 "#;
 
 fn world() -> World {
@@ -24,9 +24,17 @@ fn world() -> World {
     world.file("work/notes.txt", "by hand\n");
     world.file(
         "home/.config/stentor/config.toml",
-        "model = \"script/plan.toml\"\npermission_mode = \"all\"\n",
+        "permission_mode = \"all\"\n",
     );
     world
+}
+
+/// Has one prompt answered.
+fn ask(world: &World, words: &[&str]) -> String {
+    let model = ["--model", "script/plan.toml"];
+    let ran = world.run(&[words, &model].concat());
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    ran.out
 }
 
 fn notes(world: &World) -> String {
@@ -35,8 +43,8 @@ fn notes(world: &World) -> String {
 
 /// Two runs in one session; returns its id.
 fn two_runs(world: &World) -> String {
-    world.run(&["-p", "write it"]);
-    world.run(&["-p", "run the command", "--continue"]);
+    ask(world, &["-p", "write it"]);
+    ask(world, &["-p", "run the command", "--continue"]);
     assert_eq!(notes(world), "by a command\n");
     let listed = world.run(&["sessions"]).ok();
     listed.split_whitespace().next().unwrap().to_owned()
@@ -59,9 +67,16 @@ fn a_stored_session_goes_back_and_forth() {
     let world = world();
     let id = two_runs(&world);
     let listed = world.run(&["sessions", "rewind", &id]).ok();
-    expect![[r#""#]].assert_eq(&without_ids(&listed));
+    expect![[r#"
+        Messages, the newest first (/rewind [MESSAGE] [--files|--conversation] [--force], or --undo):
+          1  ID  run the command  [notes.txt]
+          2  ID  write it  [notes.txt]"#]].assert_eq(&without_ids(&listed));
     let rewound = world.run(&["sessions", "rewind", &id, "1"]).ok();
-    expect![[r#""#]].assert_eq(&rewound);
+    expect![[r#"
+        Files and conversation are as before "run the command".
+        Restored: notes.txt
+        /rewind --undo goes back to how it was.
+    "#]].assert_eq(&rewound);
     assert_eq!(notes(&world), "by the tool\n");
     world.run(&["sessions", "rewind", &id, "--undo"]).ok();
     assert_eq!(notes(&world), "by a command\n");
@@ -85,12 +100,12 @@ fn a_stored_session_goes_back_and_forth() {
 fn one_prompt_can_be_a_rewind() {
     let world = world();
     two_runs(&world);
-    let rewound = world.run(&["-p", "/rewind 2", "--continue"]).ok();
+    let rewound = ask(&world, &["-p", "/rewind 2", "--continue"]);
     assert!(rewound.contains("Restored: notes.txt\n"), "{rewound}");
     assert_eq!(notes(&world), "by hand\n");
     // The next prompt goes on from there.
-    world.run(&["-p", "write it", "--continue"]);
-    let listed = world.run(&["-p", "/rewind", "--continue"]).ok();
+    ask(&world, &["-p", "write it", "--continue"]);
+    let listed = ask(&world, &["-p", "/rewind", "--continue"]);
     assert_eq!(listed.lines().count(), 2, "{listed}");
 }
 
@@ -107,7 +122,12 @@ fn a_session_that_was_copied_to_another_machine_has_no_checkpoint_there() {
         "{listed}"
     );
     let rewound = world.run(&["sessions", "rewind", &id, "2"]).ok();
-    expect![[r#""#]].assert_eq(&rewound);
+    expect![[r#"
+        Files and conversation are as before "write it".
+        No file was changed.
+        The checkpoints of 2 runs are not here: their changes stay.
+        /rewind --undo goes back to how it was.
+    "#]].assert_eq(&rewound);
     assert_eq!(notes(&world), "by a command\n");
 }
 
@@ -162,6 +182,6 @@ fn the_conversation_offers_the_messages_and_what_would_change() {
 /// Has the agent do something.
 fn run(terminal: &mut Terminal, text: &str) {
     terminal.press(text).press(ENTER);
-    terminal.shows("Done.");
+    terminal.shows(&format!("Done: {text}"));
     terminal.shows(READY);
 }
