@@ -82,36 +82,36 @@ impl Undo {
     ) -> T {
         match effect {
             ToolEffect::Nothing | ToolEffect::Reads => call.await,
-            ToolEffect::Writes => {
-                let paths: Vec<PathBuf> = touches
-                    .settled
-                    .iter()
-                    .flatten()
-                    .flatten()
-                    .cloned()
-                    .collect();
-                let before = self
-                    .blocking(move |recorder| recorder.before_write(&paths))
-                    .await;
-                let output = call.await;
-                if let Some(before) = before {
-                    let changes = self.blocking(|recorder| recorder.after_write(before)).await;
-                    self.record(changes.unwrap_or_default()).await;
-                }
-                output
+            ToolEffect::Writes if !touches.paths.is_empty() => {
+                self.watch_write(touches, call).await
             }
-            ToolEffect::Executes => {
-                self.blocking(Recorder::before_command).await;
-                let output = call.await;
-                let changes = self
-                    .blocking(Recorder::after_command)
-                    .await
-                    .unwrap_or_default();
-                self.warn_once(&changes);
-                self.record(changes).await;
-                output
-            }
+            // What writes without saying where may write anywhere.
+            ToolEffect::Writes | ToolEffect::Executes => self.watch_command(call).await,
         }
+    }
+
+    async fn watch_write<T>(&self, touches: &Touches, call: impl Future<Output = T>) -> T {
+        let settled = touches.settled.iter().flatten().flatten();
+        let paths: Vec<PathBuf> = settled.cloned().collect();
+        let before = self
+            .blocking(move |recorder| recorder.before_write(&paths))
+            .await;
+        let output = call.await;
+        if let Some(before) = before {
+            let changes = self.blocking(|recorder| recorder.after_write(before));
+            self.record(changes.await.unwrap_or_default()).await;
+        }
+        output
+    }
+
+    async fn watch_command<T>(&self, call: impl Future<Output = T>) -> T {
+        self.blocking(Recorder::before_command).await;
+        let output = call.await;
+        let changes = self.blocking(Recorder::after_command).await;
+        let changes = changes.unwrap_or_default();
+        self.warn_once(&changes);
+        self.record(changes).await;
+        output
     }
 
     /// Nothing runs any more.

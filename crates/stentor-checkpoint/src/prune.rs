@@ -27,10 +27,16 @@ pub(crate) fn now_and_then(all: &Checkpoints) {
         _ => {}
     }
     let stamped = own_file(&stamp).and_then(|file| file.set_modified(SystemTime::now()));
-    let pruned = stamped.and_then(|()| prune(all));
-    if let Err(error) = pruned {
-        tracing::warn!(%error, "old checkpoints were not removed");
+    if let Err(error) = stamped {
+        return tracing::warn!(%error, "old checkpoints are not removed");
     }
+    // Nobody waits for it, not even the end of the program: what it did not come to is done next time.
+    let all = all.clone();
+    std::thread::spawn(move || {
+        if let Err(error) = prune(&all) {
+            tracing::warn!(%error, "old checkpoints were not removed");
+        }
+    });
 }
 
 fn prune(all: &Checkpoints) -> io::Result<()> {

@@ -123,7 +123,7 @@ impl Recorder {
         {
             let Some(path) = path else {
                 if looks_outside(&given) != before {
-                    let text = format!("{} is outside the folder", given.display());
+                    let text = format!("{} is outside the folder, or in .git", given.display());
                     changes.unknown.push(text);
                 }
                 continue;

@@ -89,7 +89,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Show and drive sessions in a browser; starts the server if none runs
     Page(PageArgs),
-    /// List the stored sessions of this folder, or search, rename or delete some
+    /// List the stored sessions of this folder, or search, rename, rewind or delete some
     #[command(disable_help_subcommand = true)]
     Sessions {
         #[command(subcommand)]
@@ -223,8 +223,7 @@ pub enum SessionsAction {
         /// The new name
         name: String,
     },
-    /// Go back to before a message: put back the files that its run and later ones changed, and let the
-    /// conversation go on from there
+    /// Go back to before a message: files, conversation or both
     Rewind(RewindArgs),
     /// Delete sessions for good, after asking
     Delete {

@@ -76,7 +76,8 @@ fn a_stored_session_goes_back_and_forth() {
         Files and conversation are as before "run the command".
         Restored: notes.txt
         /rewind --undo goes back to how it was.
-    "#]].assert_eq(&rewound);
+    "#]]
+    .assert_eq(&rewound);
     assert_eq!(notes(&world), "by the tool\n");
     world.run(&["sessions", "rewind", &id, "--undo"]).ok();
     assert_eq!(notes(&world), "by a command\n");
@@ -127,7 +128,8 @@ fn a_session_that_was_copied_to_another_machine_has_no_checkpoint_there() {
         No file was changed.
         The checkpoints of 2 runs are not here: their changes stay.
         /rewind --undo goes back to how it was.
-    "#]].assert_eq(&rewound);
+    "#]]
+    .assert_eq(&rewound);
     assert_eq!(notes(&world), "by a command\n");
 }
 
