@@ -53,6 +53,9 @@ async fn rewind(live: &Live, arguments: Option<String>) -> Effect {
 }
 
 async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect {
+    if let Err(why) = shared.agent.may_drive() {
+        return Effect::Text(format!("Nothing is remembered: {why}."));
+    }
     let Some(memory) = shared.options.memory.clone() else {
         return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
     };
