@@ -21,6 +21,7 @@ use crate::sandbox::SandboxState;
 use crate::system_prompt::Instructions;
 use crate::tool::{Place, Shell, Tool, ToolHost};
 use crate::turn::RetryPolicy;
+use crate::undo::UndoSource;
 
 /// How long one answer may become unless something else is said: many times what the models with
 /// the largest answers can write, and small beside the memory of a machine.
@@ -103,6 +104,8 @@ pub struct SessionOptions {
     /// The session whose policy decides about calls that a tool or a model makes on its own account;
     /// its own when absent.
     pub permits: Option<Arc<dyn ToolHost>>,
+    /// Where what it changes is recorded, so that it can be undone.
+    pub undo: Option<UndoSource>,
 }
 
 /// When what is done leaves the plan.
@@ -234,6 +237,7 @@ impl SessionOptions {
             servers: None,
             left_running: None,
             permits: None,
+            undo: None,
             cwd,
         }
     }

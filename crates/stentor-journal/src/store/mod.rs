@@ -57,6 +57,7 @@ pub use list::{Listed, NewestFirst, find, list, list_all, short_id};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,
 };
+pub use restore::in_context;
 pub use transcript::{Transcript, transcript};
 pub use view::{View, view};
 pub use whole_file::{

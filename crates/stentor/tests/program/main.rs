@@ -27,6 +27,8 @@ mod permissions;
 #[cfg(test)]
 mod pty;
 #[cfg(test)]
+mod rewind;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]
