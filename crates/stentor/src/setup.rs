@@ -135,7 +135,7 @@ impl Defaults {
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
         let launcher = sandbox.launcher;
         let mut all = self.tools.started_by(&launcher);
-        all.extend(web::tools(config, &self.models.registry()));
+        all.extend(web::tools(config, &self.models));
         let (mut tools, subagents) = chosen_tools(settings, all, self.subagents)?;
         tools.extend(self.notes.tool(settings, config.project.root()));
         let model = choose_model(&config.model_choice(), &self.models)?;

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_agent::model::ModelRegistry;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_agent::tool::Tool;
-use stentor_model::registry::Registry;
-use stentor_tools::web::{SearchService, WebSettings, fetch_tool, search_tool};
+use stentor_tools::web::{
+    SearchService, WebSettings, fetch_tool, provider_search_tool, search_tool,
+};
 
 use crate::config::{Config, WebSearch};
+use crate::models::Models;
 
 /// The tools that reach the web. A search that is configured wrongly is left out with a warning.
-pub fn tools(config: &Config, registry: &Registry) -> Vec<Arc<dyn Tool>> {
+pub fn tools(config: &Config, models: &Arc<Models>) -> Vec<Arc<dyn Tool>> {
     let settings = &config.settings;
     let web = WebSettings {
-        http: Arc::clone(registry.http()),
+        http: Arc::clone(models.registry().http()),
         // What was asked for counts, whether the kernel can hold commands to it or not.
         network: settings.sandbox_mode.value == SandboxMode::Off || settings.sandbox_network.value,
         allowed: settings.web_allow_private.value.0.clone(),
@@ -24,6 +27,10 @@ pub fn tools(config: &Config, registry: &Registry) -> Vec<Arc<dyn Tool>> {
     let mut tools = vec![fetch_tool(web.clone())];
     match settings.web_search.value {
         WebSearch::Off => {}
+        WebSearch::Provider => {
+            let models = Arc::clone(models) as Arc<dyn ModelRegistry>;
+            tools.push(provider_search_tool(web.network, models));
+        }
         WebSearch::Service => match service(config) {
             Some(service) => match search_tool(web, service) {
                 Ok(tool) => tools.push(tool),

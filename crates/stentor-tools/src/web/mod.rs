@@ -1,4 +1,5 @@
-//! The web: `fetch`, which reads a page, and `web_search`, which asks a search service.
+//! The web: `fetch`, which reads a page, and `web_search`, which asks a search service or the
+//! provider of the model.
 //!
 //! What a page costs is bounded before it is asked for: time, bytes, redirects. Where a request goes
 //! is looked at before anybody is asked (`location`), at each redirect (`exchange`), and once more
@@ -7,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use stentor_agent::model::ModelRegistry;
 use stentor_agent::tool::Tool;
 use stentor_http::Http;
 
@@ -17,6 +19,7 @@ mod exchange;
 mod fetch;
 mod html;
 mod location;
+mod provider_search;
 mod resolver;
 mod search;
 
@@ -49,4 +52,9 @@ pub fn search_tool(
     service: SearchService,
 ) -> Result<Arc<dyn Tool>, InvalidService> {
     Ok(Arc::new(search::Search::new(settings, service)?))
+}
+
+/// The tool that has the provider of the session's model search.
+pub fn provider_search_tool(network: bool, models: Arc<dyn ModelRegistry>) -> Arc<dyn Tool> {
+    Arc::new(provider_search::ProviderSearch { network, models })
 }

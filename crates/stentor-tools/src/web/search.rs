@@ -69,6 +69,17 @@ struct Arguments {
     limit: Option<f64>,
 }
 
+/// The words and the number of results of a call.
+pub(super) fn wanted(arguments: Map<String, Value>) -> Result<(String, usize), ToolError> {
+    let Arguments { query, limit } = tool_call::arguments(WEB_SEARCH, arguments)?;
+    if query.trim().is_empty() {
+        return Err(ToolError::refused("The query is empty."));
+    }
+    let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_RESULTS);
+    let limit = usize::try_from(limit).unwrap_or(MAX_RESULTS);
+    Ok((query, limit.min(MAX_RESULTS)))
+}
+
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Found {
@@ -77,7 +88,7 @@ struct Found {
     snippet: String,
 }
 
-static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
+pub(super) static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
     name: WEB_SEARCH.into(),
     label: WEB_SEARCH.into(),
     description:
@@ -144,14 +155,7 @@ impl Search {
         arguments: Map<String, Value>,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let Arguments { query, limit } = tool_call::arguments(WEB_SEARCH, arguments)?;
-        if query.trim().is_empty() {
-            return Err(ToolError::refused("The query is empty."));
-        }
-        let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_RESULTS);
-        let limit = usize::try_from(limit)
-            .unwrap_or(MAX_RESULTS)
-            .min(MAX_RESULTS);
+        let (query, limit) = wanted(arguments)?;
         let location = self.location(&query)?;
         let host = location.host().to_owned();
         let failed =

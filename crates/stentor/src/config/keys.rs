@@ -180,7 +180,7 @@ settings! {
         "web.allow_private" web_allow_private: Hosts = Hosts::default(), "Hosts with private addresses that may be fetched from, as `host:port`.";
         "web.timeout_s" web_timeout_s: u64 = 30, "Seconds that fetching a page may take.";
         "web.max_bytes" web_max_bytes: u64 = 5 << 20, "How much of a page is read, in bytes.";
-        "web.search" web_search: WebSearch = WebSearch::Off, "Who searches the web: `service`, or `off`.";
+        "web.search" web_search: WebSearch = WebSearch::Off, "Who searches the web: `service`, `provider` or `off`.";
         "web.search_key_header" web_search_key_header: Name = Name("X-Subscription-Token".to_owned()), "The header in which the search service takes its key.";
         "attach" attach: AttachMode = AttachMode::Never, "Whether frontends are relays to `stentor serve`.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";

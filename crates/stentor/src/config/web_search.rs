@@ -12,9 +12,15 @@ pub enum WebSearch {
     Off,
     /// The service at `web.search_url`.
     Service,
+    /// The provider of the model, with its own search.
+    Provider,
 }
 
-const WORDS: [(&str, WebSearch); 2] = [("off", WebSearch::Off), ("service", WebSearch::Service)];
+const WORDS: [(&str, WebSearch); 3] = [
+    ("off", WebSearch::Off),
+    ("service", WebSearch::Service),
+    ("provider", WebSearch::Provider),
+];
 
 impl Setting for WebSearch {
     fn read(input: &Input<'_>) -> Result<Self, Problem> {
