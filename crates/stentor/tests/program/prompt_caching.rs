@@ -156,8 +156,15 @@ fn requests(wire: &'static Wire) -> Vec<Value> {
             wire.api
         ),
     );
-    assert_eq!(world.run(&["-p", "first"]).ok(), "done\n");
-    assert_eq!(world.run(&["-p", "second", "--continue"]).ok(), "done\n");
+    for words in [&["-p", "first"][..], &["-p", "second", "--continue"]] {
+        let ran = world.run(words);
+        assert_eq!(
+            (ran.status, ran.out.as_str()),
+            (Some(0), "done\n"),
+            "{}",
+            ran.err
+        );
+    }
     let bodies = std::mem::take(&mut *bodies.lock().unwrap());
     assert_eq!(bodies.len(), 6);
     bodies
