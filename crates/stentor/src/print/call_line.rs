@@ -14,6 +14,8 @@ pub fn call_summary(call: &ToolCall) -> String {
     let said = match call.name.as_str() {
         "bash" => text("command").map(str::to_owned),
         "read" | "write" | "edit" | "ls" => text("path").map(str::to_owned),
+        "fetch" => text("url").map(str::to_owned),
+        "web_search" => text("query").map(str::to_owned),
         "grep" | "find" => text("pattern").map(|pattern| match text("path") {
             Some(path) => format!("{pattern}  {path}"),
             None => pattern.to_owned(),
