@@ -209,6 +209,8 @@ pub enum Purpose {
     Turn,
     /// A summary of the older part of the conversation.
     Compaction,
+    /// For somebody else, beside the conversation: a server that brings tools.
+    Aside,
 }
 
 /// One step of an answer.

@@ -35,7 +35,7 @@ pub use options::{
 pub use queues::QueueKind;
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
-    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState,
-    SessionStats,
+    BashResult, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,
+    SessionState, SessionStats,
 };
 pub use weak::WeakSession;
