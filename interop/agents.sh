@@ -41,7 +41,7 @@ fetch() {
     if (cd "$folder" && npm install --silent --no-audit --no-fund --ignore-scripts "${omit[@]}" "$@" >/dev/null 2>&1); then
         touch "$folder/fetched"
     else
-        echo "SKIPPED: $1 cannot be installed here" >&2
+        echo "SKIPPED: $name cannot be installed here ($*)" >&2
     fi
 }
 
@@ -54,8 +54,11 @@ fetch_all() {
 }
 
 (
-    # Whoever comes second waits for the first.
-    if command -v flock >/dev/null; then flock 9; fi
+    # Whoever comes second waits for the first, but not for ever: what is there by then is driven.
+    if command -v flock >/dev/null && ! flock -w 120 9; then
+        echo "SKIPPED: other agents than those that are installed by now" >&2
+        exit 0
+    fi
     fetch_all
 ) 9>"$place/lock"
 [ "${1:-}" = fetch ] && exit

@@ -86,6 +86,23 @@ class Client:
             if frame.get("id") == number and "method" not in frame:
                 return frame["result"]
 
+    def omp(self, **command):
+        self.send({"id": "x", **command})
+        while True:
+            frame = self.line()
+            if frame.get("type") == "response" and frame.get("id") == "x":
+                assert frame["success"], frame
+                return frame["data"]
+
+    def count(self, what, last):
+        """How often something comes before the last."""
+        number, tail = self.rest.count(what), self.rest
+        while last not in tail:
+            chunk = self.stream.recv(1 << 20)
+            number += chunk.count(what)
+            tail = (tail + chunk)[-5000:]
+        return number
+
     def greet(self):
         self.ask(1, "initialize", protocolVersion=1, clientCapabilities={})
 
@@ -172,7 +189,7 @@ def clients(count=100, deltas=20_000):
         others.append(other)
     asleep = others.pop()
     pid = world.server.pid
-    idle = memory_mb(pid)
+    idle, threads = memory_mb(pid), len(os.listdir(f"/proc/{pid}/task"))
     before, begun = cpu_s(pid), time.monotonic()
     first.send({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
                 "params": {"sessionId": session, "prompt": text("go")}})
@@ -193,7 +210,7 @@ def clients(count=100, deltas=20_000):
                 del tails[stream]
     cpu, took = cpu_s(pid) - before, time.monotonic() - begun
     print(f"{count} clients, {deltas} deltas, one asleep: {took:.2f} s, {cpu * 1000 / count:.1f} ms CPU a client, "
-          f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most")
+          f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most, {threads} threads")
     del asleep
     world.end()
 
@@ -249,23 +266,36 @@ def replay(count=100_000):
     world.server.stdout.readline()
     pid = world.server.pid
     idle = memory_mb(pid)
-    for what in ("from disk", "live already"):
-        one = world.client("acp")
-        one.greet()
+    keeps = []
+    for what, dialect, args in (("ACP's session/load, from disk", "acp", []),
+                                ("ACP's session/load, live already", "acp", []),
+                                ("omp's get_messages_page, page by page", "omp", ["--session", session]),
+                                ("omp's get_entries since the last but 100", "omp", ["--session", session]),
+                                ("the page", "page", [])):
         before, begun = cpu_s(pid), time.monotonic()
-        one.send({"jsonrpc": "2.0", "id": 2, "method": "session/load",
-                  "params": {"sessionId": session, "cwd": world.path, "mcpServers": []}})
-        updates, tail, first = 0, b"", None
-        while b'"id":2' not in tail:
-            chunk = one.stream.recv(1 << 20)
-            first = first or time.monotonic() - begun
-            updates += chunk.count(b'"session/update"')
-            tail = (tail + chunk)[-5000:]
-        print(f"replay of {count} messages, {what}: {updates} updates in {time.monotonic() - begun:.2f} s, "
-              f"the first after {first:.2f} s, {cpu_s(pid) - before:.2f} s CPU, "
+        one = world.client(dialect, *args)
+        keeps.append(one)
+        if dialect == "acp":
+            one.greet()
+            one.send({"jsonrpc": "2.0", "id": 2, "method": "session/load",
+                      "params": {"sessionId": session, "cwd": world.path, "mcpServers": []}})
+            found = one.count(b'"session/update"', b'"id":2')
+        elif dialect == "page":
+            one.send({"do": "open", "session": session})
+            found = one.count(b"<article", b'"id":"sessions"')
+        elif "since" in what:
+            since = f"{count - 101:08x}"
+            found = len(one.omp(type="get_entries", since=since)["entries"])
+        else:
+            found, page = 0, {}
+            while True:
+                page = one.omp(type="get_messages_page", **page)
+                found += len(page["messages"])
+                if "nextCursor" not in page:
+                    break
+                page = {"cursor": page["nextCursor"]}
+        print(f"{count} messages, {what}: {found} in {time.monotonic() - begun:.2f} s, {cpu_s(pid) - before:.2f} s CPU, "
               f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most")
-        last = one
-    del last
     world.end()
 
 

@@ -3,8 +3,9 @@
 #
 #   packaging/check.sh [KIND…]     archive, cargo, wheel, npm, deb, container, registry; without any, all
 #
-# What needs a tool that is not here is skipped with a line that names it. `cargo` installs the
-# development build, so that nothing is compiled twice. Nothing outside of a temporary folder changes.
+# What needs a tool that is not here is skipped: a line names the tool, and the last line what was not
+# checked. `cargo` installs the development build, so that nothing is compiled twice. Nothing outside of a
+# temporary folder changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=$PWD/target/packages
@@ -25,9 +26,15 @@ the() { # the PATTERN: the one package with this name
     echo "${found[0]}"
 }
 
+skipped=()
+skip() { # skip WHY
+    skipped+=("$kind")
+    echo "SKIPPED: $kind, since $1" >&2
+}
+
 lacks() { # lacks TOOL: says that something is skipped, where there is no such tool
     ! command -v "$1" >/dev/null || return 1
-    echo "SKIPPED: $kind, since there is no $1 here" >&2
+    skip "there is no $1 here"
 }
 
 # works COMMAND…: the program has a version and answers, in an empty folder and home
@@ -56,8 +63,24 @@ clean_system() {
     mmdebstrap --quiet --variant=apt "${DEBIAN_SUITE:-bookworm}" "$place/system" \
         "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null && return
     rm -rf "$place/system"
-    echo "SKIPPED: $kind, since no clean Debian can be made here" >&2
+    skip "no clean Debian can be made here"
     return 1
+}
+
+# What makes container images here. Docker's daemon must run; buildah needs none.
+container_tool() {
+    local tool
+    for tool in buildah podman docker; do
+        command -v "$tool" >/dev/null || continue
+        [ "$tool" != docker ] || docker info >/dev/null 2>&1 || continue
+        echo "$tool"
+        return
+    done
+    return 1
+}
+
+fetches_packages() { # fetches_packages COMMAND…: what runs something in the clean Debian
+    "$@" apt-get -q update >/dev/null 2>&1 || { skip "no packages can be fetched in a container here"; return 1; }
 }
 
 buildah_() { buildah --root "$place/images" --runroot "$place/run" --storage-driver vfs "$@"; }
@@ -106,17 +129,27 @@ check_deb() {
 }
 
 check_container() {
-    lacks buildah && return
+    local tool base
+    tool=$(container_tool) || { skip "there is no buildah, podman or running Docker here"; return 0; }
     lacks mmdebstrap && return
-    local base
     clean_system || return 0
+    mkdir "$place/mounted"
+    touch "$place/mounted/found.txt"
+    if [ "$tool" != buildah ]; then
+        tar -C "$place/system" -c . | "$tool" import - localhost/stentor-check:debian >/dev/null
+        fetches_packages "$tool" run --rm localhost/stentor-check:debian || return 0
+        "$tool" build --quiet --build-arg BASE=localhost/stentor-check:debian \
+            -f "$packages/Containerfile" -t localhost/stentor-check:built "$packages" >/dev/null
+        ran "$tool" run --rm --volume "$place/mounted:/work" localhost/stentor-check:built
+        "$tool" rmi localhost/stentor-check:built localhost/stentor-check:debian >/dev/null
+        return
+    fi
     base=$(buildah_ from scratch)
     buildah_ add --quiet "$base" "$place/system" / >/dev/null
     buildah_ commit --quiet "$base" localhost/debian:clean >/dev/null
+    fetches_packages buildah_ run --isolation chroot "$base" -- || return 0
     buildah_ build --quiet --isolation chroot --build-arg BASE=localhost/debian:clean \
         -t localhost/stentor "$packages" >/dev/null
-    mkdir "$place/mounted"
-    touch "$place/mounted/found.txt"
     base=$(buildah_ from localhost/stentor)
     ran buildah_ run --isolation chroot --volume "$place/mounted:/work" "$base" /usr/bin/stentor
 }
@@ -127,3 +160,4 @@ check_registry() {
 }
 
 for kind in "$@"; do "check_$kind"; done
+[ ${#skipped[@]} -eq 0 ] || echo "NOT CHECKED HERE: ${skipped[*]}" >&2

@@ -3,7 +3,7 @@ on the last thing the user said:
 
 - "Run something.": one call of the agent's shell tool, then a text
 - "Hang.": a text, then nothing more
-- anything else: how many prompts it has been given
+- anything else: how many prompts it has been given, unless it has been given them as one text: then that
 
 Prints the port it listens on."""
 
@@ -78,6 +78,8 @@ class Model(BaseHTTPRequestHandler):
             wire("I begin.", None, hangs=True)
         elif last == "Run something." and call and not has_result:
             wire(None, call)
+        elif any(role == "user" and "<conversation>" in text for role, text in messages):
+            wire("The model was given the conversation as a text.", None)
         else:
             wire(f"The model has answered {len(prompts)} prompts.", None)
         self.close_connection = True

@@ -57,6 +57,8 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error("the session is open in another client")]
     InUse,
+    #[error("{0} is not among the sessions that this connection may watch")]
+    NotToBeWatched(PathBuf),
 }
 
 impl Agent {
@@ -129,12 +131,33 @@ impl Agent {
         self.start_with(self.options(cwd)?, new)
     }
 
+    /// The session that a dialect begins with when none is named. Who only watches has to be
+    /// somewhere, too: in one that has nothing, runs nothing and is stored nowhere.
+    pub fn start_first(
+        &self,
+        options: SessionOptions,
+        new: NewSession,
+    ) -> Result<Session, AgentError> {
+        let names_a_file = matches!(options.storage, Storage::File(_));
+        if self.may_drive().is_ok() || names_a_file {
+            return self.start_with(options, new);
+        }
+        let empty = SessionOptions {
+            id: new.id.or(options.id),
+            model: options.model,
+            ..SessionOptions::in_memory(options.cwd, Vec::new())
+        };
+        let session = Session::start(self.environment.clone(), empty)?;
+        Ok(self.shared(session))
+    }
+
     /// Starts a session with options that began as [`Agent::options`].
     pub fn start_with(
         &self,
         mut options: SessionOptions,
         new: NewSession,
     ) -> Result<Session, AgentError> {
+        self.may_drive()?;
         options.id = new.id.or(options.id);
         options.parent_session = new.parent_session.or(options.parent_session);
         if let (Storage::Folder(folder), true) = (&options.storage, new.file_at_once) {
@@ -147,8 +170,8 @@ impl Agent {
     /// Goes on with the session in a file. `options` say what it has that its file does not.
     pub fn resume(&self, path: &Path, options: SessionOptions) -> Result<Session, AgentError> {
         let resume = || {
-            let opened = store::open(path)?;
-            Ok(Session::resume(self.environment.clone(), options, opened)?)
+            let opened = self.open(path)?;
+            self.resumed(opened, options)
         };
         match &self.sharing {
             Some(sharing) => sharing.live.join_or_open(path, sharing.observes, resume),
@@ -181,8 +204,49 @@ impl Agent {
         opened: Opened,
         options: SessionOptions,
     ) -> Result<Session, AgentError> {
-        let session = Session::resume(self.environment.clone(), options, opened)?;
+        let session = self.resumed(opened, options)?;
         Ok(self.shared(session))
+    }
+
+    /// Opens a session file, to go on with it. Who only watches opens those that are listed.
+    pub fn open(&self, path: &Path) -> Result<Opened, AgentError> {
+        if self.may_drive().is_err() && !self.is_listed(path) {
+            return Err(AgentError::NotToBeWatched(path.to_owned()));
+        }
+        Ok(store::open(path)?)
+    }
+
+    /// A session has what its client brings: tools, servers, files. One that is opened by who only
+    /// watches has what its folder says and nothing else.
+    fn resumed(&self, opened: Opened, options: SessionOptions) -> Result<Session, AgentError> {
+        let options = match self.may_drive() {
+            Ok(()) => options,
+            Err(_) => {
+                let folder = Path::new(&opened.journal.header().cwd);
+                let mut own = self.options(match folder.is_dir() {
+                    true => folder,
+                    false => &options.cwd,
+                })?;
+                own.prefer_stored_model();
+                own.thinking = None;
+                own.keeps_permission_mode = true;
+                own
+            }
+        };
+        Ok(Session::resume(self.environment.clone(), options, opened)?)
+    }
+
+    /// True when a file is in a place where sessions are listed from.
+    fn is_listed(&self, path: &Path) -> bool {
+        let Ok(path) = path.canonicalize() else {
+            return false;
+        };
+        let places = self.also_in.iter().chain([&*self.files]);
+        let mut roots = places.filter(|place| **place != SessionFiles::None);
+        roots.any(|place| {
+            let root = place.root().canonicalize();
+            root.is_ok_and(|root| path.starts_with(root))
+        })
     }
 
     fn shared(&self, session: Session) -> Session {
@@ -200,7 +264,7 @@ impl Agent {
         point: ForkPoint,
         options: SessionOptions,
     ) -> Result<(Session, Option<String>), AgentError> {
-        self.may_store()?;
+        self.may_drive()?;
         let (opened, text) = session.fork_as(point, options.id.clone()).await?;
         let forked = self.resume_opened(opened, options)?;
         Ok((forked, text))
@@ -246,6 +310,7 @@ impl Agent {
     /// Has the session with this id closed where nobody has to do with it any more, so that it can
     /// be deleted.
     pub async fn close_unused(&self, id: &str) -> Result<(), AgentError> {
+        self.may_drive()?;
         let (Some(sharing), Ok(path)) = (&self.sharing, self.find_id(id)) else {
             return Ok(());
         };
@@ -255,16 +320,18 @@ impl Agent {
         }
     }
 
-    fn may_store(&self) -> Result<(), AgentError> {
+    /// An error when its client only watches. Sessions refuse by themselves what changes them;
+    /// whoever changes something else for a client asks here first.
+    pub fn may_drive(&self) -> Result<(), SessionError> {
         match &self.sharing {
-            Some(sharing) if sharing.observes => Err(SessionError::OnlyObserves.into()),
+            Some(sharing) if sharing.observes => Err(SessionError::OnlyObserves),
             _ => Ok(()),
         }
     }
 
     /// Removes a stored session for good. False when there was none with this id.
     pub fn delete(&self, id: &str) -> Result<bool, AgentError> {
-        self.may_store()?;
+        self.may_drive()?;
         match self.find_id(id) {
             Ok(path) => {
                 store::remove(&path)?;

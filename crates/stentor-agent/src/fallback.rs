@@ -30,13 +30,9 @@ pub struct Chain {
     pub entries: Vec<String>,
 }
 
-/// How a session falls back. What other programs' files say is looked up when a model fails.
+/// How a session falls back. The chains are looked up when a model fails.
 #[derive(Clone)]
 pub struct FallbackSettings {
-    /// The models that step in for any other; counts before all chains.
-    pub models: Vec<String>,
-    /// Who named those.
-    pub by: NamedBy,
     pub chains: Arc<dyn Fn() -> FallbackChains + Send + Sync>,
     /// How long a model that failed is left alone, where it does not say so itself.
     pub cooldown_ms: u64,
@@ -47,29 +43,9 @@ pub struct FallbackSettings {
 impl Default for FallbackSettings {
     fn default() -> Self {
         Self {
-            models: Vec::new(),
-            by: NamedBy::default(),
             chains: Arc::new(FallbackChains::default),
             cooldown_ms: 300_000,
             returns: true,
-        }
-    }
-}
-
-impl FallbackSettings {
-    /// All chains, the session's own alone where it has one.
-    pub fn all(&self) -> FallbackChains {
-        if self.models.is_empty() {
-            return (self.chains)();
-        }
-        FallbackChains {
-            chains: vec![Chain {
-                key: DEFAULT_ROLE.to_owned(),
-                entries: self.models.clone(),
-            }],
-            roles: Vec::new(),
-            never_return: false,
-            by: self.by,
         }
     }
 }
@@ -127,6 +103,19 @@ impl std::fmt::Display for Selector {
 }
 
 impl FallbackChains {
+    /// These models for every other one.
+    pub fn for_any_model(entries: Vec<String>, by: NamedBy) -> Self {
+        Self {
+            chains: vec![Chain {
+                key: DEFAULT_ROLE.to_owned(),
+                entries,
+            }],
+            roles: Vec::new(),
+            never_return: false,
+            by,
+        }
+    }
+
     /// The key of the chain that counts for a model: that of the model itself, of its provider, of
     /// a role that has it, or of the default.
     pub fn key_for(&self, current: &Selector, models: &dyn ModelRegistry) -> Option<&str> {

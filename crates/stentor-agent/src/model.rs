@@ -144,6 +144,19 @@ pub struct ModelInfo {
     /// The levels it distinguishes. Empty means: all of them if `reasoning`, else only `off`.
     #[serde(skip)]
     pub thinking_levels: Vec<ThinkingLevel>,
+    /// The modes it can be in, for one that is an agent; the one it is in is among them. Empty when
+    /// there is no choice.
+    #[serde(skip)]
+    pub modes: Vec<ModelMode>,
+}
+
+/// A mode of a model: the same model under another id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelMode {
+    /// For people.
+    pub name: String,
+    /// The id of the model in that mode.
+    pub id: String,
 }
 
 fn prices_or_zeros<S: serde::Serializer>(
@@ -232,6 +245,8 @@ pub enum ModelEvent {
     },
     /// What was consumed so far, as far as the provider tells. Prices are filled in by the loop.
     Usage(Usage),
+    /// The model has become this form of itself: it is in another mode, or more is known of it.
+    Became(Arc<ModelInfo>),
     /// The provider sent something that is no part of the answer. It counts all the same, so that
     /// an answer of nothing else comes to an end.
     Nothing,
@@ -435,6 +450,7 @@ mod tests {
             context_window: 1000,
             max_tokens: 100,
             thinking_levels: levels.to_vec(),
+            modes: Vec::new(),
         }
     }
 

@@ -59,6 +59,11 @@ pub trait ModelHost: Send + Sync {
 
     /// Warns whoever watches the session.
     fn warn(&self, text: String);
+
+    /// Whether the newest answer that was recorded with this response id belongs to the conversation.
+    /// It does not when the session has gone back behind it: then whoever gave it knows more than was
+    /// said here.
+    fn has_newest_answer(&self, response_id: String) -> ModelHostFuture<bool>;
 }
 
 /// A call of one of the session's tools that a model makes for itself.

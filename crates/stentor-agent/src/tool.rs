@@ -150,8 +150,14 @@ pub trait Place: Send + Sync {
     /// `Ok(None)` means: this place has no files of its own, read the disk.
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>>;
 
-    /// Writes a text file. `Ok(false)` means: this place has no files of its own, write the disk.
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool>;
+    /// Writes a text file for a call. `Ok(false)` means: this place has no files of its own, write the
+    /// disk.
+    fn write_text<'a>(
+        &'a self,
+        call_id: &'a str,
+        path: &'a Path,
+        text: &'a str,
+    ) -> PlaceFuture<'a, bool>;
 
     /// Runs a shell command where the user sees it. `Ok(None)` means: run it as a process here.
     fn run_command<'a>(
@@ -194,7 +200,7 @@ impl Place for LocalPlace {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    fn write_text<'a>(&'a self, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
+    fn write_text<'a>(&'a self, _: &'a str, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))
     }
 

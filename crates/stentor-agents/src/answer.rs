@@ -17,7 +17,8 @@ use stentor_journal::usage::{Cost, Usage};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
-use crate::inbox::{Inbox, Shared};
+use crate::inbox::Inbox;
+use crate::session_agent::SessionAgent;
 
 /// How long the turn may take to begin that a message began which came just after the last one had
 /// ended.
@@ -25,8 +26,7 @@ const NEXT_TURN: Duration = Duration::from_secs(1);
 
 /// An answer that is being given.
 pub(crate) struct Answer {
-    name: String,
-    shared: Arc<Shared>,
+    agent: SessionAgent,
     inbox: OwnedMutexGuard<Inbox>,
     out: VecDeque<Result<ModelEvent, ModelError>>,
     open: Option<LiveBlockKind>,
@@ -38,18 +38,20 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// The answer to what has been given to a child, in its own session of that id.
     pub fn new(
-        name: String,
-        shared: Arc<Shared>,
+        agent: SessionAgent,
         inbox: OwnedMutexGuard<Inbox>,
-        session: Option<String>,
+        response_id: Option<String>,
     ) -> Self {
-        let response_id = session;
+        // Its child may have said more of itself than the session knew.
+        let known = agent.configured.info(&agent.form);
+        let learned = (*known != *agent.info).then_some(ModelEvent::Became(known));
+        let started = ModelEvent::Started { response_id };
         Self {
-            name,
-            shared,
+            agent,
             inbox,
-            out: VecDeque::from([Ok(ModelEvent::Started { response_id })]),
+            out: learned.into_iter().chain([started]).map(Ok).collect(),
             open: None,
             has_calls: false,
             has_usage: false,
@@ -80,7 +82,7 @@ impl Answer {
             Some(AgentEvent::ToolCalled(call)) => {
                 self.close();
                 self.has_calls = true;
-                self.shared.add_call(&call.id);
+                self.agent.shared.add_call(&call.id);
                 let arguments = match &call.input {
                     Value::Object(_) => call.input.to_string(),
                     Value::Null => "{}".to_owned(),
@@ -121,24 +123,46 @@ impl Answer {
             Some(AgentEvent::Context(context)) => self.context_cost = context.cost_usd,
             Some(AgentEvent::Plan(entries)) => self.plan(entries),
             Some(AgentEvent::Notice { text, .. }) => {
-                self.shared.warn(format!("{}: {text}", self.name));
+                self.agent
+                    .shared
+                    .warn(format!("{}: {text}", self.agent.name()));
                 self.put(ModelEvent::Nothing);
             }
             Some(AgentEvent::Lost { why }) => {
-                self.shared.warn(format!("{}: {why}", self.name));
+                self.agent
+                    .shared
+                    .warn(format!("{}: {why}", self.agent.name()));
                 self.put(ModelEvent::Nothing);
             }
             Some(AgentEvent::Model(model)) => {
                 self.inbox.model = Some(model);
                 self.put(ModelEvent::Nothing);
             }
-            Some(AgentEvent::TurnStarted | AgentEvent::Title(_) | AgentEvent::Mode(_)) => {
-                self.put(ModelEvent::Nothing);
-            }
+            Some(AgentEvent::Mode(mode)) => self.mode_changed(mode),
+            Some(AgentEvent::TurnStarted | AgentEvent::Title(_)) => self.put(ModelEvent::Nothing),
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
             Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
             None => self.gone("the agent has ended".to_owned()),
         }
+    }
+
+    /// The child has gone into another mode by itself: that is another form of the session's model.
+    fn mode_changed(&mut self, mode: String) {
+        let agent = self.inbox.agent().cloned();
+        let Some(agent) = agent.filter(|_| self.inbox.mode.as_ref() != Some(&mode)) else {
+            return self.put(ModelEvent::Nothing);
+        };
+        let opened = agent.opened();
+        let begun_in = match &self.agent.configured.settings().mode {
+            Some(mode) => Some(mode),
+            None => opened.mode.as_ref(),
+        };
+        let chosen = Some(&*mode).filter(|_| begun_in != Some(&mode));
+        let form = self.agent.form.in_mode(chosen, &opened.modes);
+        let info = self.agent.configured.info(&form);
+        self.inbox.mode = Some(mode);
+        self.agent = self.agent.in_form(Arc::clone(&info), form);
+        self.put(ModelEvent::Became(info));
     }
 
     fn write(&mut self, kind: LiveBlockKind, text: String) {
@@ -168,7 +192,7 @@ impl Answer {
                 Ok(None) | Err(_) => {}
             }
         }
-        self.shared.busy.store(false, Ordering::Release);
+        self.agent.shared.busy.store(false, Ordering::Release);
         // Told answer by answer, or once for all of them.
         if let (false, Some(usage)) = (self.has_usage, &end.usage) {
             self.usage.add(&converted(usage));
@@ -190,15 +214,15 @@ impl Answer {
                 if let Some(AgentEvent::Exited(_)) = self.inbox.try_next() {
                     self.inbox.drop_child();
                 }
-                self.fail(why + &self.shared.hint());
+                self.fail(why + &self.agent.shared.hint());
             }
         }
     }
 
     fn gone(&mut self, why: String) {
-        self.shared.busy.store(false, Ordering::Release);
+        self.agent.shared.busy.store(false, Ordering::Release);
         self.inbox.drop_child();
-        self.fail(why + &self.shared.hint());
+        self.fail(why + &self.agent.shared.hint());
     }
 
     fn plan(&mut self, entries: Vec<PlanEntry>) {
@@ -214,7 +238,7 @@ impl Answer {
             name: "Plan".to_owned(),
             tasks: tasks.collect(),
         };
-        if let Some(host) = self.shared.host() {
+        if let Some(host) = self.agent.shared.host() {
             host.set_plan(Plan {
                 phases: vec![phase],
             });
@@ -240,7 +264,7 @@ impl Answer {
 
     fn fail(&mut self, why: String) {
         self.is_over = true;
-        let text = format!("{}: {why}", self.name);
+        let text = format!("{}: {why}", self.agent.name());
         self.out
             .push_back(Err(ModelError::new(ModelErrorKind::Other, text)));
     }

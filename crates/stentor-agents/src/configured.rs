@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stentor_agent::model::ModelInfo;
+use stentor_agent::model::{ModelInfo, ModelMode};
 use stentor_client::{AgentModel as ChildModel, Dialect};
 
+use crate::form::Form;
 use crate::settings::AgentSettings;
 
 /// The most models of an agent that are listed. Others can be named all the same.
@@ -22,6 +23,8 @@ pub struct ConfiguredAgent {
 struct Found {
     is_asked: bool,
     models: Vec<ChildModel>,
+    /// Id and name of each.
+    modes: Vec<(String, String)>,
     has_levels: bool,
 }
 
@@ -54,39 +57,59 @@ impl ConfiguredAgent {
         &self.settings
     }
 
-    /// The agent as a model, and with each of the models it is known to have.
+    /// The agent as a model, in each of its modes, and with each of the models it is known to have.
     pub fn models(&self) -> Vec<Arc<ModelInfo>> {
-        let children: Vec<String> = {
+        let forms: Vec<Form> = {
             let found = self.lock();
+            let plain = Form::default();
+            let modes = found.modes.iter();
+            let modes = modes.map(|(mode, _)| plain.in_mode(Some(mode), &found.modes));
             let listed = found.models.iter().take(LISTED);
-            listed.map(|model| model.id.clone()).collect()
+            let models = listed.map(|model| Form::with_model(&model.id));
+            let forms = std::iter::once(plain.clone()).chain(modes).chain(models);
+            forms.collect()
         };
-        let children = children.iter().map(|model| self.info(Some(model)));
-        std::iter::once(self.info(None)).chain(children).collect()
+        forms.iter().map(|form| self.info(form)).collect()
     }
 
-    /// The agent as a model: with one of its own models, or the one it chooses.
-    pub fn info(&self, model: Option<&str>) -> Arc<ModelInfo> {
+    /// The agent as a model: with one of its own models or the one it chooses, and so with its modes.
+    pub fn info(&self, form: &Form) -> Arc<ModelInfo> {
         let found = self.lock();
         let agent = &self.name;
-        let (id, name) = match model {
-            None => (agent.clone(), format!("{agent} (agent)")),
+        let (model, mode) = form.split(&found.modes);
+        let mut name = match model {
+            None => format!("{agent} (agent)"),
             Some(id) => {
                 let known = found.models.iter().find(|known| known.id == id);
                 let name = known.map_or(id, |known| &known.name);
-                (format!("{agent}/{id}"), format!("{name} ({agent})"))
+                format!("{name} ({agent})")
             }
         };
-        self.settings.info(id, name, found.has_levels)
+        if let Some(id) = mode {
+            let known = found.modes.iter().find(|(known, _)| known == id);
+            let mode = known.map_or(id, |(_, name)| name);
+            name = format!("{name}, {mode}");
+        }
+        let in_mode = |mode: Option<&str>, name: &str| ModelMode {
+            name: name.to_owned(),
+            id: format!("{agent}{}", form.in_mode(mode, &found.modes)),
+        };
+        let own = found.modes.iter().map(|(id, name)| in_mode(Some(id), name));
+        let default = in_mode(None, "Default");
+        let modes = match found.modes.is_empty() {
+            true => Vec::new(),
+            false => std::iter::once(default).chain(own).collect(),
+        };
+        let mut info = self
+            .settings
+            .info(format!("{agent}{form}"), name, found.has_levels);
+        info.modes = modes;
+        Arc::new(info)
     }
 
-    /// The model of the agent that an id means, if it is an id of this agent.
-    pub fn model_of<'a>(&self, id: &'a str) -> Option<Option<&'a str>> {
-        match id.split_once('/') {
-            None if id == self.name => Some(None),
-            Some((agent, model)) if agent == self.name && !model.is_empty() => Some(Some(model)),
-            _ => None,
-        }
+    /// The form of the agent that an id means, if it is an id of this agent.
+    pub fn form_of(&self, id: &str) -> Option<Form> {
+        Form::of(id, &self.name)
     }
 
     /// True for the one who shall ask a child what it has.
@@ -94,11 +117,16 @@ impl ConfiguredAgent {
         !std::mem::replace(&mut self.lock().is_asked, true)
     }
 
-    /// Takes in what a child has.
-    pub(crate) fn learn(&self, models: Vec<ChildModel>, has_levels: bool) {
+    /// Takes in what a child says of its session.
+    pub(crate) fn learn(&self, modes: &[(String, String)], has_levels: bool) {
         let mut found = self.lock();
-        found.models = models;
+        found.modes = modes.to_vec();
         found.has_levels = has_levels;
+    }
+
+    /// Takes in which models a child has.
+    pub(crate) fn learn_models(&self, models: Vec<ChildModel>) {
+        self.lock().models = models;
     }
 
     fn lock(&self) -> MutexGuard<'_, Found> {

@@ -7,6 +7,7 @@ use stentor_client::{Picture, Prompt};
 use stentor_journal::message::{ContentBlock, KnownBlock, Message, UserContent};
 
 use crate::PROVIDER;
+use crate::form::Form;
 
 /// How much of a conversation that a child does not know it is told. The newest part counts.
 const MISSED_BYTES: usize = 256 * 1024;
@@ -123,9 +124,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn is_own(&self, provider: &str, model: &str) -> bool {
-        let of_agent = model.strip_prefix(self.agent);
-        provider == PROVIDER
-            && of_agent.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        provider == PROVIDER && Form::of(model, self.agent).is_some()
     }
 }
 

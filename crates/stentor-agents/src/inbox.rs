@@ -25,8 +25,6 @@ pub(crate) struct Shared {
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
-    /// Whether the child can be told how long to think.
-    pub has_levels: AtomicBool,
     /// How many children there have been.
     pub children: AtomicU64,
     /// The commands the session runs for the child.
@@ -149,6 +147,8 @@ pub(crate) struct Inbox {
     pub begun_with: Option<String>,
     /// The model that the child was last given, or said it uses.
     pub model: Option<String>,
+    /// The mode that the child was last put in, or says it is in.
+    pub mode: Option<String>,
     /// The thinking level that it was last given.
     pub thinking: Option<ThinkingLevel>,
 }
@@ -179,6 +179,7 @@ impl Inbox {
         self.cost_before = 0.0;
         self.begun_with = None;
         self.model = None;
+        self.mode = None;
         self.thinking = None;
         self.child = Some(Child { agent, events });
     }

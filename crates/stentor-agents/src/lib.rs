@@ -5,6 +5,7 @@
 //!
 //! - `settings`: what a user writes about an agent; `configured`: what else is known of it; `known`:
 //!   agents that are found on the `PATH`
+//! - `form`: with which of its own models and in which mode; `session_agent`: that of one session
 //! - `model`: the model; `starter`: how a prompt reaches its child; `inbox`: the child and what it has
 //!   said so far
 //! - `answer`: what the child does, as an answer; `calls`: as calls
@@ -19,10 +20,12 @@ mod child;
 mod command_line;
 mod configured;
 mod conversation;
+mod form;
 mod host;
 mod inbox;
 mod known;
 mod model;
+mod session_agent;
 mod settings;
 mod starter;
 mod table;
@@ -30,6 +33,7 @@ mod terminals;
 
 pub use check::{CheckReport, check};
 pub use configured::ConfiguredAgent;
+pub use form::Form;
 pub use known::{KNOWN, KnownAgent};
 pub use model::AgentModel;
 pub use settings::{AgentSettings, DialectName};

@@ -13,50 +13,39 @@ use crate::PROVIDER;
 use crate::answer::Answer;
 use crate::calls;
 use crate::configured::ConfiguredAgent;
-use crate::inbox::Shared;
+use crate::form::Form;
+use crate::session_agent::SessionAgent;
 use crate::starter::Starter;
 
 /// An agent of one session. Its child is started with the first prompt and ends with it.
 pub struct AgentModel {
-    info: Arc<ModelInfo>,
-    agent: Arc<ConfiguredAgent>,
-    /// Which of its own models it shall use, if somebody chose one.
-    child_model: Option<String>,
+    agent: SessionAgent,
     launcher: Launcher,
-    shared: Arc<Shared>,
 }
 
 impl AgentModel {
-    /// The agent, with one of its own models if one is named. Nothing is started yet.
-    pub fn new(agent: Arc<ConfiguredAgent>, child_model: Option<&str>, launcher: Launcher) -> Self {
-        Self {
-            info: agent.info(child_model),
-            agent,
-            child_model: child_model.map(str::to_owned),
-            launcher,
+    /// The agent, with the model and in the mode of its own that are named. Nothing is started yet.
+    pub fn new(agent: Arc<ConfiguredAgent>, form: Form, launcher: Launcher) -> Self {
+        let agent = SessionAgent {
+            info: agent.info(&form),
+            configured: agent,
+            form,
             shared: Arc::default(),
-        }
-    }
-
-    fn starter(&self) -> Starter {
-        Starter {
-            name: self.info.full_name(),
-            agent: Arc::clone(&self.agent),
-            child_model: self.child_model.clone(),
-            has_levels: self.info.reasoning,
-            launcher: self.launcher.clone(),
-            shared: Arc::clone(&self.shared),
-        }
+        };
+        Self { agent, launcher }
     }
 }
 
 impl Model for AgentModel {
     fn info(&self) -> &Arc<ModelInfo> {
-        &self.info
+        &self.agent.info
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let starter = self.starter();
+        let starter = Starter {
+            agent: self.agent.clone(),
+            launcher: self.launcher.clone(),
+        };
         let begin = State::Begin(Box::new((starter, request)));
         Box::pin(stream::unfold(begin, async |state| {
             let mut answer = match state {
@@ -80,32 +69,31 @@ impl Model for AgentModel {
     }
 
     fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
-        let is_own = self.shared.has_call(&call.id);
-        is_own.then(|| calls::follow(Arc::clone(&self.shared), call.id.clone()))
+        let is_own = self.agent.shared.has_call(&call.id);
+        is_own.then(|| calls::follow(Arc::clone(&self.agent.shared), call.id.clone()))
     }
 
     fn takes_messages(&self) -> bool {
-        !self.shared.busy.load(Ordering::Acquire) || self.shared.can_steer.load(Ordering::Acquire)
+        !self.agent.shared.busy.load(Ordering::Acquire)
+            || self.agent.shared.can_steer.load(Ordering::Acquire)
     }
 
     fn switched_to(&self, info: &Arc<ModelInfo>) -> Option<Arc<dyn Model>> {
         let is_agent = info.provider == PROVIDER;
-        let child_model = self.agent.model_of(&info.id).filter(|_| is_agent)?;
+        let form = self.agent.configured.form_of(&info.id);
+        let form = form.filter(|_| is_agent)?;
         Some(Arc::new(Self {
-            info: Arc::clone(info),
-            agent: Arc::clone(&self.agent),
-            child_model: child_model.map(str::to_owned),
+            agent: self.agent.in_form(Arc::clone(info), form),
             launcher: self.launcher.clone(),
-            shared: Arc::clone(&self.shared),
         }))
     }
 
     fn run_ended(&self) {
-        if !self.shared.busy.load(Ordering::Acquire) {
+        if !self.agent.shared.busy.load(Ordering::Acquire) {
             return;
         }
-        self.shared.abandoned.store(true, Ordering::Release);
-        let shared = Arc::clone(&self.shared);
+        self.agent.shared.abandoned.store(true, Ordering::Release);
+        let shared = Arc::clone(&self.agent.shared);
         tasks::spawn(async move {
             let mut inbox = shared.inbox.lock().await;
             if shared.abandoned.load(Ordering::Acquire) {

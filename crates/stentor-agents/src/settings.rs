@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo};
@@ -113,8 +112,8 @@ impl AgentSettings {
     }
 
     /// The agent as a model.
-    pub(crate) fn info(&self, id: String, name: String, has_levels: bool) -> Arc<ModelInfo> {
-        Arc::new(ModelInfo {
+    pub(crate) fn info(&self, id: String, name: String, has_levels: bool) -> ModelInfo {
+        ModelInfo {
             id,
             name,
             api: API.to_owned(),
@@ -126,6 +125,7 @@ impl AgentSettings {
             context_window: CONTEXT_WINDOW,
             max_tokens: CONTEXT_WINDOW / 2,
             thinking_levels: Vec::new(),
-        })
+            modes: Vec::new(),
+        }
     }
 }

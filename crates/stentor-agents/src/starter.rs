@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::child;
-use crate::configured::ConfiguredAgent;
 use crate::conversation::Conversation;
 use crate::host::SessionHost;
-use crate::inbox::{Inbox, Shared};
+use crate::inbox::Inbox;
+use crate::session_agent::SessionAgent;
 
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -28,14 +28,8 @@ const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
 
 /// Everything that is needed to have a child at work.
 pub(crate) struct Starter {
-    /// `agent/NAME`, or with one of its models.
-    pub name: String,
-    pub agent: Arc<ConfiguredAgent>,
-    pub child_model: Option<String>,
-    /// Whether the session knows it as one that can be told how long to think.
-    pub has_levels: bool,
+    pub agent: SessionAgent,
     pub launcher: Launcher,
-    pub shared: Arc<Shared>,
 }
 
 impl Starter {
@@ -51,13 +45,13 @@ impl Starter {
         if let Some(why) = refused {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));
         }
-        self.shared.set_host(request.host.clone());
-        let mut inbox = Arc::clone(&self.shared.inbox).lock_owned().await;
-        if self.shared.abandoned.load(Ordering::Acquire) {
-            inbox.abort(&self.shared).await;
+        self.agent.shared.set_host(request.host.clone());
+        let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
+        if self.agent.shared.abandoned.load(Ordering::Acquire) {
+            inbox.abort(&self.agent.shared).await;
         }
-        self.shared.forget_calls();
-        let session = match self.shared.busy.load(Ordering::Acquire) {
+        self.agent.shared.forget_calls();
+        let session = match self.agent.shared.busy.load(Ordering::Acquire) {
             true => {
                 self.steer(&mut inbox, &request).await?;
                 inbox
@@ -67,14 +61,13 @@ impl Starter {
             false => self.prompt(&mut inbox, &request).await?,
         };
         inbox.told = request.messages.last().cloned();
-        let shared = Arc::clone(&self.shared);
         let session = session.map(|id| owned_session(&id, &request.session_id));
-        Ok(Answer::new(self.name, shared, inbox, session))
+        Ok(Answer::new(self.agent, inbox, session))
     }
 
     /// What came while the child works, if anything did.
     async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) -> Result<(), ModelError> {
-        let conversation = Conversation::new(&request.messages, self.agent.name());
+        let conversation = Conversation::new(&request.messages, self.agent.configured.name());
         let Some(agent) = inbox.agent().cloned() else {
             return Ok(());
         };
@@ -95,17 +88,25 @@ impl Starter {
         inbox: &mut Inbox,
         request: &ModelRequest,
     ) -> Result<Option<String>, ModelError> {
-        let conversation = Conversation::new(&request.messages, self.agent.name());
+        let conversation = Conversation::new(&request.messages, self.agent.configured.name());
+        let Some(host) = request.host.as_deref() else {
+            return Err(self.failed(ModelErrorKind::Other, "there is no session"));
+        };
+        let recorded = conversation.session();
+        // The session may have gone back behind what the child said last, in this process or in an
+        // earlier one.
+        let is_newest = match recorded {
+            Some(recorded) => host.has_newest_answer(recorded.to_owned()).await,
+            None => true,
+        };
         let mut missed = conversation.missed(inbox.told.as_ref());
-        if !missed.is_known {
+        if !missed.is_known || !is_newest {
             // What its session knows is not what was said here.
             inbox.drop_child();
+            missed = conversation.missed(None);
         }
         if inbox.agent().is_none() {
-            let Some(host) = request.host.as_deref() else {
-                return Err(self.failed(ModelErrorKind::Other, "there is no session"));
-            };
-            let session = conversation.session();
+            let session = recorded.filter(|_| is_newest);
             let session = session.and_then(|id| session_of(id, &request.session_id));
             if self.start(inbox, host, session).await? {
                 missed = conversation.missed_since_own();
@@ -118,15 +119,16 @@ impl Starter {
         if inbox.begun_with.is_none() {
             inbox.begun_with = session.as_ref().and_then(|session| session.model.clone());
         }
+        self.choose_mode(inbox, &agent).await?;
         self.choose_model(inbox, &agent).await?;
         self.choose_thinking(inbox, &agent, request.thinking).await;
         if !missed.is_empty() {
-            self.shared.warn(format!(
+            self.agent.shared.warn(format!(
                 "{} does not know this conversation: it is given what was said so far as text",
-                self.name
+                self.agent.name()
             ));
         }
-        self.shared.forget_granted();
+        self.agent.shared.forget_granted();
         let prompt = conversation.prompt(&missed);
         let session = session.and_then(|session| session.resume_id);
         let prompted = inbox.while_reading(agent.prompt(prompt)).await;
@@ -134,23 +136,22 @@ impl Starter {
             inbox.drop_child();
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
-        self.shared.busy.store(true, Ordering::Release);
+        self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)
     }
 
     /// Asks a child what it has, if nobody has asked yet. Nothing waits for it: not every child answers.
     fn learn_models(&self, agent: Agent) {
-        if !self.agent.begin_learning() {
+        if !self.agent.configured.begin_learning() {
             return;
         }
-        let (configured, shared) = (Arc::clone(&self.agent), Arc::clone(&self.shared));
+        let configured = Arc::clone(&self.agent.configured);
         tasks::spawn(async move {
-            let has_levels = shared.has_levels.load(Ordering::Acquire);
             let models = timeout(LISTED_WITHIN, agent.models()).await;
             // One that does not list its models can be given one all the same.
             let models = models.map(Result::unwrap_or_default).unwrap_or_default();
-            configured.learn(models, has_levels);
+            configured.learn_models(models);
         });
     }
 
@@ -165,12 +166,12 @@ impl Starter {
             let session = OpenSession::Resume(session.to_owned());
             match self.start_with(host, session).await {
                 Ok((agent, events)) => {
-                    self.started(inbox, agent, events).await;
+                    self.started(inbox, agent, events).await?;
                     return Ok(true);
                 }
-                Err(error) => self.shared.warn(format!(
+                Err(error) => self.agent.shared.warn(format!(
                     "{}: its own session could not be resumed: {error}",
-                    self.name
+                    self.agent.name()
                 )),
             }
         }
@@ -180,9 +181,9 @@ impl Starter {
                 AgentError::NeedsLogin(_) => ModelErrorKind::Auth,
                 _ => ModelErrorKind::Other,
             };
-            self.failed(kind, &format!("{error}{}", self.shared.hint()))
+            self.failed(kind, &format!("{error}{}", self.agent.shared.hint()))
         })?;
-        self.started(inbox, agent, events).await;
+        self.started(inbox, agent, events).await?;
         Ok(false)
     }
 
@@ -191,8 +192,12 @@ impl Starter {
         session_host: &dyn ModelHost,
         session: OpenSession,
     ) -> Result<(Agent, Events), AgentError> {
-        let host = SessionHost::new(Arc::clone(&self.shared));
-        let restrictions = self.agent.settings().restrictions(&session_host.sandbox());
+        let host = SessionHost::new(Arc::clone(&self.agent.shared));
+        let restrictions = self
+            .agent
+            .configured
+            .settings()
+            .restrictions(&session_host.sandbox());
         let is_cut_off = restrictions
             .as_ref()
             .is_some_and(|restrictions| !restrictions.network);
@@ -200,52 +205,87 @@ impl Starter {
             format!(
                 " (it runs in the sandbox without network; `network = true` under [agents.{}] \
                  gives it one)",
-                self.agent.name()
+                self.agent.configured.name()
             )
         });
-        self.shared.set_hint(hint.unwrap_or_default());
+        self.agent.shared.set_hint(hint.unwrap_or_default());
         let launcher = self.launcher.restricted(restrictions);
-        let (settings, cwd) = (self.agent.settings(), session_host.cwd());
+        let (settings, cwd) = (self.agent.configured.settings(), session_host.cwd());
         child::start(settings, &launcher, &cwd, session, host).await
     }
 
     /// Takes in a child, and has it as the user wants it.
-    async fn started(&self, inbox: &mut Inbox, agent: Agent, events: Events) {
+    async fn started(
+        &self,
+        inbox: &mut Inbox,
+        agent: Agent,
+        events: Events,
+    ) -> Result<(), ModelError> {
         let can = |feature| !matches!(agent.support(feature), Support::No(_));
-        let has_levels = can(Feature::ThinkingLevel);
-        self.shared
+        self.agent
+            .shared
             .can_steer
             .store(can(Feature::Steer), Ordering::Release);
+        self.agent
+            .configured
+            .learn(&agent.opened().modes, can(Feature::ThinkingLevel));
         inbox.set_child(agent.clone(), events);
-        let settings = self.agent.settings();
-        if let Some(mode) = &settings.mode
-            && let Err(error) = inbox.while_reading(agent.set_mode(mode)).await
-        {
-            self.warn(&error);
-        }
-        if let Some(level) = &settings.thinking
+        self.choose_mode(inbox, &agent).await?;
+        if let Some(level) = &self.agent.configured.settings().thinking
             && let Err(error) = inbox.while_reading(agent.set_thinking_level(level)).await
         {
             self.warn(&error);
         }
-        self.shared.has_levels.store(has_levels, Ordering::Release);
+        Ok(())
+    }
+
+    /// Has the child in the mode that is wanted: the one that was named, the one of its settings, or the
+    /// one it began in. One that was named and cannot be had is an error.
+    async fn choose_mode(&self, inbox: &mut Inbox, agent: &Agent) -> Result<(), ModelError> {
+        let opened = agent.opened();
+        let (_, named) = self.agent.form.split(&opened.modes);
+        let wanted = named.or(self.agent.configured.settings().mode.as_deref());
+        let Some(wanted) = wanted.or(opened.mode.as_deref()) else {
+            return Ok(());
+        };
+        if inbox.mode.as_deref().or(opened.mode.as_deref()) == Some(wanted) {
+            return Ok(());
+        }
+        let modes: Vec<&str> = opened.modes.iter().map(|(id, _)| id.as_str()).collect();
+        if named.is_some() && !modes.is_empty() && !modes.contains(&wanted) {
+            let why = format!(
+                "it has no mode {wanted:?}: its modes are {}",
+                modes.join(", ")
+            );
+            return Err(self.failed(ModelErrorKind::UnknownModel, &why));
+        }
+        match inbox.while_reading(agent.set_mode(wanted)).await {
+            Ok(()) => {}
+            Err(error) if named.is_some() => {
+                return Err(self.failed(ModelErrorKind::UnknownModel, &error.to_string()));
+            }
+            // It is told once; the next prompt is answered in the mode that it is in.
+            Err(error) => self.warn(&error),
+        }
+        inbox.mode = Some(wanted.to_owned());
+        Ok(())
     }
 
     /// Has the child use the model that is wanted: the one that was named, the one of its settings, or
     /// the one it began with. One that was named and cannot be had is an error.
     async fn choose_model(&self, inbox: &mut Inbox, agent: &Agent) -> Result<(), ModelError> {
-        let settings = self.agent.settings();
-        let wanted = self.child_model.as_ref().or(settings.model.as_ref());
-        let begun_with = inbox.begun_with.as_ref();
-        let Some(wanted) = wanted.or(begun_with).cloned() else {
+        let (named, _) = self.agent.form.split(&agent.opened().modes);
+        let wanted = named.or(self.agent.configured.settings().model.as_deref());
+        let begun_with = inbox.begun_with.as_deref();
+        let Some(wanted) = wanted.or(begun_with).map(str::to_owned) else {
             return Ok(());
         };
-        if inbox.model.as_ref().or(begun_with) == Some(&wanted) {
+        if inbox.model.as_deref().or(begun_with) == Some(&wanted) {
             return Ok(());
         }
         match inbox.while_reading(agent.set_model(&wanted)).await {
             Ok(()) => inbox.model = Some(wanted),
-            Err(error) if self.child_model.is_some() => {
+            Err(error) if named.is_some() => {
                 return Err(self.failed(ModelErrorKind::UnknownModel, &error.to_string()));
             }
             Err(error) => {
@@ -260,7 +300,7 @@ impl Starter {
     /// Has the child think as long as the session says, once somebody has chosen how long.
     async fn choose_thinking(&self, inbox: &mut Inbox, agent: &Agent, level: ThinkingLevel) {
         let is_chosen = inbox.thinking.is_some() || level != UNCHOSEN;
-        if !is_chosen || !self.has_levels || inbox.thinking == Some(level) {
+        if !is_chosen || !self.agent.info.reasoning || inbox.thinking == Some(level) {
             return;
         }
         inbox.thinking = Some(level);
@@ -271,11 +311,13 @@ impl Starter {
     }
 
     fn warn(&self, error: &AgentError) {
-        self.shared.warn(format!("{}: {error}", self.name));
+        self.agent
+            .shared
+            .warn(format!("{}: {error}", self.agent.name()));
     }
 
     fn failed(&self, kind: ModelErrorKind, why: &str) -> ModelError {
-        ModelError::new(kind, format!("{}: {why}", self.name))
+        ModelError::new(kind, format!("{}: {why}", self.agent.name()))
     }
 }
 

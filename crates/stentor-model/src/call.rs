@@ -1,5 +1,6 @@
 //! A request to a provider, and what its wires have in common when they word it.
 
+use serde::Serialize;
 use stentor_agent::model::{ModelInfo, ModelRequest};
 
 use crate::credential::Credential;
@@ -44,7 +45,8 @@ pub(crate) fn bearer_headers(credential: &Credential) -> Vec<(&'static str, Stri
     }
 }
 
-/// The JSON text of a request. A tree of plain values always has one.
-pub(crate) fn to_bytes(body: &serde_json::Value) -> Vec<u8> {
+/// The JSON text of a request, written without a tree of it in between: a conversation is long, and
+/// goes out whole with every request. Text, numbers and maps with text as keys always have one.
+pub(crate) fn to_bytes(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ use stentor_agent::model::{InputKind, ModelInfo, ThinkingLevel};
 use stentor_journal::usage::Prices;
 use stentor_text::redaction::public_address;
 
+use crate::hosted::is_hosted;
 use crate::secret::Secret;
 
 /// The `[providers]` table: what is said about each provider, by its name.
@@ -116,14 +117,20 @@ pub enum TokenFormat {
     Json,
 }
 
-/// What a model is taken for when nothing is known about it.
+/// What a hosted model is taken to hold when nobody says.
 const USUAL_CONTEXT_WINDOW: u64 = 128_000;
+/// The same of a model on one's own server: much less, since what does not fit is cut off there
+/// without a word.
+pub(crate) const SMALL_CONTEXT_WINDOW: u64 = 16_384;
 const USUAL_MAX_TOKENS: u64 = 16_384;
 
 impl ModelConfiguration {
     /// What is known about the model, as a model of `provider`.
     pub fn to_info(&self, provider: &str, api: &str, base_url: &str) -> ModelInfo {
-        let context_window = self.context_window.unwrap_or(USUAL_CONTEXT_WINDOW);
+        let context_window = self.context_window.unwrap_or(match is_hosted(base_url) {
+            true => USUAL_CONTEXT_WINDOW,
+            false => SMALL_CONTEXT_WINDOW,
+        });
         ModelInfo {
             id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
@@ -142,6 +149,7 @@ impl ModelConfiguration {
                 .max_tokens
                 .unwrap_or_else(|| USUAL_MAX_TOKENS.min(context_window / 2)),
             thinking_levels: self.thinking_levels.clone(),
+            modes: Vec::new(),
         }
     }
 }

@@ -69,6 +69,7 @@ impl EchoFilter {
             },
             event @ (ModelEvent::BlockStarted(_)
             | ModelEvent::Usage(_)
+            | ModelEvent::Became(_)
             | ModelEvent::Nothing
             | ModelEvent::Finished(_)) => event,
         };

@@ -118,25 +118,24 @@ pub fn prepare<'a>(messages: &'a [Arc<Message>], model: &ModelInfo, ids: IdRule)
 }
 
 /// Separates what only some wires can carry inside a tool result from its text.
-pub fn split_media<'a>(parts: &[Part<'a>]) -> (String, Vec<Part<'a>>) {
-    let mut text = String::new();
+pub fn split_media<'p, 'a>(parts: &'p [Part<'a>]) -> (Cow<'p, str>, Vec<&'p Part<'a>>) {
+    let mut text = Cow::Borrowed("");
     let mut media = Vec::new();
     for part in parts {
         match part {
+            Part::Text(more) if text.is_empty() => text = Cow::Borrowed(more.as_ref()),
             Part::Text(more) => {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
+                let text = text.to_mut();
+                text.push('\n');
                 text.push_str(more);
             }
-            Part::Image(_) | Part::Pdf(_) => media.push(part.clone()),
+            Part::Image(_) | Part::Pdf(_) => media.push(part),
         }
     }
     if text.is_empty() {
-        text.push_str(if media.is_empty() {
-            "(no output)"
-        } else {
-            "(see the attached media)"
+        text = Cow::Borrowed(match media.is_empty() {
+            true => "(no output)",
+            false => "(see the attached media)",
         });
     }
     (text, media)

@@ -15,6 +15,7 @@ fn model(input: &[InputKind]) -> ModelInfo {
         context_window: 1000,
         max_tokens: 100,
         thinking_levels: Vec::new(),
+        modes: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use tokio::net::unix::OwnedReadHalf;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
@@ -25,17 +26,31 @@ pub enum Access {
 
 /// A client that is to be served.
 pub struct Connection {
-    source: Source,
-    target: OwnedFd,
+    carrier: Carrier,
     access: Access,
-    ended_by: EndedBy,
+}
+
+/// What carries the bytes, and what ends the connection besides its client.
+enum Carrier {
+    /// The pipes of the process, which is there for this client alone: its signals end it.
+    Stdio(Pipes),
+    /// One socket of several. The server ends it.
+    Socket {
+        stream: UnixStream,
+        /// What was read already, and comes first.
+        read_ahead: Vec<u8>,
+        stop: CancellationToken,
+    },
 }
 
 /// Where a client's bytes come from.
-pub struct Source {
-    /// What was read already, and comes first.
-    pub(crate) read_ahead: Vec<u8>,
-    pub(crate) rest: OwnedFd,
+pub enum Source {
+    Pipe(OwnedFd),
+    Socket {
+        /// What was read already, and comes first.
+        read_ahead: Vec<u8>,
+        rest: OwnedReadHalf,
+    },
 }
 
 /// A connection that a dialect has begun to serve.
@@ -45,22 +60,12 @@ pub(crate) struct Opened {
     pub signals: EndSignals,
 }
 
-/// What ends a connection besides its client.
-enum EndedBy {
-    /// The signals of the process, which is there for this client alone.
-    Signals,
-    /// The server.
-    Server(CancellationToken),
-}
-
 impl Connection {
     /// The frontend that started this process.
     pub fn stdio(pipes: Pipes) -> Self {
         Self {
-            source: pipes.stdin.into(),
-            target: pipes.stdout,
+            carrier: Carrier::Stdio(pipes),
             access: Access::Drive,
-            ended_by: EndedBy::Signals,
         }
     }
 
@@ -72,14 +77,14 @@ impl Connection {
         access: Access,
         stop: CancellationToken,
     ) -> io::Result<Self> {
+        let stream = stream.try_clone()?;
         Ok(Self {
-            source: Source {
+            carrier: Carrier::Socket {
+                stream,
                 read_ahead,
-                rest: stream.try_clone()?.into(),
+                stop,
             },
-            target: stream.try_clone()?.into(),
             access,
-            ended_by: EndedBy::Server(stop),
         })
     }
 
@@ -90,23 +95,33 @@ impl Connection {
 
     /// Starts writing, and listens to what ends it.
     pub(crate) fn open(self) -> io::Result<Opened> {
-        let signals = match self.ended_by {
-            EndedBy::Signals => EndSignals::listen()?,
-            EndedBy::Server(stop) => EndSignals::of_server(stop),
-        };
-        Ok(Opened {
-            source: self.source,
-            output: Output::write_to(self.target)?,
-            signals,
-        })
+        match self.carrier {
+            Carrier::Stdio(pipes) => Ok(Opened {
+                source: Source::Pipe(pipes.stdin),
+                output: Output::write_to(pipes.stdout)?,
+                signals: EndSignals::listen()?,
+            }),
+            Carrier::Socket {
+                stream,
+                read_ahead,
+                stop,
+            } => {
+                stream.set_nonblocking(true)?;
+                let watched = tokio::net::UnixStream::from_std(stream.try_clone()?)?;
+                let stream = tokio::net::UnixStream::from_std(stream)?;
+                let (rest, target) = stream.into_split();
+                Ok(Opened {
+                    source: Source::Socket { read_ahead, rest },
+                    output: Output::write_to_socket(target, watched),
+                    signals: EndSignals::of_server(stop),
+                })
+            }
+        }
     }
 }
 
 impl From<OwnedFd> for Source {
-    fn from(rest: OwnedFd) -> Self {
-        Self {
-            read_ahead: Vec::new(),
-            rest,
-        }
+    fn from(pipe: OwnedFd) -> Self {
+        Self::Pipe(pipe)
     }
 }

@@ -2,6 +2,7 @@
 //! was started with.
 
 use std::io;
+use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveSessions;
@@ -9,6 +10,7 @@ use stentor_wire::attach::{ClientHello, Refused};
 
 use crate::acp::{self, AcpOptions};
 use crate::connection::{Access, Connection};
+use crate::login::{Login, WatchedLogin};
 use crate::omp::{self, OmpOptions};
 use crate::page::{self, PageOptions};
 use crate::psi::{self, PsiOptions};
@@ -43,11 +45,22 @@ impl Frontend {
     /// The same, whose sessions are shared with the other clients of `live`.
     #[must_use]
     pub fn sharing(self, live: &LiveSessions, access: Access) -> Self {
-        let share = |agent: Agent| agent.sharing(live.clone(), access == Access::Observe);
+        let observes = access == Access::Observe;
+        let share = |agent: Agent| agent.sharing(live.clone(), observes);
+        let login = |login: Arc<dyn Login>| match observes {
+            true => Arc::new(WatchedLogin(login)),
+            false => login,
+        };
         match self {
             Self::Acp(agent, options) => Self::Acp(share(agent), options),
-            Self::Omp(agent, options) => Self::Omp(share(agent), options),
-            Self::Psi(agent, options) => Self::Psi(share(agent), options),
+            Self::Omp(agent, mut options) => {
+                options.login = login(options.login);
+                Self::Omp(share(agent), options)
+            }
+            Self::Psi(agent, mut options) => {
+                options.login = options.login.map(login);
+                Self::Psi(share(agent), options)
+            }
             Self::Synaps(agent, options) => Self::Synaps(share(agent), options),
             Self::Page(agent, options) => Self::Page(share(agent), options),
         }

@@ -1,16 +1,22 @@
 //! What a client writes, as lines.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
 use std::thread;
 
+use stentor_agent::tasks;
 use stentor_wire::framing::{Line, LineReader};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::mpsc;
 
 use crate::connection::Source;
 
-/// Lines read ahead. The reading thread waits when it is full, and with it the client.
+/// Lines read ahead. The reader waits when it is full, and with it the client.
 const LINES: usize = 32;
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One line a client wrote, or what was there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,17 +34,22 @@ pub struct InputLines {
 }
 
 impl InputLines {
-    /// Reads `source` in a thread of its own: a read that blocks must not hold up anything else.
+    /// Reads stdin in a thread of its own: a read that blocks must not hold up anything else. A socket
+    /// is read by a task.
     pub fn read(source: impl Into<Source>, limit_bytes: usize) -> Self {
         let (sender, lines) = mpsc::channel(LINES);
-        let source = source.into();
-        let reading = move || read_lines(source, limit_bytes, &sender);
-        if let Err(error) = thread::Builder::new()
-            .name("stdin".to_owned())
-            .spawn(reading)
-        {
-            // Without the thread the channel is closed: the dialect sees the end of its input.
-            tracing::error!(%error, "stdin cannot be read");
+        match source.into() {
+            Source::Pipe(pipe) => {
+                let reading = move || read_pipe(pipe, limit_bytes, &sender);
+                let thread = thread::Builder::new().name("stdin".to_owned());
+                if let Err(error) = thread.spawn(reading) {
+                    // Without the thread the channel is closed: the dialect sees the end of its input.
+                    tracing::error!(%error, "stdin cannot be read");
+                }
+            }
+            Source::Socket { read_ahead, rest } => {
+                tasks::spawn(read_socket(read_ahead, rest, limit_bytes, sender));
+            }
         }
         Self { lines }
     }
@@ -49,23 +60,17 @@ impl InputLines {
     }
 }
 
-fn read_lines(source: Source, limit_bytes: usize, sender: &mpsc::Sender<Input>) {
+fn read_pipe(pipe: OwnedFd, limit_bytes: usize, sender: &mpsc::Sender<Input>) {
     let mut lines = LineReader::new(limit_bytes);
-    let mut first = source.read_ahead.as_slice();
-    while let Some(line) = lines.next_line(&mut first) {
-        if sender.blocking_send(owned(line)).is_err() {
-            return;
-        }
-    }
-    let mut source = File::from(source.rest);
-    let mut buffer = vec![0; 64 * 1024];
+    let mut pipe = File::from(pipe);
+    let mut buffer = vec![0; CHUNK_BYTES];
     loop {
-        let read = match source.read(&mut buffer) {
+        let read = match pipe.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => {
-                tracing::warn!(%error, "stdin failed; continuing as if it had been closed");
+                failed(&error);
                 break;
             }
         };
@@ -80,6 +85,61 @@ fn read_lines(source: Source, limit_bytes: usize, sender: &mpsc::Sender<Input>) 
         // The dialect may have stopped listening; then nobody misses the line.
         sender.blocking_send(owned(line)).ok();
     }
+}
+
+async fn read_socket(
+    read_ahead: Vec<u8>,
+    socket: OwnedReadHalf,
+    limit_bytes: usize,
+    sender: mpsc::Sender<Input>,
+) {
+    let mut lines = LineReader::new(limit_bytes);
+    let mut buffer = read_ahead;
+    loop {
+        let mut chunk = buffer.as_slice();
+        while let Some(line) = lines.next_line(&mut chunk) {
+            if sender.send(owned(line)).await.is_err() {
+                return;
+            }
+        }
+        match read_some(&socket, &mut buffer, &sender).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => {
+                failed(&error);
+                break;
+            }
+        }
+    }
+    if let Some(line) = lines.finish() {
+        // The dialect may have stopped listening; then nobody misses the line.
+        sender.send(owned(line)).await.ok();
+    }
+}
+
+/// Replaces what is in the buffer by what comes next. While nothing comes there is no buffer: most
+/// clients are silent most of the time. The end is when nobody wants to know, too.
+async fn read_some(
+    socket: &OwnedReadHalf,
+    buffer: &mut Vec<u8>,
+    sender: &mpsc::Sender<Input>,
+) -> io::Result<usize> {
+    buffer.clear();
+    loop {
+        match socket.try_read_buf(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => *buffer = Vec::new(),
+            read => return read,
+        }
+        tokio::select! {
+            ready = socket.readable() => ready?,
+            () = sender.closed() => return Ok(0),
+        }
+        buffer.reserve(CHUNK_BYTES);
+    }
+}
+
+fn failed(error: &io::Error) {
+    tracing::warn!(%error, "stdin failed; continuing as if it had been closed");
 }
 
 fn owned(line: Line<'_>) -> Input {

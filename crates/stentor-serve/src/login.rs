@@ -4,6 +4,10 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use std::sync::Arc;
+
+use stentor_agent::session::SessionError;
+
 /// Logins of the user.
 pub trait Login: Send + Sync {
     /// The providers one can log in at.
@@ -24,6 +28,35 @@ pub trait Login: Send + Sync {
 
 /// The answer of a [`Login`]. The error is text for a person.
 pub type LoginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// The logins as one sees them who only watches.
+pub(crate) struct WatchedLogin(pub Arc<dyn Login>);
+
+impl Login for WatchedLogin {
+    fn providers(&self) -> Vec<LoginProvider> {
+        self.0.providers()
+    }
+
+    fn begin<'a>(&'a self, _: &'a str) -> LoginFuture<'a, LoginBegun> {
+        only_watched()
+    }
+
+    fn complete<'a>(&'a self, _: &'a str, _: Option<String>) -> LoginFuture<'a, ()> {
+        only_watched()
+    }
+
+    fn cancel(&self, _: &str) {}
+
+    fn logout<'a>(&'a self, _: &'a str) -> LoginFuture<'a, bool> {
+        only_watched()
+    }
+}
+
+fn only_watched<'a, T: Send + 'a>() -> LoginFuture<'a, T> {
+    Box::pin(std::future::ready(Err(
+        SessionError::OnlyObserves.to_string()
+    )))
+}
 
 /// A provider one can log in at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,19 @@
-//! The one owner of stdout: a thread that writes what waits, as much as there is, in one go.
-//! A second thread looks whether anybody reads, so that a reader that goes away is noticed also
-//! when there is nothing to write.
+//! The one owner of a client's pipe or socket: it writes what waits, as much as there is, in one go.
+//! Something else looks whether anybody reads, so that a reader that goes away is noticed also when
+//! there is nothing to write.
+//!
+//! stdout has threads for both ([`thread`]); a client of a server has tasks, since there may be many
+//! ([`task`]).
 
-use std::fs::File;
-use std::io::Write;
+mod task;
+mod thread;
+
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 
 /// Bytes that may wait for the pipe. Who writes more waits; one frame at a time may go over it.
@@ -18,10 +23,7 @@ pub const WAITING_BYTES: usize = 256 * 1024;
 /// pipe, and their buffer is given back.
 const LARGE_BYTES: usize = 1024 * 1024;
 
-/// The watching thread does nothing but wait.
-const WATCHER_STACK_BYTES: usize = 64 * 1024;
-
-/// The way to stdout. Clones write to the same pipe; a frame is never torn apart.
+/// The way to a client. Clones write to the same pipe; a frame is never torn apart.
 #[derive(Clone)]
 pub struct Output {
     shared: Arc<Shared>,
@@ -29,10 +31,25 @@ pub struct Output {
 
 struct Shared {
     state: Mutex<OutputState>,
-    /// Tells the thread that something waits.
-    work: Condvar,
+    writer: Writer,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
     progress: Notify,
+}
+
+/// What writes, and how it is told that something waits.
+enum Writer {
+    Thread(Condvar),
+    Task(Notify),
+}
+
+/// What there is for the writer to do.
+enum Work<'a> {
+    /// The buffer is to be written.
+    Write,
+    /// Nothing, until it is told otherwise.
+    Sleep(MutexGuard<'a, OutputState>),
+    /// Nothing any more.
+    End,
 }
 
 #[derive(Default)]
@@ -42,9 +59,9 @@ struct OutputState {
     handed_over: u64,
     /// Bytes of those that are in the pipe.
     written: u64,
-    /// Bytes the thread has in hand that are not all in the pipe yet.
+    /// Bytes the writer has in hand that are not all in the pipe yet.
     writing_bytes: usize,
-    thread_sleeps: bool,
+    writer_sleeps: bool,
     closed: bool,
     finished: bool,
 }
@@ -55,33 +72,18 @@ struct OutputState {
 pub struct Closed;
 
 impl Output {
-    /// Starts the thread that owns `target`.
-    pub fn write_to(target: OwnedFd) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            work: Condvar::new(),
-            progress: Notify::new(),
-        });
-        let target = Arc::new(File::from(target));
-        // Its end that is written to goes with the writing thread, which ends the watching one.
-        let (over, alive) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let (owner, watched) = (Arc::clone(&shared), Arc::clone(&target));
-        thread::Builder::new()
-            .name("stdout".to_owned())
-            .spawn(move || {
-                owner.write_all(&target);
-                drop((target, alive));
-            })?;
-        let watcher = Arc::clone(&shared);
-        thread::Builder::new()
-            .name("stdout-reader".to_owned())
-            .stack_size(WATCHER_STACK_BYTES)
-            .spawn(move || {
-                if is_hung_up(&watched, &over) {
-                    watcher.close();
-                }
-            })?;
+    /// Starts the threads that own `target`.
+    pub fn write_to(target: OwnedFd) -> io::Result<Self> {
+        let shared = Shared::new(Writer::Thread(Condvar::new()));
+        thread::start(&shared, target)?;
         Ok(Self { shared })
+    }
+
+    /// Starts the tasks that own the half of a socket. `watched` is another handle of that socket.
+    pub fn write_to_socket(target: OwnedWriteHalf, watched: UnixStream) -> Self {
+        let shared = Shared::new(Writer::Task(Notify::new()));
+        task::start(&shared, target, watched);
+        Self { shared }
     }
 
     /// Hands over complete frames, their line ends included. Waits while too much waits already.
@@ -156,13 +158,14 @@ impl Output {
         self.until(|_| false).await.ok();
     }
 
-    /// Ends the thread once everything is written. What is sent later is refused.
+    /// Ends the writer once everything is written. What is sent later is refused.
     pub async fn finish(&self) {
         self.flush().await.ok();
         let mut state = self.shared.lock();
         state.finished = true;
         state.closed = true;
-        self.shared.work.notify_one();
+        drop(state);
+        self.shared.writer.wake();
     }
 
     async fn until(&self, holds: impl Fn(&OutputState) -> bool) -> Result<(), Closed> {
@@ -184,9 +187,26 @@ impl Output {
     }
 }
 
+impl Writer {
+    fn wake(&self) {
+        match self {
+            Self::Thread(work) => work.notify_one(),
+            Self::Task(work) => work.notify_one(),
+        }
+    }
+}
+
 impl Shared {
+    fn new(writer: Writer) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            writer,
+            progress: Notify::new(),
+        })
+    }
+
     /// The state, if so many bytes may be added to what waits. Of frames that are larger than all
-    /// that may wait there is one at a time, the one in the thread's hand included.
+    /// that may wait there is one at a time, the one in the writer's hand included.
     fn with_room_for(&self, bytes: usize) -> Result<Option<MutexGuard<'_, OutputState>>, Closed> {
         let state = self.lock();
         if state.closed {
@@ -199,9 +219,9 @@ impl Shared {
 
     /// Something waits.
     fn wake(&self, mut state: MutexGuard<'_, OutputState>) {
-        if state.thread_sleeps {
-            state.thread_sleeps = false;
-            self.work.notify_one();
+        if std::mem::take(&mut state.writer_sleeps) {
+            drop(state);
+            self.writer.wake();
         }
     }
 
@@ -212,47 +232,43 @@ impl Shared {
         state.finished = true;
         state.waiting = Vec::new();
         drop(state);
-        self.work.notify_one();
+        self.writer.wake();
         self.progress.notify_waiters();
     }
 
-    fn write_all(&self, mut target: &File) {
-        let mut in_hand = Vec::new();
-        loop {
-            {
-                let mut state = self.lock();
-                state.writing_bytes = 0;
-                while state.waiting.is_empty() {
-                    if state.finished {
-                        return;
-                    }
-                    self.progress.notify_waiters();
-                    state.thread_sleeps = true;
-                    state = self
-                        .work
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
-                state.thread_sleeps = false;
-                std::mem::swap(&mut state.waiting, &mut in_hand);
-                state.writing_bytes = in_hand.len();
-            }
-            // There is room again, and what was in hand before is written.
-            self.progress.notify_waiters();
-            if let Err(error) = target.write_all(&in_hand) {
-                if error.kind() != std::io::ErrorKind::BrokenPipe {
-                    tracing::warn!(%error, "stdout failed; continuing as if it had been closed");
-                }
-                self.lock().writing_bytes = 0;
-                self.close();
-                return;
-            }
-            self.lock().written += in_hand.len() as u64;
-            in_hand.clear();
-            if in_hand.capacity() > LARGE_BYTES {
-                in_hand = Vec::new();
-            }
+    /// Puts what waits into the buffer of the writer, whose content it has written.
+    fn next_work(&self, in_hand: &mut Vec<u8>) -> Work<'_> {
+        let mut state = self.lock();
+        state.written += in_hand.len() as u64;
+        state.writing_bytes = 0;
+        in_hand.clear();
+        if in_hand.capacity() > LARGE_BYTES {
+            *in_hand = Vec::new();
         }
+        if state.waiting.is_empty() {
+            if state.finished {
+                return Work::End;
+            }
+            self.progress.notify_waiters();
+            state.writer_sleeps = true;
+            return Work::Sleep(state);
+        }
+        state.writer_sleeps = false;
+        std::mem::swap(&mut state.waiting, in_hand);
+        state.writing_bytes = in_hand.len();
+        drop(state);
+        // There is room again, and what was in hand before is written.
+        self.progress.notify_waiters();
+        Work::Write
+    }
+
+    /// A write failed.
+    fn failed(&self, error: &io::Error) {
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            tracing::warn!(%error, "stdout failed; continuing as if it had been closed");
+        }
+        self.lock().writing_bytes = 0;
+        self.close();
     }
 
     fn lock(&self) -> MutexGuard<'_, OutputState> {
@@ -260,115 +276,98 @@ impl Shared {
     }
 }
 
-/// Waits until nobody reads `target` any more, or until `over` hangs up: then it is false.
-fn is_hung_up(target: &File, over: &OwnedFd) -> bool {
-    // Errors and hang-ups are told without being asked for; nothing else is of interest.
-    let nothing = PollFlags::empty();
-    let gone = PollFlags::ERR | PollFlags::HUP;
-    let mut watched = [PollFd::new(target, nothing), PollFd::new(over, nothing)];
-    loop {
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Then a write tells it.
-            Err(_) => return false,
-        }
-        let [target, over] = &watched;
-        if over.revents().intersects(gone) {
-            return false;
-        }
-        if target.revents().intersects(gone) {
-            return true;
-        }
-        if !target.revents().is_empty() {
-            return false;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Read;
 
     use super::*;
 
-    fn pipe() -> (File, OwnedFd) {
+    /// One that a thread writes, and one that a task writes.
+    fn outputs() -> [(File, Output); 2] {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
-        (File::from(reader), writer)
+        let piped = (File::from(reader), Output::write_to(writer).unwrap());
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        let watched = UnixStream::from_std(writer.try_clone().unwrap()).unwrap();
+        let (_, target) = UnixStream::from_std(writer).unwrap().into_split();
+        let output = Output::write_to_socket(target, watched);
+        [piped, (File::from(OwnedFd::from(reader)), output)]
     }
 
     #[tokio::test]
     async fn frames_arrive_whole_and_in_order() {
-        let (mut reader, writer) = pipe();
-        let output = Output::write_to(writer).unwrap();
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut text = String::new();
-            reader.read_to_string(&mut text).unwrap();
-            text
-        });
-        let mut expected = String::new();
-        for n in 0..10_000 {
-            let frame = format!("{{\"frame\":{n}}}\n");
-            output.send(frame.as_bytes()).await.unwrap();
-            expected.push_str(&frame);
+        for (mut reader, output) in outputs() {
+            let reading = tokio::task::spawn_blocking(move || {
+                let mut text = String::new();
+                reader.read_to_string(&mut text).unwrap();
+                text
+            });
+            let mut expected = String::new();
+            for n in 0..10_000 {
+                let frame = format!("{{\"frame\":{n}}}\n");
+                output.send(frame.as_bytes()).await.unwrap();
+                expected.push_str(&frame);
+            }
+            output.finish().await;
+            assert_eq!(reading.await.unwrap(), expected);
         }
-        output.finish().await;
-        assert_eq!(reading.await.unwrap(), expected);
     }
 
     #[tokio::test]
     async fn a_sleeping_reader_makes_the_writer_wait_instead_of_growing() {
-        let (mut reader, writer) = pipe();
-        let output = Output::write_to(writer).unwrap();
-        let frame = vec![b'x'; 1000];
-        let mut sent = 0;
-        while output.try_send(&frame).unwrap() {
-            sent += frame.len();
-            tokio::task::yield_now().await;
-            assert!(sent < 4 * WAITING_BYTES, "nothing stops the writer");
+        for (mut reader, output) in outputs() {
+            let frame = vec![b'x'; 1000];
+            let mut sent = 0;
+            while output.try_send(&frame).unwrap() {
+                sent += frame.len();
+                tokio::task::yield_now().await;
+                assert!(sent < 4 * WAITING_BYTES, "nothing stops the writer");
+            }
+            let mut waits = Box::pin(output.send(&frame));
+            assert!(futures_util::poll!(&mut waits).is_pending());
+            let reading = tokio::task::spawn_blocking(move || {
+                let mut bytes = Vec::new();
+                reader.read_to_end(&mut bytes).unwrap();
+                bytes.len()
+            });
+            waits.await.unwrap();
+            output.finish().await;
+            assert_eq!(reading.await.unwrap(), sent + frame.len());
         }
-        let mut waits = Box::pin(output.send(&frame));
-        assert!(futures_util::poll!(&mut waits).is_pending());
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut bytes = Vec::new();
-            reader.read_to_end(&mut bytes).unwrap();
-            bytes.len()
-        });
-        waits.await.unwrap();
-        output.finish().await;
-        assert_eq!(reading.await.unwrap(), sent + frame.len());
     }
 
     #[tokio::test]
     async fn a_frame_larger_than_the_queue_still_goes_out() {
-        let (mut reader, writer) = pipe();
-        let output = Output::write_to(writer).unwrap();
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut bytes = Vec::new();
-            reader.read_to_end(&mut bytes).unwrap();
-            bytes.len()
-        });
-        let huge = vec![b'x'; 3 * WAITING_BYTES];
-        output.send(&huge).await.unwrap();
-        output.finish().await;
-        assert_eq!(reading.await.unwrap(), huge.len());
+        for (mut reader, output) in outputs() {
+            let reading = tokio::task::spawn_blocking(move || {
+                let mut bytes = Vec::new();
+                reader.read_to_end(&mut bytes).unwrap();
+                bytes.len()
+            });
+            let huge = vec![b'x'; 3 * WAITING_BYTES];
+            output.send(&huge).await.unwrap();
+            output.finish().await;
+            assert_eq!(reading.await.unwrap(), huge.len());
+        }
     }
 
     #[tokio::test]
     async fn a_reader_that_goes_away_is_noticed_though_nothing_is_written() {
-        let (reader, writer) = pipe();
-        let output = Output::write_to(writer).unwrap();
-        drop(reader);
-        output.closed().await;
-        assert_eq!(output.send(b"y\n").await, Err(Closed));
+        for (reader, output) in outputs() {
+            drop(reader);
+            output.closed().await;
+            assert_eq!(output.send(b"y\n").await, Err(Closed));
+        }
     }
 
     #[tokio::test]
     async fn a_closed_pipe_is_told_to_writers_and_watchers() {
-        let (reader, writer) = pipe();
-        let output = Output::write_to(writer).unwrap();
-        drop(reader);
-        output.send(b"x\n").await.ok();
-        output.closed().await;
-        assert_eq!(output.send(b"y\n").await, Err(Closed));
+        for (reader, output) in outputs() {
+            drop(reader);
+            output.send(b"x\n").await.ok();
+            output.closed().await;
+            assert_eq!(output.send(b"y\n").await, Err(Closed));
+        }
     }
 }

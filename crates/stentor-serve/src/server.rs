@@ -8,6 +8,7 @@ mod limits;
 mod link;
 mod peer;
 pub mod unix_socket;
+mod watching;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -206,6 +207,12 @@ impl Server {
     pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
         if self.is_stopping() {
             return Err(refused("the server is stopping"));
+        }
+        if access == Access::Observe
+            && let Some(word) = watching::other_flag(&client.args)
+        {
+            let why = format!("who only watches may name a session and nothing else: {word}");
+            return Err(refused(why));
         }
         let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {
             let most = self.shared.options.max_connections;

@@ -152,7 +152,8 @@ impl Child {
             if let Some(stderr) = &mut self.process.stderr {
                 stderr.read_to_string(&mut said).ok();
             }
-            panic!("the program ended: {said}")
+            let status = self.process.wait();
+            panic!("the program ended with {status:?}: {said}")
         })
     }
 

@@ -81,10 +81,13 @@ async fn write(
     let Arguments { path, content } = tool_call::arguments("write", arguments)?;
     let target = Target::judged(&path, &context);
     let length = content.len();
+    let writing = context
+        .place
+        .write_text(&context.call_id, target.resolved()?, &content);
     let in_place = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Err(ToolError::Aborted),
-        written = context.place.write_text(target.resolved()?, &content) => written.map_err(ToolError::Place)?,
+        written = writing => written.map_err(ToolError::Place)?,
     };
     if !in_place {
         // A write that has begun is finished, so that its result tells the truth.

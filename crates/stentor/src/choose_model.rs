@@ -52,12 +52,13 @@ pub fn choose_model(
         asked_for,
     };
     if let Some(model) = &choice.model {
-        for candidate in &choice.candidates() {
-            if let Some(info) = find(candidate, models, choice.by)? {
+        let candidates = choice.candidates();
+        for candidate in &candidates {
+            if let Some(info) = described(candidate, models, choice.by)? {
                 return Ok(chosen(info, chosen_by(&model.source), true));
             }
         }
-        return match resembling(choice, &model.value, models) {
+        return match resembling(&candidates, models, choice.by) {
             Ok(info) => Ok(chosen(info, chosen_by(&model.source), true)),
             Err(why) => Err(ChooseModelError::Unknown {
                 at: model.source.clone(),
@@ -92,23 +93,32 @@ pub fn choose_model(
         .ok_or(ChooseModelError::None)
 }
 
-/// The model a shortened or unlisted name stands for.
+/// The model that the first of these names stands for that is shortened, or of a provider that may
+/// have it though nobody has described it.
 fn resembling(
-    choice: &ModelChoice,
-    name: &str,
+    candidates: &[ModelName],
     models: &Models,
+    by: NamedBy,
 ) -> Result<Arc<ModelInfo>, NameError> {
-    let full = match &choice.provider {
-        Some(provider) if !name.starts_with(&format!("{}/", provider.value)) => {
-            format!("{}/{name}", provider.value)
-        }
-        _ => name.to_owned(),
+    let registry = models.registry();
+    let is_known = |name: &&ModelName| match &name.provider {
+        Some(provider) => registry.knows_provider(provider),
+        None => true,
     };
-    let named = models.registry().resolve(&full, choice.by)?;
-    Ok(named.info)
+    let likely = candidates.iter().filter(is_known);
+    // Where no provider is known, the error is about the likeliest.
+    let mut names = likely.chain(candidates).map(ModelName::full);
+    let first = names.next().unwrap_or_default();
+    let why = match registry.resolve(&first, by) {
+        Ok(named) => return Ok(named.info),
+        Err(why) => why,
+    };
+    let mut others = names.filter_map(|name| registry.resolve(&name, by).ok());
+    others.next().map(|named| named.info).ok_or(why)
 }
 
-fn find(
+/// The model that has exactly this name, if somebody has described it.
+fn described(
     name: &ModelName,
     models: &Models,
     by: NamedBy,
@@ -119,7 +129,7 @@ fn find(
         Some(provider) if provider == script::PROVIDER => models
             .script(&name.id, by)
             .map(|model| Some(Arc::clone(model.info()))),
-        Some(provider) => Ok(models.find(provider, &name.id, by)),
+        Some(provider) => Ok(models.registry().find(provider, &name.id, by)),
         None => {
             let mut available = models.available().into_iter();
             // One that an untrusted folder may not name is as good as not there.

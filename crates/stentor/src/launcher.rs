@@ -39,7 +39,7 @@ pub fn launcher(config: &Config, mut key_variables: Vec<String>) -> Launcher {
     key_variables.retain(|name| !passed.contains(name));
     let helper = IS_THE_PROGRAM.load(Ordering::Relaxed).then(|| Helper {
         program: this_program(),
-        first_words: vec![OsString::from(HELPER_WORD)],
+        first_word: HELPER_WORD.into(),
     });
     let launcher = Launcher::new(helper, limits(&config.settings), key_variables);
     match &config.variables {

@@ -34,6 +34,7 @@ pub mod released;
 pub mod repeated_calls;
 pub mod rpc;
 pub mod rpc_edn;
+pub mod run_ending;
 pub mod sandbox;
 pub mod serve;
 pub mod session_name;

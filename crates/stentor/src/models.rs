@@ -11,7 +11,7 @@ use stentor_agent::model::{
 use stentor_journal::clock::SystemClock;
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
-use stentor_model::registry::{NameError, PluggedProvider, Registry};
+use stentor_model::registry::{NameError, Named, PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 use stentor_tools::mcp::McpServers;
 use stentor_tools::mcp::oauth::McpLogins;
@@ -171,6 +171,29 @@ impl Models {
         }
         let named = self.registry().resolve(name, by)?;
         Ok((named.info, named.thinking))
+    }
+
+    /// The names in full, with their levels, that a person means by these. What means nothing stays as
+    /// it is: whoever uses it reports that.
+    pub fn full_names(&self, names: &[String], by: NamedBy) -> Vec<String> {
+        let full = |name: &String| {
+            let is_pattern = name.ends_with('*');
+            let is_script = name.trim().starts_with("script/");
+            if is_pattern || is_script {
+                return name.clone();
+            }
+            match self.registry().resolve(name, by) {
+                Ok(Named { info, thinking }) => match thinking {
+                    Some(level) => format!("{}:{level}", info.full_name()),
+                    None => info.full_name(),
+                },
+                Err(why) => {
+                    tracing::warn!("{why}");
+                    name.clone()
+                }
+            }
+        };
+        names.iter().map(full).collect()
     }
 
     /// The file of a scenario that has been named.

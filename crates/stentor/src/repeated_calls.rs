@@ -59,11 +59,11 @@ impl RepeatedCalls {
         self.last = called;
         let call = calls.first()?;
         (self.count == MOST_REPETITIONS).then(|| {
+            let what = format!("{} {}", call.name, call_summary(call));
             format!(
                 "stopped: the model made the same call {MOST_REPETITIONS} times in a row, with the \
-                 same result: {} {}",
-                call.name,
-                call_summary(call)
+                 same result: {}",
+                what.trim_end()
             )
         })
     }

@@ -11,7 +11,7 @@ use stentor_agent::agent::{Agent, SessionDefaults};
 use stentor_agent::box_error::BoxError;
 use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
-use stentor_agent::fallback::FallbackSettings;
+use stentor_agent::fallback::{FallbackChains, FallbackSettings};
 use stentor_agent::model::NamedBy;
 use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
@@ -200,11 +200,16 @@ impl Defaults {
     fn fallback(&self, config: &Config) -> FallbackSettings {
         let models = Arc::clone(&self.models);
         let settings = &config.settings;
-        let list = settings.retry_fallback.as_ref();
+        let list = settings.retry_fallback.clone();
+        let by = list
+            .as_ref()
+            .map_or(NamedBy::User, |set| config.named_by(&set.source));
+        let names = list.map(|set| set.value).unwrap_or_default();
         FallbackSettings {
-            models: list.map(|set| set.value.clone()).unwrap_or_default(),
-            by: list.map_or(NamedBy::User, |set| config.named_by(&set.source)),
-            chains: Arc::new(move || models.registry().fallback_chains()),
+            chains: Arc::new(move || match names.as_slice() {
+                [] => models.registry().fallback_chains(),
+                names => FallbackChains::for_any_model(models.full_names(names, by), by),
+            }),
             cooldown_ms: settings.retry_fallback_cooldown_ms.value,
             returns: settings.retry_fallback_returns.value,
         }

@@ -60,7 +60,10 @@ impl Session {
     /// closes the handle or drops all of its handles.
     pub fn attach(&self, kind: Attached, on_leave: impl Fn() + Send + Sync + 'static) -> Self {
         let client = self.shared.hub.new_client();
-        self.shared.dialogs.enter(client);
+        // Who only watches answers nothing, and must not look like somebody who is there to answer.
+        if !kind.observes {
+            self.shared.dialogs.enter(client);
+        }
         let attachment = Attachment {
             client,
             shared: Arc::clone(&self.shared),
@@ -82,6 +85,11 @@ impl Session {
     /// True when the session was live before this client came.
     pub fn is_joined(&self) -> bool {
         self.kind().is_some_and(|kind| kind.joined)
+    }
+
+    /// True when this client only watches.
+    pub fn observes(&self) -> bool {
+        self.kind().is_some_and(|kind| kind.observes)
     }
 
     /// True when somebody else who shares the session is known to answer questions.
@@ -138,9 +146,9 @@ impl Session {
 
     /// Itself, if this client may change something.
     pub(super) fn driving(&self) -> Result<&Self, SessionError> {
-        match self.kind() {
-            Some(kind) if kind.observes => Err(SessionError::OnlyObserves),
-            _ => Ok(self),
+        match self.observes() {
+            true => Err(SessionError::OnlyObserves),
+            false => Ok(self),
         }
     }
 

@@ -101,8 +101,9 @@ impl Dialogs {
     /// next, if the last one answered any.
     pub fn leave(&self, client: ClientNumber) {
         let mut state = self.lock();
-        let how = state.clients.remove(&client).unwrap_or_default();
-        if state.clients.is_empty() {
+        if let Some(how) = state.clients.remove(&client)
+            && state.clients.is_empty()
+        {
             state.answerer = how;
         }
     }

@@ -20,9 +20,9 @@ use crate::event::EventKind;
 use crate::hook_chain;
 use crate::hooks::CommandRan;
 use crate::hub::{Hub, Missed, Subscription};
-use crate::jobs::Jobs;
+use crate::jobs::{Job, Jobs};
 use crate::left_running::LeftRunning;
-use crate::subagents::Subagents;
+use crate::subagents::{SteerError, Subagents};
 use crate::tasks;
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
@@ -141,6 +141,28 @@ impl Session {
         &self.shared.jobs
     }
 
+    /// Has a job stop. `None` when there is none with this id.
+    pub fn cancel_job(&self, id: &str) -> Result<Option<Job>, SessionError> {
+        Ok(self.driving()?.shared.jobs.cancel(id))
+    }
+
+    /// Stops a subagent, and waits until it has stopped. False when it is not at work.
+    pub async fn cancel_subagent(&self, number: u64) -> Result<bool, SessionError> {
+        Ok(self.driving()?.shared.subagents.cancel(number).await)
+    }
+
+    /// Says something to a subagent that is at work.
+    pub async fn steer_subagent(
+        &self,
+        number: u64,
+        content: Vec<ContentBlock>,
+    ) -> Result<(), SteerError> {
+        let session = self
+            .driving()
+            .map_err(|why| SteerError::Refused(why.into()))?;
+        session.shared.subagents.steer(number, content).await
+    }
+
     /// What its commands have left running.
     pub fn left_running(&self) -> &Arc<LeftRunning> {
         &self.shared.left_running
@@ -177,7 +199,7 @@ impl Session {
         let Some(ContentBlock::Known(KnownBlock::Text(first))) = content.first() else {
             return Ok(content);
         };
-        match self.shared.slash.expand(&first.text).await? {
+        match self.driving()?.shared.slash.expand(&first.text).await? {
             None => Ok(content),
             Some(expanded) => {
                 let rest = content.into_iter().skip(1);
@@ -188,6 +210,9 @@ impl Session {
 
     /// Runs a command of an extension beside the conversation. `None` when it is nobody's.
     pub async fn run_command(&self, name: &str, arguments: &str) -> Option<CommandRan> {
+        if let Err(why) = self.driving() {
+            return Some(CommandRan::Failed(why.to_string()));
+        }
         match self.shared.slash.run(name, arguments) {
             Some(running) => running.await,
             None => None,
@@ -226,8 +251,9 @@ impl Session {
     }
 
     fn set_answerer(&self, answerer: Answerer) {
-        // Who only watches cannot answer.
-        let answerer = self.driving().map_or(Answerer::Nobody, |_| answerer);
+        if self.observes() {
+            return;
+        }
         self.shared.dialogs.set_answerer(self.client(), answerer);
         if answerer != Answerer::Nobody {
             self.ask_again();

@@ -16,7 +16,7 @@ use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
-use super::link::{Link, ModelCall};
+use super::link::{Link, ModelCall, Request};
 use super::session_of_model;
 use crate::event::{EventKind, Rule};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
@@ -275,6 +275,11 @@ impl<'a> Writing<'a> {
                 self.begin();
             }
             ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(self.model.cost.as_ref())),
+            ModelEvent::Became(info) => {
+                // A session that is closed under its run shows nothing any more.
+                let became = |reply| Request::ModelBecame { info, reply };
+                let _ = self.link.ask(became).await;
+            }
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
                 self.close(None, false);

@@ -37,7 +37,7 @@ impl AnswerLimit {
             ) => BLOCK_BYTES,
             ModelEvent::Delta(text) if text.is_empty() => EVENT_BYTES,
             ModelEvent::BlockEnded { signature } => signature.as_ref().map_or(0, String::len),
-            ModelEvent::Usage(_) | ModelEvent::Nothing => EVENT_BYTES,
+            ModelEvent::Usage(_) | ModelEvent::Became(_) | ModelEvent::Nothing => EVENT_BYTES,
             ModelEvent::Started { .. } | ModelEvent::Delta(_) | ModelEvent::Finished(_) => 0,
         };
         self.take_bytes(bytes, model)

@@ -176,6 +176,16 @@ pub(crate) enum Request {
         result: CompactionResult,
         reply: Reply<Result<CompactionResult, StoreError>>,
     },
+    /// Whether the newest answer with this response id is on the branch the session is at.
+    HasNewestAnswer {
+        response_id: String,
+        reply: Reply<bool>,
+    },
+    /// The session's model has become this form of itself.
+    ModelBecame {
+        info: Arc<ModelInfo>,
+        reply: Reply<()>,
+    },
     /// The activity would end. The actor marks the session idle, unless there is something to go
     /// on with.
     Finish {

@@ -193,6 +193,8 @@ impl Asked {
     fn now(&mut self, model: &Arc<dyn Model>) {
         if let Some(before) = self.0.replace(Arc::clone(model))
             && !Arc::ptr_eq(&before, model)
+            // In another form it goes on with what it does.
+            && before.switched_to(model.info()).is_none()
         {
             before.run_ended();
         }

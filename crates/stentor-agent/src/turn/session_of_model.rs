@@ -9,7 +9,7 @@ use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall};
 use stentor_policy::Touches;
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Link, ModelCall};
+use super::link::{Link, ModelCall, Request};
 use super::{NOT_RUN_ABORTED, run_hooks};
 use crate::arguments;
 use crate::dialog::{Dialog, DialogAnswer};
@@ -235,6 +235,14 @@ impl ModelHost for SessionOfModel {
             message,
             from: NoticeSource::Agent,
         });
+    }
+
+    fn has_newest_answer(&self, response_id: String) -> ModelHostFuture<bool> {
+        let link = self.link.clone();
+        Box::pin(async move {
+            let asked = link.ask(|reply| Request::HasNewestAnswer { response_id, reply });
+            asked.await.unwrap_or(false)
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode, en
 
 use super::acp_calls::Calls;
 use super::acp_requests::Asked;
+use super::acp_unreported::UnreportedCalls;
 use super::acp_updates::Chunk;
 use super::json::{list, marked, number, str, text};
 use super::pending::{Pending, answer};
@@ -43,6 +44,7 @@ pub(super) struct Acp {
     pending: Pending<Expected>,
     pub(super) turn: Turn,
     pub(super) calls: Calls,
+    pub(super) unreported: UnreportedCalls,
     pub(super) session: Option<String>,
     pub(super) opened: SessionOpened,
     is_open: bool,
@@ -74,6 +76,7 @@ impl Acp {
             pending: Pending::new(lost.clone()),
             turn: Turn::new(lost),
             calls: Calls::default(),
+            unreported: UnreportedCalls::default(),
             session: None,
             opened: SessionOpened::default(),
             is_open: false,
@@ -193,6 +196,7 @@ impl Acp {
             Expected::Done => {
                 if result.get("configOptions").is_some_and(Value::is_array) {
                     self.options = list(&result, "configOptions").to_vec();
+                    self.learn_mode();
                 }
                 answer(reply, Ok(Reply::Done));
             }
@@ -312,6 +316,14 @@ impl Acp {
             .find(|option| str(option, "category") == category)
     }
 
+    /// The mode it is in, where modes are one of its settings.
+    pub(super) fn learn_mode(&mut self) {
+        let option = self.option("mode").filter(|_| self.modes_are_a_setting);
+        if let Some(mode) = option.and_then(|option| text(option, "currentValue")) {
+            self.opened.mode = Some(mode);
+        }
+    }
+
     fn choose(&mut self, category: &str, value: &str, reply: Responder, fx: &mut Effects) {
         let Some(config) = self
             .option(category)
@@ -352,6 +364,7 @@ impl Acp {
             });
         self.calls.announce(&mut self.turn, fx);
         self.calls = Calls::default();
+        self.unreported.leave_terminals(&mut self.turn, fx);
         self.turn.end(reason, usage, fx);
     }
 
@@ -433,7 +446,17 @@ impl Codec for Acp {
                     .iter()
                     .position(|asked| Some(&asked.id) == target.as_ref())
                 {
-                    let Asked { number, id, .. } = self.asked.remove(place);
+                    let Asked {
+                        number,
+                        id,
+                        concerns,
+                        ..
+                    } = self.asked.remove(place);
+                    if let Some(concerns) = concerns {
+                        let turn = &mut self.turn;
+                        let answer = Answered::Withdrawn;
+                        self.unreported.answered(concerns, &answer, turn, fx);
+                    }
                     fx.withdrawn.push(number);
                     let code = code::REQUEST_CANCELLED;
                     write(fx, |out| {

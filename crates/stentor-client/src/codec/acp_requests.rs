@@ -5,6 +5,7 @@ use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::acp::{Acp, write};
+use super::acp_unreported::Concerns;
 use super::json::{list, str, text};
 use super::{Answered, Ask, Effects};
 use crate::host::{
@@ -20,20 +21,32 @@ pub(super) struct Asked {
     pub number: u64,
     pub id: Id,
     is_permission: bool,
+    /// What its answer means for a call that the agent has not reported.
+    pub concerns: Option<Concerns>,
 }
 
 impl Acp {
     /// Takes a request of the agent: what it asks goes to the host.
     pub fn ask(&mut self, id: Id, name: &str, params: &Value, fx: &mut Effects) {
         let terminal = || str(params, "terminalId").to_owned();
-        let call_id = match name {
-            method::READ_TEXT_FILE | method::WRITE_TEXT_FILE | method::TERMINAL_CREATE => {
+        if self.asked.len() >= ASKED {
+            let code = code::INTERNAL_ERROR;
+            let text = "Too many requests at once";
+            return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+        }
+        let is_offered = match name {
+            method::READ_TEXT_FILE => self.offers.read_files,
+            method::WRITE_TEXT_FILE => self.offers.write_files,
+            method::TERMINAL_CREATE => self.offers.terminals,
+            _ => false,
+        };
+        let (call_id, mut concerns) = match is_offered {
+            true => {
                 self.calls.announce(&mut self.turn, fx);
-                let call = self.turn.only_open().map(|call| call.id.clone());
-                // One that needs a file or a terminal is under way, reported or not.
-                call.inspect(|id| self.turn.started(id, fx))
+                let call = self.unreported.call_of(name, params, &mut self.turn, fx);
+                call.map_or((None, None), |(id, concerns)| (Some(id), concerns))
             }
-            _ => None,
+            false => (None, None),
         };
         let ask = match name {
             method::REQUEST_PERMISSION => {
@@ -100,16 +113,16 @@ impl Acp {
                 return write(fx, |out| encode::error(out, Some(&id), code, text, None));
             }
         };
-        if self.asked.len() >= ASKED {
-            let code = code::INTERNAL_ERROR;
-            let text = "Too many requests at once";
-            return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+        if let Ask::TerminalOutput(id) | Ask::TerminalWait(id) | Ask::TerminalKill { id, .. } = &ask
+        {
+            concerns = self.unreported.end_of_terminal(id);
         }
         self.last_asked += 1;
         self.asked.push(Asked {
             number: self.last_asked,
             id,
             is_permission: matches!(ask, Ask::Permission(_)),
+            concerns,
         });
         fx.asks.push((self.last_asked, ask));
     }
@@ -120,8 +133,15 @@ impl Acp {
             return;
         };
         let Asked {
-            id, is_permission, ..
+            id,
+            is_permission,
+            concerns,
+            ..
         } = self.asked.remove(place);
+        if let Some(concerns) = concerns {
+            let turn = &mut self.turn;
+            self.unreported.answered(concerns, &answer, turn, fx);
+        }
         let result = match answer {
             Answered::Permission(PermissionAnswer::Selected(option)) => {
                 Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))

@@ -46,7 +46,7 @@ impl Acp {
         if Some(&*chunk.session) != self.session.as_deref() {
             return true;
         }
-        self.calls.announce(&mut self.turn, fx);
+        self.goes_on(fx);
         let Some(said) = chunk.update.content.and_then(|content| content.text) else {
             return true;
         };
@@ -66,6 +66,12 @@ impl Acp {
         true
     }
 
+    /// Something comes after the calls it has made so far.
+    fn goes_on(&mut self, fx: &mut Effects) {
+        self.unreported.leave_terminals(&mut self.turn, fx);
+        self.calls.announce(&mut self.turn, fx);
+    }
+
     /// Takes any other update.
     pub fn update(&mut self, params: &Value, fx: &mut Effects) {
         if text(params, "sessionId") != self.session {
@@ -73,10 +79,13 @@ impl Acp {
         }
         let update = params.get("update").unwrap_or(&Value::Null);
         match str(update, "sessionUpdate") {
-            "tool_call" | "tool_call_update" => self.calls.take(update, &mut self.turn, fx),
+            "tool_call" | "tool_call_update" => {
+                self.unreported.leave_terminals(&mut self.turn, fx);
+                self.calls.take(update, &mut self.turn, fx);
+            }
             "user_message_chunk" => {
                 let content = update.get("content").unwrap_or(&Value::Null);
-                self.calls.announce(&mut self.turn, fx);
+                self.goes_on(fx);
                 let said = str(content, "text").to_owned();
                 fx.events.push_back(AgentEvent::UserMessage(said));
             }
@@ -105,11 +114,22 @@ impl Acp {
                 }
             }
             "current_mode_update" => {
-                fx.events
-                    .push_back(AgentEvent::Mode(str(update, "currentModeId").to_owned()));
+                let mode = str(update, "currentModeId").to_owned();
+                self.opened.mode = Some(mode.clone());
+                fx.events.push_back(AgentEvent::Mode(mode));
             }
             "config_option_update" => {
                 self.options = list(update, "configOptions").to_vec();
+                let before = self.opened.mode.clone();
+                self.learn_mode();
+                if let Some(mode) = self
+                    .opened
+                    .mode
+                    .clone()
+                    .filter(|_| self.opened.mode != before)
+                {
+                    fx.events.push_back(AgentEvent::Mode(mode));
+                }
                 let model = self
                     .option("model")
                     .and_then(|option| text(option, "currentValue"));

@@ -4,6 +4,7 @@
 mod acp;
 mod acp_calls;
 mod acp_requests;
+mod acp_unreported;
 mod acp_updates;
 mod json;
 mod omp;

@@ -52,12 +52,9 @@ impl Turn {
         running.or_else(|| self.calls.last()).map(|(call, _)| call)
     }
 
-    /// The one call that is open: what a request for a file or a terminal is part of.
-    pub fn only_open(&self) -> Option<&ToolCall> {
-        match self.calls.as_slice() {
-            [(call, _)] => Some(call),
-            _ => None,
-        }
+    /// The calls that are open, the oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls.iter().map(|(call, _)| call)
     }
 
     pub fn called(&mut self, call: ToolCall, fx: &mut Effects) {

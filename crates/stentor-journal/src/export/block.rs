@@ -8,8 +8,8 @@ use crate::message::{ContentBlock, DocumentBlock, ImageBlock, KnownBlock, UserCo
 const UNFOLDED_LINES: usize = 12;
 /// Lines of a folded output that show without unfolding it.
 const SHOWN_LINES: usize = 3;
-/// The same at its end.
-const SHOWN_AT_END: usize = 8;
+/// The same at its end, where a program that failed says why in more than a few lines.
+const SHOWN_AT_END: usize = 16;
 /// The pictures a browser shows that cannot carry a script.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -66,7 +66,11 @@ pub(super) fn preformatted(text: &str, language: &str, part: Part, page: &mut Ht
         return;
     }
     let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= UNFOLDED_LINES {
+    let unfolded = match part {
+        Part::Beginning => UNFOLDED_LINES,
+        Part::End => UNFOLDED_LINES.max(SHOWN_AT_END + 1),
+    };
+    if lines.len() <= unfolded {
         code(text, language, page);
         return;
     }

@@ -394,12 +394,12 @@ fn failed_output_shows_its_end_and_what_the_call_took() {
         ),
     ];
     let page = render_html(&ExportHeader::default(), &messages);
-    let last: Vec<String> = lines[32..].to_vec();
+    let last: Vec<String> = lines[24..].to_vec();
     assert!(
         page.contains(&format!("</details>\n<pre>{}</pre>", last.join("\n"))),
         "{page}"
     );
-    assert!(page.contains("32 lines before"), "{page}");
+    assert!(page.contains("24 lines before"), "{page}");
     assert!(page.contains("href=\"#m2\">failed 2.7 s</a>"), "{page}");
     assert!(
         page.contains("<span class=\"spent\">500 ms</span>"),

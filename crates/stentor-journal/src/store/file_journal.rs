@@ -237,6 +237,11 @@ impl JournalReader for FileReader {
         }
         Ok(path)
     }
+
+    fn newest_answer_is_on_path(&self, leaf: &str, response_id: &str) -> Result<bool, StoreError> {
+        walk::newest_answer_is_on_path(&*self.file, self.end, leaf, response_id)
+            .map_err(self.reading())
+    }
 }
 
 /// Makes the names in a file's folder survive a power loss. Blocks.

@@ -73,6 +73,9 @@ pub trait JournalReader: Send + Sync {
 
     /// The entries from the root to `entry_id`, which is the last of them.
     fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError>;
+
+    /// Whether the newest answer with this response id, of all branches, is on the path to `leaf`.
+    fn newest_answer_is_on_path(&self, leaf: &str, response_id: &str) -> Result<bool, StoreError>;
 }
 
 /// Reads entries that are in memory.

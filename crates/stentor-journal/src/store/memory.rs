@@ -97,4 +97,21 @@ impl JournalReader for MemoryReader {
         path.reverse();
         Ok(path)
     }
+
+    fn newest_answer_is_on_path(&self, leaf: &str, response_id: &str) -> Result<bool, StoreError> {
+        let mut wanted = Some(leaf);
+        for entry in self.entries.iter().rev() {
+            let is_on_path = wanted == Some(entry.id.as_str());
+            if let EntryKind::Message { message } = &entry.kind
+                && let Some(answer) = message.as_assistant()
+                && answer.response_id.as_deref() == Some(response_id)
+            {
+                return Ok(is_on_path);
+            }
+            if is_on_path {
+                wanted = entry.parent_id.as_deref();
+            }
+        }
+        Ok(false)
+    }
 }

@@ -9,7 +9,10 @@
 //! holds for a parent that is not in the file at all: the path goes on with the entry right before
 //! the one that names it.
 
+use std::borrow::Cow;
 use std::io;
+
+use serde::Deserialize;
 
 use super::bytes::{Bytes, LinesBackward, Span};
 use super::entry::Entry;
@@ -237,4 +240,46 @@ pub(super) fn path_spans<B: Bytes + ?Sized>(
     }
     spans.reverse();
     Ok(spans)
+}
+
+/// Whether the newest answer before `end` with this response id is on the path to `leaf`. Reads
+/// backwards, and no further than that answer.
+pub(super) fn newest_answer_is_on_path<B: Bytes + ?Sized>(
+    bytes: &B,
+    end: u64,
+    leaf: &str,
+    response_id: &str,
+) -> io::Result<bool> {
+    let mut lines = LinesBackward::before(bytes, end);
+    let mut wanted = Some(leaf.to_owned());
+    while let Some((_, line)) = lines.next()? {
+        let LineHead::Entry(head) = LineHead::of(line) else {
+            continue;
+        };
+        let is_on_path = wanted.as_deref() == Some(&*head.id);
+        if head.kind == "message" && response_id_of(line).as_deref() == Some(response_id) {
+            return Ok(is_on_path);
+        }
+        if is_on_path {
+            wanted = head.parent_id.map(Cow::into_owned);
+        }
+    }
+    Ok(false)
+}
+
+/// The response id of an answer, found without building the rest of it.
+fn response_id_of(line: &[u8]) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Raw<'a> {
+        #[serde(borrow)]
+        message: Answer<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer<'a> {
+        #[serde(borrow, default)]
+        response_id: Option<Cow<'a, str>>,
+    }
+    let raw: Raw<'_> = serde_json::from_slice(trimmed(line)).ok()?;
+    raw.message.response_id
 }

@@ -1,5 +1,8 @@
 //! A question in the words of the Messages API.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelRequest, ThinkingLevel};
 
@@ -22,7 +25,8 @@ const CACHED_USER_TURNS: usize = 2;
 
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
-    let body = body(target, request);
+    let turns = transcript::prepare(&request.messages, target.info, IDS);
+    let body = Body::new(target, request, &turns);
     let mut headers = vec![("anthropic-version", VERSION.to_owned())];
     let mut betas = Vec::new();
     match target.credential {
@@ -36,7 +40,7 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     // A server that only imitates the API may refuse words it does not know.
     if target.base_url == OFFICIAL {
         betas.push(FINE_TOOL_STREAM_BETA);
-        if thinking::demands_thinking_first(&target.info.id) && body.get("thinking").is_some() {
+        if thinking::demands_thinking_first(&target.info.id) && body.thinking.is_some() {
             betas.push(INTERLEAVED_BETA);
         }
     }
@@ -50,47 +54,136 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     }
 }
 
-fn body(target: Target<'_>, request: &ModelRequest) -> Value {
-    let info = target.info;
-    let turns = transcript::prepare(&request.messages, info, IDS);
-    let limit = output_limit(info, request);
-    let mut body = Map::new();
-    body.insert("model".into(), info.id.clone().into());
-    body.insert("max_tokens".into(), limit.into());
-    body.insert("stream".into(), true.into());
-    if !request.system.trim().is_empty() {
-        body.insert(
-            "system".into(),
-            json!([{"type": "text", "text": &*request.system, "cache_control": ephemeral()}]),
-        );
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[Block<'a>; 1]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Ephemeral>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+struct Block<'a> {
+    #[serde(flatten)]
+    content: Content<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Ephemeral>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    Text {
+        text: &'a str,
+    },
+    Image {
+        source: Base64<'a>,
+    },
+    Document {
+        source: Base64<'a>,
+        title: Option<&'a str>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a Map<String, Value>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: Vec<Block<'a>>,
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
+struct Base64<'a> {
+    media_type: &'a str,
+    data: &'a str,
+}
+
+/// Marks the end of a beginning that the provider shall keep for the next request.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "ephemeral")]
+struct Ephemeral {}
+
+impl<'a> Body<'a> {
+    fn new(target: Target<'a>, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+        let info = target.info;
+        let limit = output_limit(info, request);
+        let (tools, tool_choice) = match request.tools.is_empty() {
+            false => (tools(request), None),
+            true => {
+                let called = called_tools(turns);
+                let choice = (!called.is_empty()).then(|| json!({"type": "none"}));
+                (called, choice)
+            }
+        };
+        let (thinking, mut output_config) = match info.reasoning {
+            true => thinking::fields(&info.id, thinking_level(target, request, turns), limit),
+            false => (None, None),
+        };
+        if info.provider == "anthropic"
+            && thinking::takes_schema(&info.id)
+            && let Some(schema) = enforceable(request)
+            && let Some(output) = output_config
+                .get_or_insert_with(|| json!({}))
+                .as_object_mut()
+        {
+            let format = json!({"type": "json_schema", "schema": schema});
+            output.insert("format".into(), format);
+        }
+        let has_system = !request.system.trim().is_empty();
+        Self {
+            model: &info.id,
+            max_tokens: limit,
+            stream: true,
+            system: has_system.then(|| {
+                [Block {
+                    cache_control: Some(Ephemeral {}),
+                    ..Block::text(&request.system)
+                }]
+            }),
+            tools,
+            tool_choice,
+            thinking,
+            output_config,
+            messages: messages(turns),
+        }
     }
-    if !request.tools.is_empty() {
-        body.insert("tools".into(), tools(request));
-    } else if let Some(called) = called_tools(&turns) {
-        body.insert("tools".into(), called);
-        body.insert("tool_choice".into(), json!({"type": "none"}));
-    }
-    if info.reasoning {
-        let level = thinking_level(target, request, &turns);
-        let (thinking, output) = thinking::fields(&info.id, level, limit);
-        body.extend(thinking.map(|thinking| ("thinking".to_owned(), thinking)));
-        body.extend(output.map(|output| ("output_config".to_owned(), output)));
-    }
-    if info.provider == "anthropic"
-        && thinking::takes_schema(&info.id)
-        && let Some(schema) = enforceable(request)
-        && let Some(output) = body
-            .entry("output_config")
-            .or_insert_with(|| json!({}))
-            .as_object_mut()
-    {
-        output.insert(
-            "format".into(),
-            json!({"type": "json_schema", "schema": schema}),
-        );
-    }
-    body.insert("messages".into(), messages(&turns).into());
-    Value::Object(body)
 }
 
 /// Older models refuse to go on thinking in a round of tool calls that began without: such a round
@@ -118,27 +211,26 @@ fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]
     }
 }
 
-fn tools(request: &ModelRequest) -> Value {
-    let mut tools: Vec<Value> = request
+fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
+    let mut tools: Vec<Tool<'_>> = request
         .tools
         .iter()
-        .map(|tool| {
-            json!({
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": tool.parameters,
-            })
+        .map(|tool| Tool {
+            name: &tool.name,
+            description: Some(&tool.description),
+            input_schema: Cow::Borrowed(&*tool.parameters),
+            cache_control: None,
         })
         .collect();
     if let Some(last) = tools.last_mut() {
-        cache_from_here(last);
+        last.cache_control = Some(Ephemeral {});
     }
-    tools.into()
+    tools
 }
 
 /// The tools the conversation has calls of. The API wants them declared even where none may be
 /// called, as in a summary.
-fn called_tools(turns: &[Turn<'_>]) -> Option<Value> {
+fn called_tools<'a>(turns: &'a [Turn<'_>]) -> Vec<Tool<'a>> {
     let mut names: Vec<&str> = Vec::new();
     for turn in turns {
         if let Turn::Assistant(parts) = turn {
@@ -150,95 +242,103 @@ fn called_tools(turns: &[Turn<'_>]) -> Option<Value> {
     }
     names.sort_unstable();
     names.dedup();
-    let declare = |name| json!({"name": name, "input_schema": {"type": "object"}});
-    (!names.is_empty()).then(|| names.into_iter().map(declare).collect())
+    let declare = |name| Tool {
+        name,
+        description: None,
+        input_schema: Cow::Owned(json!({"type": "object"})),
+        cache_control: None,
+    };
+    names.into_iter().map(declare).collect()
 }
 
-fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
-    let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+fn messages<'a>(turns: &'a [Turn<'_>]) -> Vec<Message<'a>> {
+    let mut messages: Vec<Message<'_>> = Vec::new();
     for turn in turns {
-        let (role, content) = match turn {
-            Turn::User(parts) => ("user", parts.iter().map(part).collect()),
+        let (role, content): (_, Vec<Block<'_>>) = match turn {
+            Turn::User(parts) => ("user", parts.iter().map(Block::of).collect()),
             Turn::Assistant(parts) => (
                 "assistant",
                 parts.iter().filter_map(assistant_block).collect(),
             ),
-            Turn::Results(answers) => ("user", answers.iter().map(tool_result).collect::<Vec<_>>()),
+            Turn::Results(answers) => ("user", answers.iter().map(tool_result).collect()),
         };
         if content.is_empty() {
             continue;
         }
         match messages.last_mut() {
-            Some((last, before)) if *last == role => before.extend(content),
-            _ => messages.push((role, content)),
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => messages.push(Message { role, content }),
         }
     }
     let users = messages
         .iter_mut()
         .rev()
-        .filter(|(role, _)| *role == "user");
-    for (_, content) in users.take(CACHED_USER_TURNS) {
-        if let Some(last) = content.last_mut() {
-            cache_from_here(last);
+        .filter(|message| message.role == "user");
+    for message in users.take(CACHED_USER_TURNS) {
+        if let Some(last) = message.content.last_mut() {
+            last.cache_control = Some(Ephemeral {});
         }
     }
-    let to_value = |(role, content)| json!({"role": role, "content": content});
-    messages.into_iter().map(to_value).collect()
+    messages
 }
 
-fn part(part: &Part<'_>) -> Value {
-    match part {
-        Part::Text(text) => text_block(text),
-        Part::Image(image) => json!({
-            "type": "image",
-            "source": {"type": "base64", "media_type": image.mime_type, "data": &*image.data},
-        }),
-        Part::Pdf(document) => json!({
-            "type": "document",
-            "source": {"type": "base64", "media_type": document.mime_type, "data": &*document.data},
-            "title": document.name,
-        }),
+impl<'a> Block<'a> {
+    fn new(content: Content<'a>) -> Self {
+        Self {
+            content,
+            cache_control: None,
+        }
+    }
+
+    fn text(text: &'a str) -> Self {
+        Self::new(Content::Text { text })
+    }
+
+    fn of(part: &'a Part<'_>) -> Self {
+        Self::new(match part {
+            Part::Text(text) => Content::Text { text },
+            Part::Image(image) => Content::Image {
+                source: Base64 {
+                    media_type: &image.mime_type,
+                    data: &image.data,
+                },
+            },
+            Part::Pdf(document) => Content::Document {
+                source: Base64 {
+                    media_type: &document.mime_type,
+                    data: &document.data,
+                },
+                title: document.name.as_deref(),
+            },
+        })
     }
 }
 
-fn assistant_block(part: &AssistantPart<'_>) -> Option<Value> {
-    Some(match part {
+fn assistant_block<'a>(part: &'a AssistantPart<'_>) -> Option<Block<'a>> {
+    Some(Block::new(match part {
         AssistantPart::Text { text, .. } if text.trim().is_empty() => return None,
-        AssistantPart::Text { text, .. } => text_block(text),
-        AssistantPart::Thinking { text, signature } => {
-            json!({"type": "thinking", "thinking": text, "signature": signature})
-        }
-        AssistantPart::Redacted { data } => json!({"type": "redacted_thinking", "data": data}),
-        AssistantPart::Call { id, call, .. } => {
-            json!({"type": "tool_use", "id": id, "name": call.name, "input": call.arguments})
-        }
-    })
+        AssistantPart::Text { text, .. } => Content::Text { text },
+        AssistantPart::Thinking { text, signature } => Content::Thinking {
+            thinking: text,
+            signature,
+        },
+        AssistantPart::Redacted { data } => Content::RedactedThinking { data },
+        AssistantPart::Call { id, call, .. } => Content::ToolUse {
+            id,
+            name: &call.name,
+            input: &call.arguments,
+        },
+    }))
 }
 
-fn tool_result(answer: &ToolAnswer<'_>) -> Value {
-    let content: Vec<Value> = if answer.parts.is_empty() {
-        vec![text_block("(no output)")]
-    } else {
-        answer.parts.iter().map(part).collect()
+fn tool_result<'a>(answer: &'a ToolAnswer<'_>) -> Block<'a> {
+    let content = match answer.parts.is_empty() {
+        true => vec![Block::text("(no output)")],
+        false => answer.parts.iter().map(Block::of).collect(),
     };
-    json!({
-        "type": "tool_result",
-        "tool_use_id": answer.id,
-        "content": content,
-        "is_error": answer.is_error,
+    Block::new(Content::ToolResult {
+        tool_use_id: &answer.id,
+        content,
+        is_error: answer.is_error,
     })
-}
-
-fn text_block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-fn cache_from_here(block: &mut Value) {
-    if let Value::Object(block) = block {
-        block.insert("cache_control".into(), ephemeral());
-    }
-}
-
-fn ephemeral() -> Value {
-    json!({"type": "ephemeral"})
 }

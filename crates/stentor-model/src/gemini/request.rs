@@ -1,5 +1,8 @@
 //! A question in the words of the Gemini API.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
@@ -21,6 +24,7 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
             vec![("authorization", format!("Bearer {}", token.expose()))]
         }
     };
+    let turns = transcript::prepare(&request.messages, target.info, IDS);
     let model = target.info.id.trim_start_matches("models/");
     Call {
         url: format!(
@@ -28,29 +32,108 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
             target.base_url
         ),
         headers,
-        body: to_bytes(&body(target.info, request)),
+        body: to_bytes(&Body::new(target.info, request, &turns)),
     }
 }
 
-fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
-    let mut body = Map::new();
-    if !request.system.trim().is_empty() {
-        body.insert(
-            "systemInstruction".into(),
-            json!({"parts": [{"text": &*request.system}]}),
-        );
-    }
-    if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({
-                "name": tool.name,
-                "description": tool.description,
-                "parametersJsonSchema": tool.parameters,
-            })
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Parts<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<[Tools<'a>; 1]>,
+    generation_config: Map<String, Value>,
+    contents: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+struct Parts<'a> {
+    parts: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Piece<'a> {
+    #[serde(flatten)]
+    data: Data<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Data<'a> {
+    Text(&'a str),
+    #[serde(rename_all = "camelCase")]
+    InlineData {
+        mime_type: &'a str,
+        data: &'a str,
+    },
+    FunctionCall {
+        name: &'a str,
+        args: &'a Map<String, Value>,
+    },
+    FunctionResponse {
+        name: &'a str,
+        response: Response<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Response<'a> {
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
+}
+
+impl<'a> Body<'a> {
+    fn new(info: &ModelInfo, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+        let has_system = !request.system.trim().is_empty();
+        let declarations = request.tools.iter().map(|tool| Declaration {
+            name: &tool.name,
+            description: &tool.description,
+            parameters_json_schema: &tool.parameters,
         });
-        let tools: Vec<Value> = tools.collect();
-        body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));
+        let has_tools = !request.tools.is_empty();
+        Self {
+            system_instruction: has_system.then(|| Parts {
+                parts: vec![Piece::new(Data::Text(&request.system))],
+            }),
+            tools: has_tools.then(|| {
+                [Tools {
+                    function_declarations: declarations.collect(),
+                }]
+            }),
+            generation_config: generation(info, request),
+            contents: contents(turns, is_third_generation(info)),
+        }
     }
+}
+
+fn generation(info: &ModelInfo, request: &ModelRequest) -> Map<String, Value> {
     let mut generation = Map::new();
     generation.insert("maxOutputTokens".into(), output_limit(info, request).into());
     if info.reasoning {
@@ -63,25 +146,30 @@ fn body(info: &ModelInfo, request: &ModelRequest) -> Value {
         generation.insert("responseMimeType".into(), "application/json".into());
         generation.insert("responseJsonSchema".into(), schema);
     }
-    body.insert("generationConfig".into(), Value::Object(generation));
+    generation
+}
+
+fn contents<'a>(turns: &'a [Turn<'_>], signs_calls: bool) -> Vec<Content<'a>> {
     let mut contents = Vec::new();
-    for turn in &transcript::prepare(&request.messages, info, IDS) {
+    for turn in turns {
         match turn {
-            Turn::User(parts) => {
-                let parts: Vec<Value> = parts.iter().map(part).collect();
-                contents.push(json!({"role": "user", "parts": parts}));
-            }
+            Turn::User(parts) => contents.push(Content {
+                role: "user",
+                parts: parts.iter().map(Piece::of).collect(),
+            }),
             Turn::Assistant(parts) => {
-                let parts = assistant_parts(parts, is_third_generation(info));
+                let parts = assistant_parts(parts, signs_calls);
                 if !parts.is_empty() {
-                    contents.push(json!({"role": "model", "parts": parts}));
+                    contents.push(Content {
+                        role: "model",
+                        parts,
+                    });
                 }
             }
             Turn::Results(answers) => results(answers, &mut contents),
         }
     }
-    body.insert("contents".into(), contents.into());
-    Value::Object(body)
+    contents
 }
 
 /// Models up to 2.5 take a number of tokens, later ones a level.
@@ -117,59 +205,89 @@ fn is_third_generation(info: &ModelInfo) -> bool {
     major.is_some_and(|digit| ('3'..='9').contains(&digit))
 }
 
-fn part(part: &Part<'_>) -> Value {
-    match part {
-        Part::Text(text) => json!({"text": text}),
-        Part::Image(image) => inline(&image.mime_type, &image.data),
-        Part::Pdf(document) => inline(&document.mime_type, &document.data),
+impl<'a> Piece<'a> {
+    fn new(data: Data<'a>) -> Self {
+        Self {
+            data,
+            thought: None,
+            thought_signature: None,
+        }
+    }
+
+    fn of(part: &'a Part<'_>) -> Self {
+        Self::new(match part {
+            Part::Text(text) => Data::Text(text),
+            Part::Image(image) => Data::InlineData {
+                mime_type: &image.mime_type,
+                data: &image.data,
+            },
+            Part::Pdf(document) => Data::InlineData {
+                mime_type: &document.mime_type,
+                data: &document.data,
+            },
+        })
     }
 }
 
-fn inline(mime_type: &str, data: &str) -> Value {
-    json!({"inlineData": {"mimeType": mime_type, "data": data}})
-}
-
-fn assistant_parts(parts: &[AssistantPart<'_>], signs_calls: bool) -> Vec<Value> {
+fn assistant_parts<'a>(parts: &'a [AssistantPart<'_>], signs_calls: bool) -> Vec<Piece<'a>> {
     let mut out = Vec::new();
     let mut is_first_call = true;
     for part in parts {
-        let (mut value, signature) = match part {
-            AssistantPart::Text { text, signature } => (json!({"text": text}), *signature),
-            AssistantPart::Thinking { text, signature } => {
-                (json!({"text": text, "thought": true}), Some(*signature))
-            }
+        out.push(match part {
+            AssistantPart::Text { text, signature } => Piece {
+                thought_signature: *signature,
+                ..Piece::new(Data::Text(text))
+            },
+            AssistantPart::Thinking { text, signature } => Piece {
+                thought: Some(true),
+                thought_signature: Some(signature),
+                ..Piece::new(Data::Text(text))
+            },
             AssistantPart::Redacted { .. } => continue,
             AssistantPart::Call {
                 call, signature, ..
             } => {
                 let first = std::mem::replace(&mut is_first_call, false);
-                let signature = signature.or((signs_calls && first).then_some(NO_SIGNATURE));
-                let call = json!({"functionCall": {"name": call.name, "args": call.arguments}});
-                (call, signature)
+                let call = Data::FunctionCall {
+                    name: &call.name,
+                    args: &call.arguments,
+                };
+                Piece {
+                    thought_signature: signature.or((signs_calls && first).then_some(NO_SIGNATURE)),
+                    ..Piece::new(call)
+                }
             }
-        };
-        if let (Some(signature), Value::Object(value)) = (signature, &mut value) {
-            value.insert("thoughtSignature".into(), signature.into());
-        }
-        out.push(value);
+        });
     }
     out
 }
 
-fn results(answers: &[ToolAnswer<'_>], contents: &mut Vec<Value>) {
+fn results<'a>(answers: &'a [ToolAnswer<'_>], contents: &mut Vec<Content<'a>>) {
     let mut media = Vec::new();
     let mut responses = Vec::new();
     for answer in answers {
         let (text, more) = split_media(&answer.parts);
-        media.extend(more.iter().map(part));
-        let word = if answer.is_error { "error" } else { "output" };
-        responses.push(json!({
-            "functionResponse": {"name": answer.name, "response": { word: text }},
+        media.extend(more.into_iter().map(Piece::of));
+        responses.push(Piece::new(Data::FunctionResponse {
+            name: answer.name,
+            response: match answer.is_error {
+                true => Response::Error(text),
+                false => Response::Output(text),
+            },
         }));
     }
-    contents.push(json!({"role": "user", "parts": responses}));
+    contents.push(Content {
+        role: "user",
+        parts: responses,
+    });
     if !media.is_empty() {
-        media.insert(0, json!({"text": "(media of the tool results above)"}));
-        contents.push(json!({"role": "user", "parts": media}));
+        media.insert(
+            0,
+            Piece::new(Data::Text("(media of the tool results above)")),
+        );
+        contents.push(Content {
+            role: "user",
+            parts: media,
+        });
     }
 }

@@ -40,6 +40,7 @@ impl GuideModel {
                 context_window: 200_000,
                 max_tokens: 32_000,
                 thinking_levels: Vec::new(),
+                modes: Vec::new(),
             }),
         }
     }

@@ -41,37 +41,20 @@ pub const DENIED: &str = "Your permission settings do not allow this here. The m
                           `--permission-mode`, the key `permission_mode`, or in your client. \
                           `stentor permissions` shows what applies.";
 
-/// Next steps, each with the words that make it a good one.
-const STEPS: &[(&str, &str)] = &[
-    (
-        "project repo repository overview about this",
-        "`summarise this folder` shows what is in it",
-    ),
-    (
-        "explain understand file code function why how does review",
-        "`what does FILE do?` gives the outline of a file",
-    ),
-    (
-        "commit branch git diff changed push merge history",
-        "`git status` and `git diff` show what has changed",
-    ),
-    (
-        "where find search which who used look",
-        "`search for 'text'` and `find *.toml` look through the files",
-    ),
-    (
-        "fix change refactor rename update edit improve bug replace",
-        "`replace 'old' with 'new' in FILE` changes a text that you give",
-    ),
-    (
-        "write create add new generate save document",
-        "`write 'some text' to notes.txt` writes a file",
-    ),
-    (
-        "test tests build compile run start command install works delete remove",
-        "`run the tests`, or any command in backticks: ``run `make` ``",
-    ),
-];
+/// The answer when nothing says how tests are run.
+pub const NO_TESTS: &str = "I do not know how the tests of this project are run: there is no \
+                            `Cargo.toml`, `package.json`, `pyproject.toml`, `go.mod` or `Makefile` \
+                            here. Give me the command: ``run `…` ``.";
+
+/// Words, and the next step that is a good one for a prompt with them.
+const STEPS: &str = "\
+project repo repository overview about this: `summarise this folder` shows what is in it
+explain understand file code function why how does review: `what does FILE do?` gives the outline of a file
+commit branch git diff changed push merge history: `git status` and `git diff` show what has changed
+where find search which who used look: `search for 'text'` and `find *.toml` look through the files
+fix change refactor rename update edit improve bug replace: `replace 'old' with 'new' in FILE` changes a text that you give
+write create add new generate save document: `write 'some text' to notes.txt` writes a file
+test tests build compile run start command install works delete remove: `run the tests`, or any command in backticks: ``run `make` ``";
 
 /// The answer to everything else: that it was not understood, and the three best next steps.
 pub fn not_understood(prompt: &str) -> String {
@@ -81,7 +64,8 @@ pub fn not_understood(prompt: &str) -> String {
         .take(200)
         .collect();
     let score = |near: &str| near.split(' ').filter(|word| words.contains(word)).count();
-    let mut steps: Vec<&(&str, &str)> = STEPS.iter().collect();
+    let steps = STEPS.lines().filter_map(|line| line.split_once(": "));
+    let mut steps: Vec<(&str, &str)> = steps.collect();
     // The sort is stable: without a hint, the general ones come first.
     steps.sort_by_key(|(near, _)| std::cmp::Reverse(score(near)));
     let steps = steps.iter().take(2).map(|(_, step)| format!("\n- {step}"));

@@ -1,11 +1,12 @@
 //! From what came back to Markdown.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::markdown::{Part, capital, code, counted, fenced, here_or, language_of, list};
 use super::outline::{first_paragraph, outline};
 use super::replies;
-use super::request::Request;
+use super::request::{Replacing, Request};
 use super::steps::{Call, Exchange, MAX_LISTED};
 
 /// Lines of a file or of output that are shown.
@@ -17,61 +18,50 @@ const MAX_KINDS: usize = 6;
 
 /// What a finished request led to.
 pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
-    let Some(last) = had.last() else {
+    let (Some(first), Some(last)) = (had.first(), had.last()) else {
         return match request {
             Request::Help => replies::help(),
             _ => replies::not_understood(prompt),
         };
     };
     let text = last.text();
+    let tool = last.call.name.as_str();
     match request {
-        Request::Write {
-            path, sure: false, ..
-        } if last.call.name == "read" && !last.is_about_nothing() => {
-            format!(
-                "{} exists already, and writing would replace it. Put the text in quotes if you \
-                 want that.",
-                code(path)
-            )
-        }
-        Request::Run { command } if last.result.is_error => failed_command(command, &text),
-        Request::Test if last.result.is_error && last.call.name == "bash" => {
-            failed_command(last.argument("command").unwrap_or("The tests"), &text)
+        Request::Write(writing) if tool == "read" && !last.is_about_nothing() => format!(
+            "{} exists already, and writing would replace it. Put the text in quotes if you want \
+             that.",
+            code(&writing.path)
+        ),
+        Request::Run(_) | Request::Test if tool == "bash" => {
+            let command = last.argument("command").unwrap_or_default();
+            match last.result.is_error {
+                true => failed_command(command, &text),
+                false => succeeded(command, &text),
+            }
         }
         // The listing only looked for another name, and found none.
-        Request::Read { path, .. } | Request::Summarise { path: Some(path) }
-            if last.call.name == "ls" && !had.first().is_some_and(Exchange::is_about_a_folder) =>
+        Request::Read(path, _) | Request::Summarise(Some(path))
+            if tool == "ls" && !first.is_about_a_folder() =>
         {
             missing(path)
         }
         _ if last.result.is_error => failed(request, last),
-        Request::Run { command } => succeeded(command, &text),
-        Request::Test if last.call.name == "bash" => {
-            succeeded(last.argument("command").unwrap_or("The tests"), &text)
+        Request::Test => replies::NO_TESTS.to_owned(),
+        Request::List(place) => listing(place.as_deref(), &text),
+        Request::Read(path, _) if tool == "ls" => listing(Some(path), &text),
+        Request::Read(_, lines) => file(last.argument("path").unwrap_or_default(), *lines, last),
+        Request::Find(pattern, _) => found(pattern, last),
+        Request::Search(wanted, place) => matches(wanted, place.as_deref(), last),
+        Request::Write(_) => sentence(&text),
+        Request::Replace(replacing) => replaced(replacing, last),
+        Request::Summarise(place) if had.iter().any(|one| one.call.name == "find") => {
+            folder(place.as_deref(), had)
         }
-        Request::Test => "I do not know how the tests of this project are run: there is no \
-                          `Cargo.toml`, `package.json`, `pyproject.toml`, `go.mod` or `Makefile` \
-                          here. Give me the command: ``run `…` ``."
-            .to_owned(),
-        Request::List { path } => listing(path.as_deref(), &text),
-        Request::Read { path, .. } if last.call.name == "ls" => listing(Some(path), &text),
-        Request::Read { lines, .. } => {
-            file(last.argument("path").unwrap_or_default(), *lines, last)
+        Request::Summarise(_) => {
+            let path = last.argument("path").unwrap_or_default();
+            outline(path, &text, last.total_lines())
         }
-        Request::Find { pattern, .. } => found(pattern, last),
-        Request::Search { text: wanted, path } => matches(wanted, path.as_deref(), last),
-        Request::Write { .. } => sentence(&text),
-        Request::Replace { path, old, new } => replaced(path, old, new, last),
-        Request::Summarise { path } => match had.iter().rposition(|one| one.call.name == "ls") {
-            Some(at) if last.call.name != "ls" => match had.get(at + 1) {
-                Some(found) if found.call.name == "find" => {
-                    folder(path.as_deref(), had.get(at..).unwrap_or_default())
-                }
-                _ => whole_file(last),
-            },
-            _ => whole_file(last),
-        },
-        Request::Help | Request::Unknown => replies::not_understood(prompt),
+        Request::Run(_) | Request::Help | Request::Unknown => replies::not_understood(prompt),
     }
 }
 
@@ -97,40 +87,35 @@ pub fn announcement(call: &Call) -> String {
 
 fn failed(request: &Request, last: &Exchange) -> String {
     let text = last.text();
-    let said = match text.trim() {
-        "" => "The tool failed and gave no reason.".to_owned(),
-        said if said.lines().count() > 1 => {
-            format!(
-                "That did not work:\n\n{}",
-                fenced(said, "text", MAX_LINES, Part::End)
-            )
-        }
-        said => format!("That did not work: {said}"),
-    };
     let hint = match request {
         _ if is_denied(&text) => replies::DENIED.to_owned(),
-        Request::Read { path, .. }
-        | Request::Summarise { path: Some(path) }
-        | Request::Replace { path, .. }
-            if last.is_about_nothing() =>
-        {
+        Request::Read(path, _) | Request::Summarise(Some(path)) if last.is_about_nothing() => {
             return missing(path);
         }
-        Request::Replace { path, .. } => {
+        Request::Replace(Replacing { path, .. }) if last.is_about_nothing() => {
+            return missing(path);
+        }
+        Request::Replace(Replacing { path, .. }) => {
             format!("The text must be in the file exactly like that; `read {path}` shows it.")
         }
         _ if last.is_about_nothing() => "`list` shows which folders there are.".to_owned(),
-        _ => return said,
+        _ => String::new(),
     };
-    format!("{said}\n\n{hint}")
+    let said = match text.trim() {
+        "" => "The tool failed and gave no reason.".to_owned(),
+        said if said.contains('\n') => {
+            let shown = fenced(said, "text", MAX_LINES, Part::End);
+            format!("That did not work:\n\n{shown}")
+        }
+        said => format!("That did not work: {said}"),
+    };
+    format!("{said}\n\n{hint}").trim_end().to_owned()
 }
 
 fn missing(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
-    format!(
-        "There is no file {}. `find files named {name}` looks for it in all folders.",
-        code(path)
-    )
+    let path = code(path);
+    format!("There is no file {path}. `find files named {name}` looks for it in all folders.")
 }
 
 /// A refusal of the policy, not of the system.
@@ -141,77 +126,70 @@ fn is_denied(text: &str) -> bool {
 }
 
 fn failed_command(command: &str, text: &str) -> String {
-    let status = exit_code(text);
-    if status.is_none() && is_denied(text) {
-        return format!(
-            "{} was not run: {}\n\n{}",
-            code(command),
-            sentence(text),
-            replies::DENIED
-        );
-    }
-    let failed = match status {
-        Some(status) => format!("{} failed with exit code {status}.", code(command)),
-        None => format!("{} did not succeed.", code(command)),
+    let command = code(command);
+    let (output, status) = match text.rsplit_once("Command exited with code ") {
+        Some((output, status)) => {
+            let status = status.split_whitespace().next();
+            (output, status.unwrap_or_default())
+        }
+        None if is_denied(text) => {
+            let (why, denied) = (sentence(text), replies::DENIED);
+            return format!("{command} was not run: {why}\n\n{denied}");
+        }
+        None => (text, ""),
     };
-    let output = text
-        .rsplit_once("Command exited with code")
-        .map_or(text, |(output, _)| output);
+    let failed = match status {
+        "" => format!("{command} did not succeed."),
+        status => format!("{command} failed with exit code {status}."),
+    };
     let shown = match output.trim_end() {
         "" | "(no output)" => String::new(),
         output => format!("\n\n{}", fenced(output, "text", MAX_LINES / 2, Part::End)),
     };
     let hint = match status {
-        Some(127) => "\n\nThe program was not found: is it installed and spelled correctly?",
-        Some(126) => "\n\nThe file is there but is not executable: `chmod +x` would change that.",
-        Some(137 | 143) => "\n\nIt was killed, perhaps because it took too much time or memory.",
+        "127" => "\n\nThe program was not found: is it installed and spelled correctly?",
+        "126" => "\n\nThe file is there but is not executable: `chmod +x` would change that.",
+        "137" | "143" => "\n\nIt was killed, perhaps because it took too much time or memory.",
         _ => "",
     };
     format!("{failed}{shown}{hint}")
 }
 
-fn exit_code(text: &str) -> Option<i32> {
-    let (_, after) = text.rsplit_once("exited with code ")?;
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
-}
-
 fn succeeded(command: &str, text: &str) -> String {
     let output = text.trim_end();
-    if output.is_empty() || output == "(no output)" {
-        let clean = command == "git diff";
-        return match clean {
-            true => "`git diff` printed nothing: there are no unstaged changes.".to_owned(),
-            false => format!("{} succeeded and printed nothing.", code(command)),
-        };
-    }
     let language = if command.starts_with("git diff") {
         "diff"
     } else {
         "text"
     };
-    format!(
-        "{} succeeded and printed {}:\n\n{}",
-        code(command),
-        counted(output.lines().count(), "line"),
-        fenced(output, language, MAX_LINES, Part::Beginning)
-    )
+    match output {
+        "" | "(no output)" if command == "git diff" => {
+            "`git diff` printed nothing: there are no unstaged changes.".to_owned()
+        }
+        "" | "(no output)" => format!("{} succeeded and printed nothing.", code(command)),
+        _ => format!(
+            "{} succeeded and printed {}:\n\n{}",
+            code(command),
+            counted(output.lines().count(), "line"),
+            fenced(output, language, MAX_LINES, Part::Beginning)
+        ),
+    }
 }
 
 fn file(path: &str, lines: Option<(u64, u64)>, exchange: &Exchange) -> String {
     let text = exchange.text();
-    let is_picture = exchange
-        .result
-        .content
-        .iter()
-        .any(|block| block.as_text().is_none());
-    if is_picture {
+    let mut blocks = exchange.result.content.iter();
+    if blocks.any(|block| block.as_text().is_none()) {
         return format!("{} is not text. {}", code(path), sentence(&text));
     }
     if text.trim().is_empty() || text == "(empty file)" {
         return format!("{} is empty.", code(path));
     }
-    let text = without_note(&text);
+    // The tool's note to a model how to read on is for the model.
+    let note = text
+        .rsplit_once("\n\n[")
+        .filter(|(_, note)| note.contains("Use offset="));
+    let shown = note.map_or(text.as_str(), |(shown, _)| shown);
     let what = match lines {
         None => format!(
             "{} ({})",
@@ -223,78 +201,57 @@ fn file(path: &str, lines: Option<(u64, u64)>, exchange: &Exchange) -> String {
     };
     format!(
         "{what}:\n\n{}",
-        fenced(text, language_of(path), MAX_LINES, Part::Beginning)
+        fenced(shown, language_of(path), MAX_LINES, Part::Beginning)
     )
 }
 
-/// The text without the tool's note to a model how to read on.
-fn without_note(text: &str) -> &str {
-    let note = text
-        .rsplit_once("\n\n[")
-        .filter(|(_, note)| note.contains("Use offset="));
-    note.map_or(text, |(shown, _)| shown)
-}
-
-fn whole_file(exchange: &Exchange) -> String {
-    let path = exchange.argument("path").unwrap_or_default();
-    outline(path, &exchange.text(), exchange.total_lines())
-}
-
 fn listing(path: Option<&str>, text: &str) -> String {
-    let entries = entries(text);
-    if entries.is_empty() {
-        return format!("{} is empty.", capital(&here_or(path)));
+    let place = capital(&here_or(path));
+    let names = entries(text);
+    if names.is_empty() {
+        return format!("{place} is empty.");
     }
-    let folders = entries.iter().filter(|name| name.ends_with('/')).count();
-    let names: Vec<String> = entries.iter().map(|name| code(name)).collect();
     format!(
-        "{} has {}: {} and {}.\n\n{}",
-        capital(&here_or(path)),
-        counted(entries.len(), "entry"),
-        counted(folders, "folder"),
-        counted(entries.len() - folders, "file"),
-        list(&names, MAX_ENTRIES)
+        "{place} has {}: {}.\n\n{}",
+        counted(names.len(), "entry"),
+        folders_and_files(&names),
+        list(&coded(&names), MAX_ENTRIES)
     )
 }
 
 fn found(pattern: &str, exchange: &Exchange) -> String {
     let text = exchange.text();
-    let names: Vec<String> = entries(&text).iter().map(|name| code(name)).collect();
+    let names = entries(&text);
     if names.is_empty() {
         return format!("No file is named {}.", code(pattern));
     }
     format!(
         "Found {}{} named {}:\n\n{}",
-        at_least(exchange),
+        at_least(!exchange.is_complete()),
         counted(names.len(), "file"),
         code(pattern),
-        list(&names, MAX_ENTRIES)
+        list(&coded(&names), MAX_ENTRIES)
     )
 }
 
-fn matches(wanted: &str, path: Option<&str>, exchange: &Exchange) -> String {
+fn matches(wanted: &str, place: Option<&str>, exchange: &Exchange) -> String {
     let text = exchange.text();
     let found: Vec<(&str, &str, &str)> = text.lines().filter_map(match_parts).collect();
     if found.is_empty() {
-        return format!("No match for {} in {}.", code(wanted), here_or(path));
+        return format!("No match for {} in {}.", code(wanted), here_or(place));
     }
-    let mut files: Vec<&str> = found.iter().map(|(path, _, _)| *path).collect();
-    files.sort_unstable();
-    files.dedup();
-    let lines: Vec<String> = found
-        .iter()
-        .map(|(path, line, text)| {
-            let text: String = text.trim().chars().take(MAX_MATCH_CHARS).collect();
-            format!("{} {}", code(&format!("{path}:{line}")), code(&text))
-        })
-        .collect();
+    let files: BTreeSet<&str> = found.iter().map(|(path, ..)| *path).collect();
+    let shown = found.iter().map(|(path, line, text)| {
+        let text: String = text.trim().chars().take(MAX_MATCH_CHARS).collect();
+        format!("{} {}", code(&format!("{path}:{line}")), code(&text))
+    });
     format!(
         "Found {}{} for {} in {}:\n\n{}",
-        at_least(exchange),
+        at_least(!exchange.is_complete()),
         counted(found.len(), "match"),
         code(wanted),
         counted(files.len(), "file"),
-        list(&lines, MAX_MATCHES)
+        list(&shown.collect::<Vec<_>>(), MAX_MATCHES)
     )
 }
 
@@ -302,21 +259,17 @@ fn matches(wanted: &str, path: Option<&str>, exchange: &Exchange) -> String {
 fn match_parts(line: &str) -> Option<(&str, &str, &str)> {
     line.match_indices(':').find_map(|(at, _)| {
         let (number, text) = line.get(at + 1..)?.split_once(':')?;
-        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = number.parse::<u64>().is_ok();
         is_number.then_some((line.get(..at)?, number, text))
     })
 }
 
-fn replaced(path: &str, old: &str, new: &str, last: &Exchange) -> String {
+fn replaced(Replacing { path, old, new }: &Replacing, last: &Exchange) -> String {
+    let path = code(path);
     if last.call.name == "read" {
-        return format!("{} is too long for me to replace all of them.", code(path));
+        return format!("{path} is too long for me to replace all of them.");
     }
-    let done = format!(
-        "Replaced {} with {} in {}.",
-        code(old),
-        code(new),
-        code(path)
-    );
+    let done = format!("Replaced {} with {} in {path}.", code(old), code(new));
     let details = last.result.details.as_ref();
     let diff = details.and_then(|details| details.get("diff")?.as_str());
     match diff.filter(|diff| !diff.trim().is_empty()) {
@@ -329,111 +282,100 @@ fn replaced(path: &str, old: &str, new: &str, last: &Exchange) -> String {
 }
 
 /// What is in a folder: entries, kinds of files, the beginning of its README.
-fn folder(path: Option<&str>, had: &[Exchange]) -> String {
-    let of = |tool: &str| {
-        had.iter()
-            .find(|one| one.call.name == tool && !one.result.is_error)
+fn folder(place: Option<&str>, had: &[Exchange]) -> String {
+    let text_of = |tool: &str| {
+        let mut made = had.iter().rev();
+        let one = made.find(|one| one.call.name == tool && !one.result.is_error);
+        one.map(Exchange::text)
     };
-    let listed = of("ls").map(Exchange::text).unwrap_or_default();
+    let listed = text_of("ls").unwrap_or_default();
     let top = entries(&listed);
-    let is_folder = |name: &&&str| name.ends_with('/');
-    let folders: Vec<String> = top
-        .iter()
-        .filter(is_folder)
-        .map(|name| code(name))
-        .collect();
     let mut parts = vec![
-        format!("## {}", capital(&here_or(path))),
-        format!(
-            "At the top: {} and {}.",
-            counted(folders.len(), "folder"),
-            counted(top.len() - folders.len(), "file")
-        ),
+        format!("## {}", capital(&here_or(place))),
+        format!("At the top: {}.", folders_and_files(&top)),
     ];
+    let folders: Vec<&str> = top
+        .iter()
+        .filter(|name| name.ends_with('/'))
+        .copied()
+        .collect();
     if !folders.is_empty() {
-        let shown: Vec<&str> = folders
-            .iter()
-            .take(MAX_ENTRIES)
-            .map(String::as_str)
-            .collect();
         let more = if folders.len() > MAX_ENTRIES {
             " and more"
         } else {
             ""
         };
+        let shown = coded(folders.get(..MAX_ENTRIES).unwrap_or(&folders));
         parts.push(format!("**Folders:** {}{more}", shown.join(", ")));
     }
-    parts.extend(of("find").map(|all| kinds(&all.text())));
-    if let Some(readme) = of("read") {
-        let text = readme.text();
-        let title = text.lines().find_map(|line| line.strip_prefix("# "));
+    parts.extend(text_of("find").map(|all| kinds(&all)));
+    if let Some(readme) = text_of("read") {
+        let title = readme.lines().find_map(|line| line.strip_prefix("# "));
         parts.extend(title.map(|title| format!("**README:** {}", title.trim())));
-        parts.extend(first_paragraph(&text).map(|paragraph| format!("> {paragraph}")));
+        parts.extend(first_paragraph(&readme).map(|paragraph| format!("> {paragraph}")));
     }
     parts.join("\n\n")
 }
 
 fn kinds(text: &str) -> String {
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    let names = entries(text)
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let files = entries(text)
         .into_iter()
         .filter(|name| !name.ends_with('/'));
-    for name in names {
-        let file = name.rsplit('/').next().unwrap_or(name);
-        let ending = file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
-        *kinds
+    for path in files {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let ending = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+        *counts
             .entry(ending.map_or("", |(_, ending)| ending))
             .or_default() += 1;
     }
-    let total: usize = kinds.values().sum();
-    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(ending, count)| (std::cmp::Reverse(*count), *ending));
-    let shown = kinds
+    let total: usize = counts.values().sum();
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(ending, count)| (Reverse(*count), *ending));
+    let shown = counts
         .iter()
         .take(MAX_KINDS)
         .map(|(ending, count)| match *ending {
             "" => format!("{count} without ending"),
-            ending => format!("{count} {}", code(&format!(".{ending}"))),
+            ending => format!("{count} `.{ending}`"),
         });
-    let at_least = if total as u64 >= MAX_LISTED {
-        "at least "
-    } else {
-        ""
-    };
-    format!(
-        "**Files in all:** {at_least}{total} ({})",
-        shown.collect::<Vec<_>>().join(", ")
-    )
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let at_least = at_least(total as u64 >= MAX_LISTED);
+    format!("**Files in all:** {at_least}{total} ({shown})")
 }
 
 /// The entries of a listing, without the notes of the tool about it.
 fn entries(text: &str) -> Vec<&str> {
     let is_note = |line: &str| line.starts_with(['[', '(']) || line.starts_with("No files found");
-    text.lines()
-        .map(str::trim_end)
+    let lines = text.lines().map(str::trim_end);
+    lines
         .filter(|line| !line.is_empty() && !is_note(line))
         .collect()
 }
 
+fn folders_and_files(names: &[&str]) -> String {
+    let folders = names.iter().filter(|name| name.ends_with('/')).count();
+    let files = counted(names.len() - folders, "file");
+    format!("{} and {files}", counted(folders, "folder"))
+}
+
+fn coded(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| code(name)).collect()
+}
+
 /// What to say before a number that may be larger.
-fn at_least(exchange: &Exchange) -> &'static str {
-    if exchange.is_complete() {
-        ""
-    } else {
-        "at least "
-    }
+fn at_least(may_be_more: bool) -> &'static str {
+    if may_be_more { "at least " } else { "" }
 }
 
 /// The first line as a sentence.
 fn sentence(text: &str) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or("Done");
-    if line.ends_with(['.', '!', '?', ']']) {
-        line.to_owned()
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or("Done");
+    let end = if line.ends_with(['.', '!', '?', ']']) {
+        ""
     } else {
-        format!("{line}.")
-    }
+        "."
+    };
+    format!("{line}{end}")
 }

@@ -5,105 +5,63 @@
 
 use super::words::{Word, split};
 
+/// A path, where one is named; the working folder otherwise.
+type Place = Option<String>;
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    List {
-        path: Option<String>,
-    },
-    Read {
-        path: String,
-        lines: Option<(u64, u64)>,
-    },
+    List(Place),
+    /// A file, and from which line to which.
+    Read(String, Option<(u64, u64)>),
     /// Files by name; the pattern is a glob.
-    Find {
-        pattern: String,
-        path: Option<String>,
-    },
+    Find(String, Place),
     /// Text in files.
-    Search {
-        text: String,
-        path: Option<String>,
-    },
-    Run {
-        command: String,
-    },
-    /// `sure` when the text was marked as such, so that it may replace a file.
-    Write {
-        path: String,
-        content: String,
-        sure: bool,
-    },
-    Replace {
-        path: String,
-        old: String,
-        new: String,
-    },
-    /// A file or a folder; the working folder when there is none.
-    Summarise {
-        path: Option<String>,
-    },
+    Search(String, Place),
+    Run(String),
+    Write(Writing),
+    Replace(Replacing),
+    /// A file or a folder.
+    Summarise(Place),
     Test,
     Help,
     Unknown,
 }
 
-#[derive(Clone, Copy)]
-enum Verb {
-    List,
-    Read,
-    Find,
-    Search,
-    Run,
-    Write,
-    Replace,
-    Summarise,
-    Test,
-    Diff,
-    Status,
-    Help,
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writing {
+    pub path: String,
+    pub content: String,
+    /// The text was marked as such, so that it may replace a file.
+    pub sure: bool,
 }
 
-/// The verbs and their synonyms. Of several that fit, the longest counts.
-const VERBS: &[(Verb, &str)] = &[
-    (Verb::List, "list|ls|dir|what files are|which files are"),
-    (
-        Verb::Read,
-        "read|show|open|cat|print|display|view|look at|what is in|what's in",
-    ),
-    (Verb::Find, "find|locate|where is|where are|where's"),
-    (Verb::Search, "search|grep|look for|which files contain"),
-    (Verb::Run, "run|execute"),
-    (Verb::Write, "write|create|save"),
-    (Verb::Replace, "replace|change|substitute"),
-    (
-        Verb::Summarise,
-        "summarise|summarize|sum up|summary|overview|give me an overview",
-    ),
-    (Verb::Summarise, "describe|explain|outline|tell me about"),
-    (Verb::Summarise, "what does|what is this|what's this"),
-    (
-        Verb::Test,
-        "test|tests|run test|run tests|run the test|run the tests",
-    ),
-    (
-        Verb::Test,
-        "run all tests|run all the tests|do the tests pass",
-    ),
-    (
-        Verb::Diff,
-        "diff|show diff|show the diff|show me the diff|show git diff|show the git diff",
-    ),
-    (
-        Verb::Diff,
-        "show changes|show the changes|what changed|what has changed|what did i change",
-    ),
-    (
-        Verb::Status,
-        "status|show git status|show the git status|what is the git status",
-    ),
-    (Verb::Help, "help|hello|hi|what can you do|who are you"),
-];
+/// A text to replace everywhere in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacing {
+    pub path: String,
+    pub old: String,
+    pub new: String,
+}
+
+/// The verbs, each with the phrases that mean it. Of several that fit, the longest counts.
+const VERBS: &str = "\
+list: list|ls|dir|what files are|which files are
+read: read|show|open|cat|print|display|view|look at|what is in|what's in
+find: find|locate|where is|where are|where's
+search: search|grep|look for|which files contain
+run: run|execute
+write: write|create|save
+replace: replace|change|substitute
+summarise: summarise|summarize|sum up|summary|overview|give me an overview
+summarise: describe|explain|outline|tell me about|what does|what is this|what's this
+test: test|tests|run test|run tests|run the test|run the tests|run all tests|run all the tests
+test: do the tests pass
+diff: diff|show diff|show the diff|show me the diff|show git diff|show the git diff|show changes
+diff: show the changes|what changed|what has changed|what did i change
+status: status|show git status|show the git status|what is the git status
+help: help|hello|hi|what can you do|who are you";
 
 /// Politeness before a verb.
 const POLITE: &str = "please|hey|ok|okay|now|just|could|can|would|you|i|want|to|let's|i'd|like";
@@ -121,17 +79,9 @@ const FILLERS: &str = "the|a|an|all|me|my|of|this|here|there|current|file|files|
 const SEARCH_FILLERS: &str = "for|the|all|any|text|word|string|function|occurrences|mentions|uses|\
                               comments|of|files|containing|contain|used|defined|called";
 
-/// Kinds of files as people call them.
-const KINDS: &[(&str, &str)] = &[
-    ("rust", "*.rs"),
-    ("python", "*.py"),
-    ("javascript", "*.js"),
-    ("typescript", "*.ts"),
-    ("markdown", "*.md"),
-    ("yaml", "*.{yaml,yml}"),
-    ("shell", "*.sh"),
-    ("toml|json|html|css|go|java", ""),
-];
+/// Kinds of files as people call them, and their endings.
+const KINDS: &str = "rust:rs|python:py|javascript:js|typescript:ts|markdown:md|yaml:{yaml,yml}|\
+                     shell:sh|toml:toml|json:json|html:html|css:css|go:go|java:java";
 
 impl Request {
     /// What `prompt` asks for. What comes after a request in a paragraph of its own, such as standard
@@ -146,32 +96,34 @@ impl Request {
 
     fn of(prompt: &str) -> Self {
         if let Some(command) = as_command(prompt) {
-            return Self::Run { command };
+            return Self::Run(command);
         }
         let words = split(prompt);
         let polite = words.iter().take_while(|word| word.is(POLITE)).count();
         let words = words.get(polite..).unwrap_or_default();
-        let Some((verb, length)) = verb_of(words) else {
-            return if words.is_empty() {
-                Self::Help
-            } else {
-                Self::Unknown
-            };
-        };
+        if words.is_empty() {
+            return Self::Help;
+        }
+        let (verb, length) = verb_of(words).unwrap_or_default();
         let rest = words.get(length..).unwrap_or_default();
+        // Nothing but these words may follow.
+        let only = |allowed: &str, request: Self| {
+            rest.iter().all(|word| word.is(allowed)).then_some(request)
+        };
         let request = match verb {
-            Verb::List => list(rest),
-            Verb::Read => read(rest),
-            Verb::Find => find(rest),
-            Verb::Search => search(rest),
-            Verb::Run => run(rest, prompt),
-            Verb::Write => write(rest, prompt),
-            Verb::Replace => replace(rest, prompt),
-            Verb::Summarise => path_of(rest).map(|path| Self::Summarise { path }),
-            Verb::Test => only(rest, "suite|please", Self::Test),
-            Verb::Diff => only(rest, "please", command("git diff")),
-            Verb::Status => only(rest, "please", command("git status")),
-            Verb::Help => only(rest, "me|there|stentor", Self::Help),
+            "list" => list(rest),
+            "read" => read(rest),
+            "find" => find(rest),
+            "search" => search(rest),
+            "run" => run(rest, prompt).map(Self::Run),
+            "write" => write(rest, prompt).map(Self::Write),
+            "replace" => replace(rest, prompt).map(Self::Replace),
+            "summarise" => path_of(rest).map(Self::Summarise),
+            "test" => only("suite|please", Self::Test),
+            "diff" => only("please", Self::Run("git diff".into())),
+            "status" => only("please", Self::Run("git status".into())),
+            "help" => only("me|there|stentor", Self::Help),
+            _ => None,
         };
         request.unwrap_or(Self::Unknown)
     }
@@ -179,93 +131,74 @@ impl Request {
 
 /// A line that is a command as it stands: `!ls`, `$ ls`, one in backticks, one of a known program.
 fn as_command(prompt: &str) -> Option<String> {
-    let marked = prompt
-        .strip_prefix('!')
-        .or_else(|| prompt.strip_prefix("$ "));
+    let marked = prompt.strip_prefix('!').or(prompt.strip_prefix("$ "));
     let inner = marked.unwrap_or(prompt).trim();
-    let bare = inner
-        .strip_prefix('`')
-        .and_then(|inner| inner.strip_suffix('`'))
-        .filter(|inner| !inner.contains('`'));
-    let first = prompt.split_whitespace().next().unwrap_or_default();
+    let bare = inner.strip_prefix('`').and_then(|it| it.strip_suffix('`'));
+    let bare = bare.filter(|bare| !bare.contains('`'));
+    let first = prompt.split_whitespace().next()?;
     let known = PROGRAMS.split('|').any(|program| program == first) && !prompt.ends_with('?');
-    (marked.is_some() || bare.is_some() || known)
-        .then(|| bare.unwrap_or(inner).trim().to_owned())
-        .filter(|command| !command.is_empty())
+    let command = bare.or(marked).or(known.then_some(inner))?.trim();
+    (!command.is_empty()).then(|| command.to_owned())
 }
 
 /// The verb at the beginning and how many words it takes.
-fn verb_of(words: &[Word]) -> Option<(Verb, usize)> {
+fn verb_of(words: &[Word]) -> Option<(&'static str, usize)> {
     let length = |phrase: &str| {
         let parts: Vec<&str> = phrase.split(' ').collect();
         let given = words.get(..parts.len())?;
         let fits = given.iter().zip(&parts).all(|(word, part)| word.is(part));
         fits.then_some(parts.len())
     };
-    let fitting = VERBS.iter().filter_map(|(verb, phrases)| {
+    let verbs = VERBS.lines().filter_map(|line| line.split_once(": "));
+    let fitting = verbs.filter_map(|(verb, phrases)| {
         let longest = phrases.split('|').filter_map(length).max()?;
-        Some((*verb, longest))
+        Some((verb, longest))
     });
     fitting.max_by_key(|(_, length)| *length)
 }
 
-fn command(command: &str) -> Request {
-    Request::Run {
-        command: command.to_owned(),
-    }
-}
-
-/// `request`, if nothing but these words follows.
-fn only(rest: &[Word], allowed: &str, request: Request) -> Option<Request> {
-    rest.iter().all(|word| word.is(allowed)).then_some(request)
-}
-
 /// The one path that is named, if one is. `None` when there is more that is not understood.
-fn path_of(words: &[Word]) -> Option<Option<String>> {
+fn path_of(words: &[Word]) -> Option<Place> {
     let mut named = words.iter().filter(|word| !word.is(FILLERS));
-    match (named.next(), named.next()) {
-        (None, _) => Some(None),
-        (Some(path), None) => Some(Some(path.text.to_owned())),
-        (Some(_), Some(_)) => None,
-    }
+    let path = named.next().map(|word| word.text.to_owned());
+    named.next().is_none().then_some(path)
 }
 
 /// Splits at the last `in`: what, and where.
-fn what_and_where<'w, 'a>(words: &'w [Word<'a>]) -> Option<(&'w [Word<'a>], Option<String>)> {
+fn what_and_where<'w, 'a>(words: &'w [Word<'a>]) -> Option<(&'w [Word<'a>], Place)> {
     match words.iter().rposition(|word| word.is("in|inside|under")) {
         Some(at) => Some((words.get(..at)?, path_of(words.get(at + 1..)?)?)),
         None => Some((words, None)),
     }
 }
 
+/// The words that are no flags.
+fn without_flags<'a>(words: &[Word<'a>]) -> Vec<Word<'a>> {
+    let words = words.iter();
+    let kept = words.filter(|word| word.quoted || !word.text.starts_with('-'));
+    kept.cloned().collect()
+}
+
 fn list(rest: &[Word]) -> Option<Request> {
-    let flags = |word: &&Word| !word.text.starts_with('-') || word.quoted;
-    let rest: Vec<Word> = rest.iter().filter(flags).cloned().collect();
-    if rest
-        .iter()
-        .any(|word| word.text.contains('*') || kind_of(word).is_some())
-    {
-        return find(&rest);
+    let rest = without_flags(rest);
+    let is_kind = |word: &Word| word.text.contains('*') || kind_of(word).is_some();
+    match rest.iter().any(is_kind) {
+        true => find(&rest),
+        false => path_of(&rest).map(Request::List),
     }
-    path_of(&rest).map(|path| Request::List { path })
 }
 
 fn read(rest: &[Word]) -> Option<Request> {
     let is_list = rest.iter().any(|word| word.is("files|folder|directory"));
     let (rest, lines) = line_numbers(rest)?;
-    match (path_of(&rest)?, lines) {
-        (path, None) if is_list || path.is_none() => Some(Request::List { path }),
-        (None, Some(_)) => None,
-        (Some(path), Some(Lines::Last(count))) => Some(Request::Run {
-            command: format!("tail -n {count} -- {}", shell_word(&path)),
-        }),
-        (Some(path), Some(Lines::Range(first, last))) => Some(Request::Read {
-            path,
-            lines: Some((first, last)),
-        }),
-        (Some(path), None) => Some(Request::Read { path, lines: None }),
-        (None, None) => Some(Request::List { path: None }),
-    }
+    Some(match (path_of(&rest)?, lines) {
+        (Some(path), None) if !is_list => Request::Read(path, None),
+        (path, None) => Request::List(path),
+        (path, Some(Lines::Range(first, last))) => Request::Read(path?, Some((first, last))),
+        (path, Some(Lines::Last(count))) => {
+            Request::Run(format!("tail -n {count} -- {}", shell_word(&path?)))
+        }
+    })
 }
 
 enum Lines {
@@ -275,7 +208,8 @@ enum Lines {
 
 /// Takes `lines 3 to 9`, `lines 3-9`, `first 9 lines` or `last 9 lines` out of the words.
 fn line_numbers<'a>(words: &[Word<'a>]) -> Option<(Vec<Word<'a>>, Option<Lines>)> {
-    if !words.iter().any(|word| word.is("line|lines")) {
+    let has = |names: &str| words.iter().any(|word| word.is(names));
+    if !has("line|lines") {
         return Some((words.to_vec(), None));
     }
     let mut numbers = Vec::new();
@@ -288,13 +222,11 @@ fn line_numbers<'a>(words: &[Word<'a>]) -> Option<(Vec<Word<'a>>, Option<Lines>)
             _ => rest.push(word.clone()),
         }
     }
-    let last = words.iter().any(|word| word.is("last"));
-    let first = words.iter().any(|word| word.is("first"));
     let lines = match numbers.as_slice() {
-        [count] if last => Lines::Last(*count),
-        [] if last => Lines::Last(1),
-        [count] if first => Lines::Range(1, *count),
-        [] if first => Lines::Range(1, 1),
+        [] if has("last") => Lines::Last(1),
+        [count] if has("last") => Lines::Last(*count),
+        [] if has("first") => Lines::Range(1, 1),
+        [count] if has("first") => Lines::Range(1, *count),
         [line] => Lines::Range(*line, *line),
         [from, to] if from <= to => Lines::Range(*from, *to),
         _ => return None,
@@ -302,83 +234,58 @@ fn line_numbers<'a>(words: &[Word<'a>]) -> Option<(Vec<Word<'a>>, Option<Lines>)
     Some((rest, Some(lines)))
 }
 
+/// The pattern of a kind of files.
 fn kind_of(word: &Word) -> Option<String> {
-    let (_, pattern) = KINDS.iter().find(|(names, _)| word.is(names))?;
-    Some(match *pattern {
-        "" => format!("*.{}", word.text.to_lowercase()),
-        pattern => pattern.to_owned(),
-    })
+    let mut kinds = KINDS.split('|').filter_map(|kind| kind.split_once(':'));
+    let (_, ending) = kinds.find(|(name, _)| word.is(name))?;
+    Some(format!("*.{ending}"))
 }
 
 fn find(rest: &[Word]) -> Option<Request> {
-    let (what, path) = what_and_where(rest)?;
-    let about_files = what.iter().any(|word| word.is("file|files"));
-    let about_text = what
-        .iter()
-        .any(|word| word.is("containing|contain|used|defined"));
+    let (what, place) = what_and_where(rest)?;
+    let has = |names: &str| what.iter().any(|word| word.is(names));
+    let is_about_names = has("file|files") && !has("containing|contain|used|defined");
     let named: Vec<&Word> = what.iter().filter(|word| !word.is(FILLERS)).collect();
-    match named.as_slice() {
-        [name] if about_files && !about_text => {
-            let pattern = kind_of(name).unwrap_or_else(|| name_pattern(name));
-            Some(Request::Find { pattern, path })
+    let pattern = match named.as_slice() {
+        // A whole name means itself, a part of one any name with it.
+        [name] if name.text.contains(['.', '*']) && (is_about_names || !name.quoted) => {
+            name.text.to_owned()
         }
-        [name] if name.text.contains(['.', '*']) && !name.quoted => Some(Request::Find {
-            pattern: name.text.to_owned(),
-            path,
-        }),
-        _ => search(rest),
-    }
-}
-
-/// A whole name means itself, a part of one any name with it.
-fn name_pattern(name: &Word) -> String {
-    match name.text {
-        text if text.contains(['.', '*', '?']) => text.to_owned(),
-        text => format!("*{text}*"),
-    }
+        [name] if is_about_names => kind_of(name).unwrap_or_else(|| format!("*{}*", name.text)),
+        _ => return search(rest),
+    };
+    Some(Request::Find(pattern, place))
 }
 
 fn search(rest: &[Word]) -> Option<Request> {
-    let flags = |word: &&Word| !word.text.starts_with('-') || word.quoted;
-    let rest: Vec<Word> = rest.iter().filter(flags).cloned().collect();
+    let rest = without_flags(rest);
     // `search src for panic`, `grep panic src`
-    let (rest, path) = match rest.as_slice() {
+    let (what, place) = match rest.as_slice() {
         [place, by, what @ ..] if by.is("for") && !place.is(SEARCH_FILLERS) => {
             (what, Some(place.text.to_owned()))
         }
-        [what @ .., place]
-            if what.len() == 1 && !place.quoted && place.text.contains(['/', '.']) =>
-        {
-            (what, Some(place.text.to_owned()))
+        [_, place] if !place.quoted && place.text.contains(['/', '.']) => {
+            (rest.get(..1)?, Some(place.text.to_owned()))
         }
-        all => (all, None),
+        all => what_and_where(all)?,
     };
-    let (what, path) = match path {
-        Some(path) => (rest, Some(path)),
-        None => what_and_where(rest)?,
-    };
-    let text = match what.iter().find(|word| word.quoted) {
-        Some(quoted) => quoted.text.to_owned(),
-        None => {
-            let kept: Vec<&str> = what
-                .iter()
-                .filter(|word| !word.is(SEARCH_FILLERS))
-                .map(|word| word.text)
-                .collect();
-            kept.join(" ")
-        }
-    };
+    let quoted = what.iter().find(|word| word.quoted);
     // A long sentence is a question, not something to look for.
-    let is_short = what.iter().any(|word| word.quoted) || what.len() <= 5;
-    (!text.is_empty() && is_short).then_some(Request::Search { text, path })
+    if quoted.is_none() && what.len() > 5 {
+        return None;
+    }
+    let kept = what.iter().filter(|word| !word.is(SEARCH_FILLERS));
+    let text = match quoted {
+        Some(quoted) => quoted.text.to_owned(),
+        None => kept.map(|word| word.text).collect::<Vec<_>>().join(" "),
+    };
+    (!text.is_empty()).then_some(Request::Search(text, place))
 }
 
 /// The command is what follows the verb, to the letter, or what is in backticks.
-fn run(rest: &[Word], prompt: &str) -> Option<Request> {
-    let skipped = rest
-        .iter()
-        .take_while(|word| word.is("the|command"))
-        .count();
+fn run(rest: &[Word], prompt: &str) -> Option<String> {
+    let named = rest.iter().take_while(|word| word.is("the|command"));
+    let skipped = named.count();
     let rest = rest.get(skipped..)?;
     let first = rest.first()?;
     let text = match rest {
@@ -389,96 +296,82 @@ fn run(rest: &[Word], prompt: &str) -> Option<Request> {
     // Without marks, prose is no command: `run this project`, `run the numbers again`.
     let prose = first.is("this|that|it|my|our|a|an|all|some")
         || !first.quoted && skipped > 0 && rest.len() > 1;
-    (!text.is_empty() && !prose).then(|| command(text))
+    (!text.is_empty() && !prose).then(|| text.to_owned())
 }
 
-fn write(rest: &[Word], prompt: &str) -> Option<Request> {
-    let fillers = "a|an|the|new|empty|file|named|called";
-    // `a file notes.md with the content: …`
-    let skipped = rest.iter().take_while(|word| word.is(fillers)).count();
-    let named = rest.get(skipped..)?;
-    if let [path, with, content @ ..] = named
-        && path.is_path()
-        && with.is("with|containing|saying|with:|containing:")
-    {
-        let marks = "the|content|contents|text|content:|contents:|text:|:";
-        let skipped = content.iter().take_while(|word| word.is(marks)).count();
-        let first = content.get(skipped)?;
-        let text = match content.get(skipped..)? {
-            [only] if only.quoted => only.text,
-            _ => prompt.get(first.start..)?,
+fn write(rest: &[Word], prompt: &str) -> Option<Writing> {
+    let writing = |path: &str, content: &str, sure: bool| {
+        let end = if content.is_empty() || content.ends_with('\n') {
+            ""
+        } else {
+            "\n"
         };
-        return Some(Request::Write {
-            path: path.text.to_owned(),
-            content: whole_lines(unfenced(text)),
-            sure: first.quoted || skipped > 0,
-        });
+        Some(Writing {
+            path: path.to_owned(),
+            content: format!("{content}{end}"),
+            sure,
+        })
+    };
+    // `a file notes.md with the content: …`
+    let fillers = "a|an|the|new|empty|file|named|called";
+    let skipped = rest.iter().take_while(|word| word.is(fillers)).count();
+    match rest.get(skipped..)? {
+        [path, with, content @ ..]
+            if path.is_path() && with.is("with|containing|saying|with:|containing:") =>
+        {
+            let marks = "the|content|contents|text|content:|contents:|text:|:";
+            let marked = content.iter().take_while(|word| word.is(marks)).count();
+            let first = content.get(marked)?;
+            let text = match content.get(marked..)? {
+                [only] if only.quoted => only.text,
+                _ => prompt.get(first.start..)?,
+            };
+            return writing(path.text, unfenced(text), first.quoted || marked > 0);
+        }
+        [path] if skipped > 0 && path.is_path() => return writing(path.text, "", false),
+        _ => {}
     }
     // `'hello' to a.txt`
-    if let Some(to) = rest.iter().rposition(|word| word.is("to|into|in")) {
-        let path = path_of(rest.get(to + 1..)?)??;
-        let what = rest.get(..to)?;
-        let (first, last) = (what.first()?, what.last()?);
-        let content = match what {
-            [only] if only.quoted => only.text,
-            _ if first.is("a|an|the|some|me") => return None,
-            _ => prompt.get(first.start..last.end)?,
-        };
-        return Some(Request::Write {
-            path,
-            content: whole_lines(content),
-            sure: first.quoted && what.len() == 1,
-        });
-    }
-    match named {
-        [path] if skipped > 0 && path.is_path() => Some(Request::Write {
-            path: path.text.to_owned(),
-            content: String::new(),
-            sure: false,
-        }),
-        _ => None,
+    let to = rest.iter().rposition(|word| word.is("to|into|in"))?;
+    let path = path_of(rest.get(to + 1..)?)??;
+    match rest.get(..to)? {
+        [only] if only.quoted => writing(&path, only.text, true),
+        [first, ..] if first.is("a|an|the|some|me") => None,
+        what => writing(&path, between(what, prompt)?, false),
     }
 }
 
-fn replace(rest: &[Word], prompt: &str) -> Option<Request> {
+fn replace(rest: &[Word], prompt: &str) -> Option<Replacing> {
     let place = rest.iter().rposition(|word| word.is("in"))?;
     let path = path_of(rest.get(place + 1..)?)??;
     let change = rest.get(..place)?;
     let by = change.iter().position(|word| word.is("with|by|to"))?;
     let exact = |words: &[Word]| match words {
         [only] => Some(only.text.to_owned()),
-        [first, .., last] => prompt.get(first.start..last.end).map(str::to_owned),
-        [] => None,
+        several => between(several, prompt).map(str::to_owned),
     };
     let (old, new) = (exact(change.get(..by)?)?, exact(change.get(by + 1..)?)?);
-    (!old.is_empty()).then_some(Request::Replace { path, old, new })
+    (!old.is_empty()).then_some(Replacing { path, old, new })
 }
 
-fn whole_lines(text: &str) -> String {
-    if text.is_empty() || text.ends_with('\n') {
-        text.to_owned()
-    } else {
-        format!("{text}\n")
-    }
+/// The prompt from the first of these words to the last, to the letter.
+fn between<'p>(words: &[Word], prompt: &'p str) -> Option<&'p str> {
+    prompt.get(words.first()?.start..words.last()?.end)
 }
 
 /// The inside of a code block, if the text is one.
 fn unfenced(text: &str) -> &str {
-    let inner = text
-        .trim()
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"));
-    inner
-        .and_then(|inner| inner.split_once('\n'))
-        .map_or(text, |(_, inside)| inside)
+    let inner = text.trim().strip_prefix("```");
+    let inner = inner.and_then(|rest| rest.strip_suffix("```"));
+    let inside = inner.and_then(|inner| inner.split_once('\n'));
+    inside.map_or(text, |(_, inside)| inside)
 }
 
 /// A word for the shell that means exactly `text`.
-pub fn shell_word(text: &str) -> String {
+fn shell_word(text: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "_-./:@%+=".contains(char);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::tool::ToolSpec;
 use stentor_journal::message::{ToolCall, ToolResultMessage, text_of};
 
-use super::request::Request;
+use super::request::{Replacing, Request};
 
 /// Files listed for a summary. More are shown as "at least".
 pub const MAX_LISTED: u64 = 5000;
@@ -17,6 +17,22 @@ const MAX_MATCHES: u64 = 500;
 
 /// Lines of a README that go into a summary of a folder.
 const README_LINES: u64 = 60;
+
+/// How to run the tests of a project that has one of these files.
+const TEST_COMMANDS: &str = "\
+Cargo.toml: cargo test
+go.mod: go test ./...
+package.json: npm test
+pyproject.toml: python3 -m pytest
+setup.py: python3 -m pytest
+pytest.ini: python3 -m pytest
+pom.xml: mvn test
+gradlew: ./gradlew test
+mix.exs: mix test
+deps.edn: clojure -M:test
+Gemfile: bundle exec rake test
+Makefile: make test
+test_*.py: python3 -m unittest";
 
 /// A tool call to make.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,23 +58,6 @@ pub enum Next {
     Lacks(&'static str),
 }
 
-/// How to run the tests of a project that has one of these files.
-const TEST_COMMANDS: &[(&str, &str)] = &[
-    ("Cargo.toml", "cargo test"),
-    ("go.mod", "go test ./..."),
-    ("package.json", "npm test"),
-    ("pyproject.toml", "python3 -m pytest"),
-    ("setup.py", "python3 -m pytest"),
-    ("pytest.ini", "python3 -m pytest"),
-    ("pom.xml", "mvn test"),
-    ("gradlew", "./gradlew test"),
-    ("mix.exs", "mix test"),
-    ("deps.edn", "clojure -M:test"),
-    ("Gemfile", "bundle exec rake test"),
-    ("Makefile", "make test"),
-    ("test_*.py", "python3 -m unittest"),
-];
-
 impl Exchange<'_> {
     /// What the tool printed.
     pub fn text(&self) -> String {
@@ -69,11 +68,7 @@ impl Exchange<'_> {
     pub fn is_complete(&self) -> bool {
         let cut = self.detail("truncation");
         let is_cut = cut.is_some_and(|cut| cut.get("truncated") != Some(&Value::Bool(false)));
-        let limits = [
-            "matchLimitReached",
-            "resultLimitReached",
-            "entryLimitReached",
-        ];
+        let limits = ["match", "result", "entry"].map(|what| format!("{what}LimitReached"));
         !is_cut && limits.iter().all(|name| self.detail(name).is_none())
     }
 
@@ -81,10 +76,8 @@ impl Exchange<'_> {
     pub fn total_lines(&self) -> usize {
         let cut = self.detail("truncation");
         let total = cut.and_then(|cut| cut.get("totalLines")?.as_u64());
-        match total.and_then(|total| usize::try_from(total).ok()) {
-            Some(total) => total,
-            None => self.text().lines().count(),
-        }
+        let total = total.and_then(|total| usize::try_from(total).ok());
+        total.unwrap_or_else(|| self.text().lines().count())
     }
 
     /// The path or command the tool was called with.
@@ -112,107 +105,87 @@ impl Exchange<'_> {
 
 /// The next step of `request` after the exchanges it has had.
 pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
-    let calls = match (request, had) {
-        (Request::List { path }, []) => vec![list(path.as_deref())],
-        (Request::Read { path, lines }, []) => vec![read(path, *lines)],
-        (Request::Read { path, .. }, [first]) if first.is_about_a_folder() => {
-            vec![list(Some(path))]
+    let calls = match request {
+        Request::List(place) if had.is_empty() => vec![list(place.as_deref())],
+        Request::Read(path, lines) => read_or_look(path, *lines, had),
+        Request::Find(pattern, place) if had.is_empty() => {
+            vec![find(pattern, place.as_deref(), None)]
         }
-        // People write README when the file is README.md.
-        (Request::Read { path, .. } | Request::Summarise { path: Some(path) }, [first])
-            if first.is_about_nothing() && !file_name(path).contains('.') =>
-        {
-            vec![list(parent(path))]
-        }
-        (Request::Read { path, lines }, [first, listed])
-            if first.is_about_nothing() && !listed.result.is_error =>
-        {
-            named_alike(path, &listed.text())
-                .map(|path| read(&path, *lines))
-                .into_iter()
-                .collect()
-        }
-        (Request::Summarise { path: Some(path) }, [first, listed])
-            if first.is_about_nothing() && !listed.result.is_error =>
-        {
-            named_alike(path, &listed.text())
-                .map(|path| read(&path, None))
-                .into_iter()
-                .collect()
-        }
-        (Request::Find { pattern, path }, []) => vec![find(pattern, path.as_deref(), None)],
-        (Request::Search { text, path }, []) => vec![search(text, path.as_deref())],
-        (Request::Run { command }, []) => vec![run(command)],
-        (
-            Request::Write {
-                path, sure: false, ..
-            },
-            [],
-        ) => vec![read(path, Some((1, 1)))],
-        (
-            Request::Write {
-                path,
-                content,
-                sure: false,
-            },
-            [read],
-        ) if read.is_about_nothing() => {
-            vec![write(path, content)]
-        }
-        (
-            Request::Write {
-                path,
-                content,
-                sure: true,
-            },
-            [],
-        ) => vec![write(path, content)],
-        (Request::Replace { path, old, new }, had) => replace(path, old, new, had),
-        (Request::Summarise { path: Some(path) }, []) => vec![read(path, None)],
-        (Request::Summarise { path: None }, []) => look_around(None),
-        (Request::Summarise { path: Some(path) }, [first]) if first.is_about_a_folder() => {
-            look_around(Some(path))
-        }
-        (Request::Summarise { path }, [.., listed, found])
-            if found.call.name == "find" && !listed.result.is_error =>
-        {
-            let listing = listed.text();
-            let readme = readme_in(&listing);
-            let readme = readme.map(|name| inside(path.as_deref(), name));
-            readme
-                .map(|path| read(&path, Some((1, README_LINES))))
-                .into_iter()
-                .collect()
-        }
-        (Request::Test, []) => vec![list(None)],
-        (Request::Test, [listed]) => test_command(&listed.text()).map(run).into_iter().collect(),
+        Request::Search(text, place) if had.is_empty() => vec![search(text, place.as_deref())],
+        Request::Run(command) if had.is_empty() => vec![run(command)],
+        Request::Write(writing) => match had {
+            // What may not replace a file looks first whether there is one.
+            [] if !writing.sure => vec![read(&writing.path, Some((1, 1)))],
+            [] => vec![write(&writing.path, &writing.content)],
+            [looked] if looked.call.name == "read" && looked.is_about_nothing() => {
+                vec![write(&writing.path, &writing.content)]
+            }
+            _ => Vec::new(),
+        },
+        Request::Replace(replacing) => replace(replacing, had),
+        Request::Summarise(place) => summarise(place.as_deref(), had),
+        Request::Test => match had {
+            [] => vec![list(None)],
+            [listed] => test_command(&listed.text()).map(run).into_iter().collect(),
+            _ => Vec::new(),
+        },
         _ => Vec::new(),
     };
-    let lacks = calls
-        .iter()
-        .find(|call| !tools.iter().any(|tool| tool.name == call.tool));
-    match (calls.is_empty(), lacks) {
-        (true, _) => Next::Done,
-        (false, Some(call)) => Next::Lacks(call.tool),
-        (false, None) => Next::Calls(calls),
+    let is_there = |call: &&Call| tools.iter().any(|tool| tool.name == call.tool);
+    match calls.iter().find(|call| !is_there(call)) {
+        Some(call) => Next::Lacks(call.tool),
+        None if calls.is_empty() => Next::Done,
+        None => Next::Calls(calls),
     }
 }
 
-/// How the tests of a project with these files are run.
-fn test_command(listing: &str) -> Option<&'static str> {
-    let is = |line: &str, file: &str| match file.split_once('*') {
-        Some((begin, end)) => line.starts_with(begin) && line.ends_with(end),
-        None => line == file,
-    };
-    let has = |file: &str| listing.lines().any(|line| is(line.trim(), file));
-    TEST_COMMANDS
-        .iter()
-        .find(|(file, _)| has(file))
-        .map(|(_, command)| *command)
+/// Reads a file, lists what turns out to be a folder, and looks for `README.md` where people write
+/// `README`.
+fn read_or_look(path: &str, lines: Option<(u64, u64)>, had: &[Exchange]) -> Vec<Call> {
+    let (parent, name) = path
+        .rsplit_once('/')
+        .map_or((None, path), |(parent, name)| (Some(parent), name));
+    match had {
+        [] => vec![read(path, lines)],
+        [first] if first.is_about_a_folder() => vec![list(Some(path))],
+        [first] if first.is_about_nothing() && !name.contains('.') => vec![list(parent)],
+        [first, listed] if first.is_about_nothing() && !listed.result.is_error => {
+            let listing = listed.text();
+            let name = name.to_lowercase();
+            let mut files = listing.lines().map(str::trim);
+            let alike = files.find(|entry| {
+                let entry = entry.to_lowercase();
+                let rest = entry.strip_prefix(&name);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            });
+            let call = alike.map(|alike| read(&inside(parent, alike), lines));
+            call.into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A file is read; of a folder its listing, its files and its README are.
+fn summarise(place: Option<&str>, had: &[Exchange]) -> Vec<Call> {
+    let look_around = || vec![list(place), find("*", place, Some(MAX_LISTED))];
+    match (place, had) {
+        (None, []) => look_around(),
+        (Some(_), [first]) if first.is_about_a_folder() => look_around(),
+        (_, [.., listed, found]) if found.call.name == "find" && !listed.result.is_error => {
+            let listing = listed.text();
+            let mut files = listing.lines().map(str::trim);
+            let readme = files
+                .find(|name| name.to_lowercase().starts_with("readme") && !name.ends_with('/'));
+            let call = readme.map(|name| read(&inside(place, name), Some((1, README_LINES))));
+            call.into_iter().collect()
+        }
+        (Some(path), had) => read_or_look(path, None, had),
+        (None, _) => Vec::new(),
+    }
 }
 
 /// The edit tool wants a text that occurs once; a person who asks to replace it means all.
-fn replace(path: &str, old: &str, new: &str, had: &[Exchange]) -> Vec<Call> {
+fn replace(Replacing { path, old, new }: &Replacing, had: &[Exchange]) -> Vec<Call> {
     match had {
         [] => {
             let edits = json!([{ "oldText": old, "newText": new }]);
@@ -228,8 +201,17 @@ fn replace(path: &str, old: &str, new: &str, had: &[Exchange]) -> Vec<Call> {
     }
 }
 
-fn look_around(path: Option<&str>) -> Vec<Call> {
-    vec![list(path), find("*", path, Some(MAX_LISTED))]
+/// How the tests of a project with these files are run.
+fn test_command(listing: &str) -> Option<&'static str> {
+    let is = |line: &str, file: &str| match file.split_once('*') {
+        Some((begin, end)) => line.starts_with(begin) && line.ends_with(end),
+        None => line == file,
+    };
+    let mut commands = TEST_COMMANDS
+        .lines()
+        .filter_map(|line| line.split_once(": "));
+    let found = commands.find(|(file, _)| listing.lines().any(|line| is(line.trim(), file)));
+    found.map(|(_, command)| command)
 }
 
 fn call(tool: &'static str, arguments: Value) -> Call {
@@ -283,35 +265,6 @@ fn run(command: &str) -> Call {
 
 fn write(path: &str, content: &str) -> Call {
     call("write", json!({ "path": path, "content": content }))
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-fn parent(path: &str) -> Option<&str> {
-    path.rsplit_once('/').map(|(parent, _)| parent)
-}
-
-/// The entry of `listing` that has the name of `path`, another case or an ending apart.
-fn named_alike(path: &str, listing: &str) -> Option<String> {
-    let name = file_name(path).to_lowercase();
-    let entry = listing.lines().map(str::trim).find(|entry| {
-        let entry = entry.to_lowercase();
-        let rest = entry.strip_prefix(&name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) && !entry.ends_with('/')
-    })?;
-    Some(inside(parent(path), entry))
-}
-
-fn readme_in(listing: &str) -> Option<&str> {
-    let files = listing
-        .lines()
-        .map(str::trim)
-        .filter(|name| !name.ends_with('/'));
-    files
-        .into_iter()
-        .find(|name| name.to_lowercase().starts_with("readme"))
 }
 
 fn inside(folder: Option<&str>, name: &str) -> String {

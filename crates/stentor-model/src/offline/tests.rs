@@ -462,22 +462,19 @@ fn the_verbs_and_their_arguments() {
         let (prompt, expected) = line.split_once(" => ").unwrap();
         let prompt = prompt.replace("\\n", "\n");
         let got = match Request::parse(&prompt) {
-            Request::List { path } => format!("List {}", shown(&path)),
-            Request::Read { path, lines: None } => format!("Read {path}"),
-            Request::Read {
-                path,
-                lines: Some((a, b)),
-            } => format!("Read {path} {a}-{b}"),
-            Request::Find { pattern, path } => format!("Find {pattern} {}", shown(&path)),
-            Request::Search { text, path } => format!("Search {text} {}", shown(&path)),
-            Request::Run { command } => format!("Run {command}"),
-            Request::Write {
-                path,
-                content,
-                sure,
-            } => format!("Write {path} {content:?} {sure}"),
-            Request::Replace { path, old, new } => format!("Replace {path} {old:?} {new:?}"),
-            Request::Summarise { path } => format!("Summarise {}", shown(&path)),
+            Request::List(place) => format!("List {}", shown(&place)),
+            Request::Read(path, None) => format!("Read {path}"),
+            Request::Read(path, Some((a, b))) => format!("Read {path} {a}-{b}"),
+            Request::Find(pattern, place) => format!("Find {pattern} {}", shown(&place)),
+            Request::Search(text, place) => format!("Search {text} {}", shown(&place)),
+            Request::Run(command) => format!("Run {command}"),
+            Request::Write(one) => {
+                format!("Write {} {:?} {}", one.path, one.content, one.sure)
+            }
+            Request::Replace(one) => {
+                format!("Replace {} {:?} {:?}", one.path, one.old, one.new)
+            }
+            Request::Summarise(place) => format!("Summarise {}", shown(&place)),
             Request::Test => "Test".to_owned(),
             Request::Help => "Help".to_owned(),
             Request::Unknown => "Unknown".to_owned(),

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
+use crate::openai::{DataUrl, arguments_text, file_name, result_text};
 use crate::output_schema::enforceable;
-use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn, split_media};
+use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
 const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
@@ -26,65 +28,168 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     Call {
         url: format!("{}/chat/completions", target.base_url),
         headers,
-        body: to_bytes(&body(target, request, &turns, quirks)),
+        body: to_bytes(&Body::new(target, request, &turns, quirks)),
     }
 }
 
-fn body(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>], quirks: Quirks) -> Value {
+#[derive(Serialize)]
+struct Body<'a> {
+    /// What there is little of, in words that differ from server to server.
+    #[serde(flatten)]
+    settings: Map<String, Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Message<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        /// Which field reasoning comes in differs from server to server.
+        #[serde(flatten)]
+        reasoning: Map<String, Value>,
+        content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Pieces(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: Url<'a> },
+    File { file: File<'a> },
+}
+
+#[derive(Serialize)]
+struct Url<'a> {
+    url: DataUrl<'a>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    file_data: DataUrl<'a>,
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: CalledFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct CalledFunction<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+impl<'a> Body<'a> {
+    fn new(
+        target: Target<'_>,
+        request: &'a ModelRequest,
+        turns: &'a [Turn<'_>],
+        quirks: Quirks,
+    ) -> Self {
+        let tools = request.tools.iter().map(|tool| Tool {
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.parameters,
+            },
+        });
+        let mut messages = Vec::new();
+        if !request.system.trim().is_empty() {
+            messages.push(Message::System {
+                content: &request.system,
+            });
+        }
+        for (n, turn) in turns.iter().enumerate() {
+            match turn {
+                Turn::User(parts) => messages.push(user(parts)),
+                Turn::Assistant(parts) => messages.push(assistant(parts)),
+                Turn::Results(answers) => {
+                    let then_user = matches!(turns.get(n + 1), Some(Turn::User(_)));
+                    results(answers, then_user, quirks, &mut messages);
+                }
+            }
+        }
+        Self {
+            settings: settings(target, request, quirks),
+            tools: tools.collect(),
+            messages,
+        }
+    }
+}
+
+fn settings(target: Target<'_>, request: &ModelRequest, quirks: Quirks) -> Map<String, Value> {
     let info = target.info;
-    let mut body = Map::new();
-    body.insert("model".into(), info.id.clone().into());
-    body.insert("stream".into(), true.into());
-    body.insert("stream_options".into(), json!({"include_usage": true}));
+    let mut settings = Map::new();
+    settings.insert("model".into(), info.id.clone().into());
+    settings.insert("stream".into(), true.into());
+    settings.insert("stream_options".into(), json!({"include_usage": true}));
     let asked_for = request.max_output_tokens.map(|_| "max_tokens");
     if let Some(field) = quirks.output_limit_field.or(asked_for) {
-        body.insert(field.into(), output_limit(info, request).into());
+        settings.insert(field.into(), output_limit(info, request).into());
     }
-    quirks.ask_to_think(info, request.thinking, &mut body);
+    quirks.ask_to_think(info, request.thinking, &mut settings);
     if quirks.takes_cache_key && !request.session_id.is_empty() {
-        body.insert("prompt_cache_key".into(), (*request.session_id).into());
+        settings.insert("prompt_cache_key".into(), (*request.session_id).into());
     }
     if quirks.takes_schema
         && let Some(schema) = enforceable(request)
     {
         let format = json!({"name": "result", "schema": schema, "strict": true});
         let format = json!({"type": "json_schema", "json_schema": format});
-        body.insert("response_format".into(), format);
+        settings.insert("response_format".into(), format);
     }
-    if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({"type": "function", "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-            }})
-        });
-        body.insert("tools".into(), tools.collect());
-    }
-    let mut messages = Vec::new();
-    if !request.system.trim().is_empty() {
-        messages.push(json!({"role": "system", "content": &*request.system}));
-    }
-    for (n, turn) in turns.iter().enumerate() {
-        match turn {
-            Turn::User(parts) => messages.push(user(parts)),
-            Turn::Assistant(parts) => messages.push(assistant(parts)),
-            Turn::Results(answers) => {
-                let then_user = matches!(turns.get(n + 1), Some(Turn::User(_)));
-                results(answers, then_user, quirks, &mut messages);
-            }
-        }
-    }
-    body.insert("messages".into(), messages.into());
-    Value::Object(body)
+    settings
 }
 
-fn user(parts: &[Part<'_>]) -> Value {
-    json!({"role": "user", "content": content(parts)})
+fn user<'a>(parts: &'a [Part<'_>]) -> Message<'a> {
+    Message::User {
+        content: content(parts),
+    }
 }
 
 /// Plain text where there is nothing else: every server understands that.
-fn content(parts: &[Part<'_>]) -> Value {
+fn content<'a>(parts: &'a [Part<'_>]) -> Content<'a> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
@@ -92,78 +197,77 @@ fn content(parts: &[Part<'_>]) -> Value {
             Part::Image(_) | Part::Pdf(_) => None,
         })
         .collect();
-    match texts {
-        Some(texts) => texts.join("\n\n").into(),
-        None => parts.iter().map(part).collect(),
+    match texts.as_deref() {
+        Some([text]) => Content::Text(Cow::Borrowed(text)),
+        Some(texts) => Content::Text(Cow::Owned(texts.join("\n\n"))),
+        None => Content::Pieces(parts.iter().map(piece).collect()),
     }
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn piece<'a>(part: &'a Part<'_>) -> Piece<'a> {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Image(image) => json!({
-            "type": "image_url",
-            "image_url": {"url": format!("data:{};base64,{}", image.mime_type, image.data)},
-        }),
-        Part::Pdf(document) => json!({
-            "type": "file",
-            "file": {
-                "filename": document.name.as_deref().unwrap_or("document.pdf"),
-                "file_data": format!("data:{};base64,{}", document.mime_type, document.data),
+        Part::Text(text) => Piece::Text { text },
+        Part::Image(image) => Piece::ImageUrl {
+            image_url: Url {
+                url: DataUrl::of_image(image),
             },
-        }),
+        },
+        Part::Pdf(document) => Piece::File {
+            file: File {
+                filename: file_name(document),
+                file_data: DataUrl::of_document(document),
+            },
+        },
     }
 }
 
-fn assistant(parts: &[AssistantPart<'_>]) -> Value {
-    let mut message = Map::new();
-    message.insert("role".into(), "assistant".into());
-    let mut text = String::new();
-    let mut calls = Vec::new();
+fn assistant<'a>(parts: &'a [AssistantPart<'_>]) -> Message<'a> {
+    let mut reasoning = Map::new();
+    let mut text = Cow::Borrowed("");
+    let mut tool_calls = Vec::new();
     for part in parts {
         match part {
-            AssistantPart::Text { text: more, .. } => append(&mut text, more),
+            AssistantPart::Text { text: more, .. } if text.is_empty() => {
+                text = Cow::Borrowed(more.as_ref());
+            }
+            AssistantPart::Text { text: more, .. } => append(text.to_mut(), more),
             AssistantPart::Thinking {
                 text: thought,
                 signature,
-            } => think(&mut message, thought, signature),
+            } => think(&mut reasoning, thought, signature),
             AssistantPart::Redacted { .. } => {}
-            AssistantPart::Call { id, call, .. } => calls.push(json!({
-                "id": id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": Value::Object(call.arguments.clone()).to_string(),
+            AssistantPart::Call { id, call, .. } => tool_calls.push(ToolCall {
+                id,
+                kind: "function",
+                function: CalledFunction {
+                    name: &call.name,
+                    arguments: arguments_text(call),
                 },
-            })),
+            }),
         }
     }
-    let content = if text.is_empty() && !calls.is_empty() {
-        Value::Null
-    } else {
-        text.into()
-    };
-    message.insert("content".into(), content);
-    if !calls.is_empty() {
-        message.insert("tool_calls".into(), calls.into());
+    let only_calls = text.is_empty() && !tool_calls.is_empty();
+    Message::Assistant {
+        reasoning,
+        content: (!only_calls).then_some(text),
+        tool_calls,
     }
-    Value::Object(message)
 }
 
 /// Puts reasoning back into the field it came in, which its signature names.
-fn think(message: &mut Map<String, Value>, thought: &str, signature: &str) {
+fn think(reasoning: &mut Map<String, Value>, thought: &str, signature: &str) {
     match signature {
         field @ ("reasoning_content" | "reasoning" | "reasoning_text") => {
-            match message.get_mut(field) {
+            match reasoning.get_mut(field) {
                 Some(Value::String(before)) => append(before, thought),
                 _ => {
-                    message.insert(field.into(), thought.into());
+                    reasoning.insert(field.into(), thought.into());
                 }
             }
         }
         details if details.starts_with('[') => {
             if let Ok(details @ Value::Array(_)) = serde_json::from_str(details) {
-                message.insert("reasoning_details".into(), details);
+                reasoning.insert("reasoning_details".into(), details);
             }
         }
         // Nobody knows the field it came in.
@@ -171,28 +275,37 @@ fn think(message: &mut Map<String, Value>, thought: &str, signature: &str) {
     }
 }
 
-fn results(answers: &[ToolAnswer<'_>], then_user: bool, quirks: Quirks, messages: &mut Vec<Value>) {
+fn results<'a>(
+    answers: &'a [ToolAnswer<'_>],
+    then_user: bool,
+    quirks: Quirks,
+    messages: &mut Vec<Message<'a>>,
+) {
     let mut media = Vec::new();
     for answer in answers {
-        let (text, more) = split_media(&answer.parts);
-        media.extend(more);
-        let text = if answer.is_error {
-            Cow::Owned(format!("Error: {text}"))
-        } else {
-            Cow::Borrowed(text.as_str())
-        };
-        let mut message = json!({"role": "tool", "tool_call_id": answer.id, "content": text});
-        if let (true, Value::Object(message)) = (quirks.names_tool_results, &mut message) {
-            message.insert("name".into(), answer.name.into());
-        }
-        messages.push(message);
+        let (content, more) = result_text(answer);
+        media.extend(more.into_iter().map(piece));
+        messages.push(Message::Tool {
+            tool_call_id: &answer.id,
+            content,
+            name: quirks.names_tool_results.then_some(answer.name),
+        });
     }
     if quirks.wants_assistant_after_results && (then_user || !media.is_empty()) {
-        messages.push(json!({"role": "assistant", "content": RESULTS_SEEN}));
+        messages.push(Message::Assistant {
+            reasoning: Map::new(),
+            content: Some(Cow::Borrowed(RESULTS_SEEN)),
+            tool_calls: Vec::new(),
+        });
     }
     if !media.is_empty() {
-        media.insert(0, Part::Text(MEDIA_OF_RESULTS.into()));
-        messages.push(user(&media));
+        let text = Piece::Text {
+            text: MEDIA_OF_RESULTS,
+        };
+        media.insert(0, text);
+        messages.push(Message::User {
+            content: Content::Pieces(media),
+        });
     }
 }
 
@@ -247,6 +360,7 @@ mod tests {
             context_window: 1000,
             max_tokens: 100,
             thinking_levels: levels.to_vec(),
+            modes: Vec::new(),
         };
         let request = ModelRequest {
             system: "".into(),

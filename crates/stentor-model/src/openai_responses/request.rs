@@ -3,11 +3,15 @@
 //! Nothing is stored at the provider: reasoning comes back encrypted and is sent again with the
 //! conversation, so a session needs nobody else's memory.
 
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
 
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
+use crate::openai::{DataUrl, arguments_text, file_name, result_text};
 use crate::output_schema::enforceable;
 use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
@@ -15,24 +19,22 @@ const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
-    let mut body = body(target, request);
-    body.insert(
-        "max_output_tokens".into(),
-        output_limit(target.info, request).max(16).into(),
-    );
+    let turns = transcript::prepare(&request.messages, target.info, IDS);
+    let mut body = Body::new(target.info, request, &turns);
+    body.max_output_tokens = Some(output_limit(target.info, request).max(16));
     Call {
         url: format!("{}/responses", target.base_url),
         headers: bearer_headers(target.credential),
-        body: to_bytes(&Value::Object(body)),
+        body: to_bytes(&body),
     }
 }
 
 /// The same for a ChatGPT subscription, which has its own address and wants the account named.
 pub fn encode_for_codex(target: Target<'_>, request: &ModelRequest) -> Call {
-    let mut body = body(target, request);
-    if !body.contains_key("instructions") {
-        body.insert("instructions".into(), "You are a helpful assistant.".into());
-    }
+    let turns = transcript::prepare(&request.messages, target.info, IDS);
+    let mut body = Body::new(target.info, request, &turns);
+    body.instructions
+        .get_or_insert("You are a helpful assistant.");
     let mut headers = bearer_headers(target.credential);
     headers.push(("openai-beta", "responses=experimental".to_owned()));
     headers.push(("originator", "stentor".to_owned()));
@@ -49,60 +51,148 @@ pub fn encode_for_codex(target: Target<'_>, request: &ModelRequest) -> Call {
     Call {
         url: format!("{}/codex/responses", target.base_url),
         headers,
-        body: to_bytes(&Value::Object(body)),
+        body: to_bytes(&body),
     }
 }
 
-fn body(target: Target<'_>, request: &ModelRequest) -> Map<String, Value> {
-    let info = target.info;
-    let mut body = Map::new();
-    body.insert("model".into(), info.id.clone().into());
-    body.insert("stream".into(), true.into());
-    body.insert("store".into(), false.into());
-    if !request.system.trim().is_empty() {
-        body.insert("instructions".into(), (*request.system).into());
-    }
-    if !request.session_id.is_empty() {
-        body.insert("prompt_cache_key".into(), (*request.session_id).into());
-    }
-    if info.reasoning {
-        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
-        if let Some(reasoning) = reasoning(info, request.thinking) {
-            body.insert("reasoning".into(), reasoning);
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+/// An item of the conversation.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Ours(OurItem<'a>),
+    /// An item of the provider, as it came.
+    Theirs(Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OurItem<'a> {
+    Message {
+        role: &'static str,
+        content: Vec<Piece<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<String>,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Output<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(Cow<'a, str>),
+    Pieces(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    InputText {
+        text: Cow<'a, str>,
+    },
+    InputImage {
+        detail: &'static str,
+        image_url: DataUrl<'a>,
+    },
+    InputFile {
+        filename: &'a str,
+        file_data: DataUrl<'a>,
+    },
+    OutputText {
+        text: &'a str,
+        annotations: [(); 0],
+    },
+}
+
+impl<'a> Body<'a> {
+    fn new(info: &'a ModelInfo, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+        let tools = request.tools.iter().map(|tool| Tool {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.parameters,
+            strict: false,
+        });
+        let tools: Vec<Tool<'_>> = tools.collect();
+        let reasons = info.reasoning;
+        let text = enforceable(request).map(|schema| {
+            json!({"format": {
+                "type": "json_schema", "name": "result", "schema": schema, "strict": true,
+            }})
+        });
+        Self {
+            model: &info.id,
+            stream: true,
+            store: false,
+            instructions: (!request.system.trim().is_empty()).then_some(&*request.system),
+            prompt_cache_key: (!request.session_id.is_empty()).then_some(&*request.session_id),
+            include: reasons.then_some(["reasoning.encrypted_content"]),
+            reasoning: match reasons {
+                true => reasoning(info, request.thinking),
+                false => None,
+            },
+            text,
+            parallel_tool_calls: (!tools.is_empty()).then_some(true),
+            tools,
+            max_output_tokens: None,
+            input: input(turns),
         }
     }
-    if let Some(schema) = enforceable(request) {
-        let format =
-            json!({"type": "json_schema", "name": "result", "schema": schema, "strict": true});
-        body.insert("text".into(), json!({ "format": format }));
-    }
-    if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "strict": false,
-            })
-        });
-        body.insert("tools".into(), tools.collect());
-        body.insert("parallel_tool_calls".into(), true.into());
-    }
+}
+
+fn input<'a>(turns: &'a [Turn<'_>]) -> Vec<Item<'a>> {
     let mut input = Vec::new();
-    for turn in &transcript::prepare(&request.messages, info, IDS) {
+    for turn in turns {
         match turn {
-            Turn::User(parts) => input.push(json!({
-                "type": "message",
-                "role": "user",
-                "content": parts.iter().map(part).collect::<Vec<_>>(),
+            Turn::User(parts) => input.push(Item::Ours(OurItem::Message {
+                role: "user",
+                content: parts.iter().map(piece).collect(),
+                phase: None,
             })),
             Turn::Assistant(parts) => assistant_items(parts, &mut input),
             Turn::Results(answers) => input.extend(answers.iter().map(result)),
         }
     }
-    body.insert("input".into(), input.into());
-    body
+    input
 }
 
 fn reasoning(info: &ModelInfo, level: ThinkingLevel) -> Option<Value> {
@@ -118,23 +208,23 @@ fn reasoning(info: &ModelInfo, level: ThinkingLevel) -> Option<Value> {
     Some(json!({"effort": effort, "summary": "auto"}))
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn piece<'a>(part: &'a Part<'_>) -> Piece<'a> {
     match part {
-        Part::Text(text) => json!({"type": "input_text", "text": text}),
-        Part::Image(image) => json!({
-            "type": "input_image",
-            "detail": "auto",
-            "image_url": format!("data:{};base64,{}", image.mime_type, image.data),
-        }),
-        Part::Pdf(document) => json!({
-            "type": "input_file",
-            "filename": document.name.as_deref().unwrap_or("document.pdf"),
-            "file_data": format!("data:{};base64,{}", document.mime_type, document.data),
-        }),
+        Part::Text(text) => Piece::InputText {
+            text: Cow::Borrowed(text.as_ref()),
+        },
+        Part::Image(image) => Piece::InputImage {
+            detail: "auto",
+            image_url: DataUrl::of_image(image),
+        },
+        Part::Pdf(document) => Piece::InputFile {
+            filename: file_name(document),
+            file_data: DataUrl::of_document(document),
+        },
     }
 }
 
-fn assistant_items(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
+fn assistant_items<'a>(parts: &'a [AssistantPart<'_>], input: &mut Vec<Item<'a>>) {
     for (n, part) in parts.iter().enumerate() {
         // The API refuses reasoning that nothing follows, as an interrupted answer leaves it.
         let is_followed = parts.get(n + 1..).is_some_and(|rest| !rest.is_empty());
@@ -143,34 +233,33 @@ fn assistant_items(parts: &[AssistantPart<'_>], input: &mut Vec<Value>) {
                 input.push(message(text, *signature));
             }
             AssistantPart::Thinking { signature, .. } => {
-                input.extend(reasoning_item(signature).filter(|_| is_followed));
+                let item = reasoning_item(signature).filter(|_| is_followed);
+                input.extend(item.map(Item::Theirs));
             }
             AssistantPart::Text { .. } | AssistantPart::Redacted { .. } => {}
-            AssistantPart::Call { id, call, .. } => input.push(json!({
-                "type": "function_call",
-                "call_id": id,
-                "name": call.name,
-                "arguments": Value::Object(call.arguments.clone()).to_string(),
-            })),
+            AssistantPart::Call { id, call, .. } => {
+                input.push(Item::Ours(OurItem::FunctionCall {
+                    call_id: id,
+                    name: &call.name,
+                    arguments: arguments_text(call),
+                }));
+            }
         }
     }
 }
 
 /// Text of the model, with the phase it was said in where the model distinguishes phases.
-fn message(text: &str, signature: Option<&str>) -> Value {
-    let mut message = json!({
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": text, "annotations": []}],
-    });
+fn message<'a>(text: &'a str, signature: Option<&str>) -> Item<'a> {
     let signature = signature.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    if let (Some(Value::String(phase)), Value::Object(message)) = (
-        signature.and_then(|mut signature| signature.get_mut("phase").map(Value::take)),
-        &mut message,
-    ) {
-        message.insert("phase".into(), phase.into());
-    }
-    message
+    let phase = signature.and_then(|mut signature| signature.get_mut("phase").map(Value::take));
+    Item::Ours(OurItem::Message {
+        role: "assistant",
+        content: vec![Piece::OutputText {
+            text,
+            annotations: [],
+        }],
+        phase: phase.and_then(|phase| phase.as_str().map(str::to_owned)),
+    })
 }
 
 /// The reasoning item a signature holds, if it can be sent back: only encrypted it means anything
@@ -181,18 +270,17 @@ fn reasoning_item(signature: &str) -> Option<Value> {
     is_encrypted.then_some(item)
 }
 
-fn result(answer: &ToolAnswer<'_>) -> Value {
-    let (text, media) = transcript::split_media(&answer.parts);
-    let text = if answer.is_error {
-        format!("Error: {text}")
-    } else {
-        text
+fn result<'a>(answer: &'a ToolAnswer<'_>) -> Item<'a> {
+    let (text, media) = result_text(answer);
+    let output = match media.is_empty() {
+        true => Output::Text(text),
+        false => {
+            let text = std::iter::once(Piece::InputText { text });
+            Output::Pieces(text.chain(media.into_iter().map(piece)).collect())
+        }
     };
-    let output: Value = if media.is_empty() {
-        text.into()
-    } else {
-        let texts = std::iter::once(Part::Text(text.into()));
-        texts.chain(media).map(|media| part(&media)).collect()
-    };
-    json!({"type": "function_call_output", "call_id": answer.id, "output": output})
+    Item::Ours(OurItem::FunctionCallOutput {
+        call_id: &answer.id,
+        output,
+    })
 }

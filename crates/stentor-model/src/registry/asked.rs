@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use serde::Deserialize;
 use stentor_agent::model::ModelInfo;
 use stentor_http::{Http, HttpError, deepest};
 use stentor_journal::clock::SharedClock;
 
-use super::local::{ListedModel, SMALL_CONTEXT_WINDOW, windows_at};
 use super::providers::Provider;
+use super::windows::{ListedModel, ModelList, Windows};
 use crate::configuration::ModelConfiguration;
 use crate::credential::{Credential, CredentialError};
 use crate::wire::Wire;
@@ -43,16 +42,27 @@ enum AskError {
     NoList,
 }
 
+impl AskError {
+    /// True when the provider answers and has no list, or none that is understood.
+    fn is_only_no_list(&self) -> bool {
+        match self {
+            Self::Status(status) => {
+                matches!(
+                    *status,
+                    StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+                )
+            }
+            Self::NoList => true,
+            Self::TooSlow | Self::Client(_) | Self::Credential(_) | Self::NoAnswer(_) => false,
+        }
+    }
+}
+
 /// Asks providers when somebody wants to know, and remembers for a while what they said.
 pub(super) struct AskedProviders {
     http: Arc<Http>,
     clock: SharedClock,
     remembered: Mutex<HashMap<String, (u64, Asked)>>,
-}
-
-#[derive(Deserialize)]
-struct ModelList {
-    data: Vec<ListedModel>,
 }
 
 impl AskedProviders {
@@ -113,13 +123,16 @@ impl AskedProviders {
                 Err(_) => Err(AskError::TooSlow),
             }
         });
-        let listed = listed.map_err(|error| error.to_string())?;
-        let windows = windows_at(&provider.base_url);
+        let listed = match listed {
+            // What somebody has described can be used without a list.
+            Err(error) if error.is_only_no_list() && !provider.models.is_empty() => Vec::new(),
+            listed => listed.map_err(|error| error.to_string())?,
+        };
+        let windows = Windows::at(&provider.base_url, &listed);
         let to_info = |model: ListedModel| {
-            let window = windows.window_of(&model).unwrap_or(SMALL_CONTEXT_WINDOW);
             let entry = ModelConfiguration {
+                context_window: Some(windows.window_of(&model)),
                 id: model.id,
-                context_window: Some(window),
                 ..ModelConfiguration::default()
             };
             Arc::new(entry.to_info(&provider.id, &provider.api, &provider.base_url))

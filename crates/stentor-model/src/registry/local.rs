@@ -1,17 +1,13 @@
 //! Model servers on this machine, found on the ports they usually have.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use stentor_agent::model::ModelInfo;
 use stentor_journal::clock::SharedClock;
 
 use super::Environment;
 use super::providers::{ConfiguredCredential, Provider};
+use super::windows::{ListedModel, ModelList, Place, Windows};
 use crate::configuration::{CostConfiguration, ModelConfiguration};
 
 /// A kind of server and where it usually listens.
@@ -72,13 +68,6 @@ fn loopback_port(host: &str) -> Option<u16> {
     port.parse().ok().filter(|_| is_here)
 }
 
-/// What a model of one's own server is taken to hold when the server does not say: much less than
-/// hosted models, since what does not fit is cut without a word.
-pub(super) const SMALL_CONTEXT_WINDOW: u64 = 16_384;
-
-/// On loopback a port is open, closed or taken by something slow; only the last costs time.
-const PATIENCE: Duration = Duration::from_millis(300);
-const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
 /// How long it is remembered that nobody was there, or who was.
 const MEMORY_MS: u64 = 30_000;
 
@@ -87,53 +76,6 @@ pub(super) struct LocalServers {
     servers: Vec<LocalServer>,
     clock: SharedClock,
     found: Mutex<Option<(u64, Vec<Provider>)>>,
-}
-
-#[derive(Deserialize)]
-struct ModelList {
-    data: Vec<ListedModel>,
-}
-
-/// A model as a server lists it.
-#[derive(Deserialize)]
-pub(super) struct ListedModel {
-    pub id: String,
-    /// How long a context may be: vLLM says it here.
-    max_model_len: Option<u64>,
-    /// LM Studio says it here, for a model that is loaded and for one that is not.
-    loaded_context_length: Option<u64>,
-    max_context_length: Option<u64>,
-    #[serde(default)]
-    meta: Option<ModelMeta>,
-}
-
-#[derive(Deserialize)]
-struct ModelMeta {
-    /// llama.cpp: what the model was trained for, which its server need not have room for.
-    n_ctx_train: Option<u64>,
-}
-
-/// What llama.cpp says of itself at `/props`.
-#[derive(Deserialize)]
-struct Properties {
-    default_generation_settings: GenerationSettings,
-}
-
-#[derive(Deserialize)]
-struct GenerationSettings {
-    n_ctx: u64,
-}
-
-/// The models that Ollama has loaded, at `/api/ps`.
-#[derive(Deserialize)]
-struct LoadedModels {
-    models: Vec<LoadedModel>,
-}
-
-#[derive(Deserialize)]
-struct LoadedModel {
-    name: String,
-    context_length: Option<u64>,
 }
 
 impl LocalServers {
@@ -185,16 +127,16 @@ impl LocalServers {
 
 fn ask(server: &LocalServer) -> Option<Provider> {
     let place = Place::on_loopback(server.port);
-    let listed = get::<ModelList>(&place, "/v1/models")?.data;
+    let listed = place.get::<ModelList>("/v1/models")?.data;
     if listed.is_empty() {
         return None;
     }
-    let windows = Windows::of(server.provider, &place).unwrap_or_default();
+    let windows = Windows::of(server.provider, &place, &listed).unwrap_or_default();
     let base_url = format!("http://127.0.0.1:{}/v1", server.port);
     let api = "openai-completions";
     let to_info = |model: ListedModel| -> Arc<ModelInfo> {
         let entry = ModelConfiguration {
-            context_window: Some(windows.window_of(&model).unwrap_or(SMALL_CONTEXT_WINDOW)),
+            context_window: Some(windows.window_of(&model)),
             id: model.id,
             cost: Some(CostConfiguration::default()),
             ..ModelConfiguration::default()
@@ -214,137 +156,9 @@ fn ask(server: &LocalServer) -> Option<Provider> {
         has_login: false,
         hint: format!("start {}", server.name),
         models,
+        unknown_windows: Vec::new(),
         warnings: Vec::new(),
     })
-}
-
-/// What a server says of the length of its contexts beside the list that all of them have.
-pub(super) enum Windows {
-    /// One for whatever it serves.
-    Same(u64),
-    Each(Vec<(String, u64)>),
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self::Each(Vec::new())
-    }
-}
-
-/// What a server says that somebody has configured: which kind it is shows in what it answers.
-/// Nothing is known of one that is spoken to in private.
-pub(super) fn windows_at(base_url: &str) -> Windows {
-    let Some(place) = Place::of(base_url) else {
-        return Windows::default();
-    };
-    let kinds = ["llamacpp", "ollama", "lmstudio"].into_iter();
-    let mut said = kinds.filter_map(|kind| Windows::of(kind, &place));
-    said.find(|windows| !windows.is_silent())
-        .unwrap_or_default()
-}
-
-impl Windows {
-    /// What a server of this kind says; `None` when it does not answer as one.
-    fn of(kind: &str, place: &Place) -> Option<Self> {
-        match kind {
-            "llamacpp" => get::<Properties>(place, "/props")
-                .map(|properties| Self::Same(properties.default_generation_settings.n_ctx)),
-            "ollama" => get::<LoadedModels>(place, "/api/ps").map(|loaded| {
-                let windows = loaded.models.into_iter();
-                Self::Each(
-                    windows
-                        .filter_map(|model| Some((model.name, model.context_length?)))
-                        .collect(),
-                )
-            }),
-            "lmstudio" => get::<ModelList>(place, "/api/v0/models").map(|list| {
-                let windows = list.data.into_iter();
-                Self::Each(
-                    windows
-                        .filter_map(|model| {
-                            let window = model.loaded_context_length.or(model.max_context_length);
-                            Some((model.id, window?))
-                        })
-                        .collect(),
-                )
-            }),
-            _ => None,
-        }
-    }
-
-    fn is_silent(&self) -> bool {
-        match self {
-            Self::Same(_) => false,
-            Self::Each(windows) => windows.is_empty(),
-        }
-    }
-
-    pub(super) fn window_of(&self, model: &ListedModel) -> Option<u64> {
-        let said = match self {
-            Self::Same(window) => Some(*window),
-            Self::Each(windows) => windows
-                .iter()
-                .find_map(|(id, window)| (*id == model.id).then_some(*window)),
-        };
-        said.or(model.max_model_len)
-            .or(model.meta.as_ref().and_then(|meta| meta.n_ctx_train))
-            .filter(|window| *window > 0)
-    }
-}
-
-/// Where a server listens that is spoken to in the clear.
-struct Place {
-    host: String,
-    port: u16,
-}
-
-impl Place {
-    fn on_loopback(port: u16) -> Self {
-        Self {
-            host: Ipv4Addr::LOCALHOST.to_string(),
-            port,
-        }
-    }
-
-    /// The host and port of `http://host:port/v1`.
-    fn of(base_url: &str) -> Option<Self> {
-        let rest = base_url.strip_prefix("http://")?;
-        let host = rest.split('/').next()?;
-        let (host, port) = match host.rsplit_once(':') {
-            Some((host, port)) => (host, port.parse().ok()?),
-            None => (host, 80),
-        };
-        // A name and password in it are for the provider's own requests.
-        (!host.contains('@') && !host.is_empty()).then(|| Self {
-            host: host.to_owned(),
-            port,
-        })
-    }
-}
-
-/// What a server answers. Plain HTTP by hand: building a client for a question to a port that is
-/// usually closed would cost more than the question.
-fn get<T: DeserializeOwned>(place: &Place, path: &str) -> Option<T> {
-    let (host, port) = (place.host.as_str(), place.port);
-    let address = (host, port).to_socket_addrs().ok()?.next()?;
-    let mut socket = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-    socket.set_read_timeout(Some(PATIENCE)).ok()?;
-    socket.set_write_timeout(Some(PATIENCE)).ok()?;
-    let request = format!(
-        "GET {path} HTTP/1.0\r\nhost: {host}:{port}\r\naccept: application/json\r\n\
-         connection: close\r\n\r\n"
-    );
-    socket.write_all(request.as_bytes()).ok()?;
-    let mut answer = Vec::new();
-    // A server that keeps the connection open has said everything when it falls silent.
-    let _ = socket.take(LONGEST_ANSWER_BYTES).read_to_end(&mut answer);
-    let answer = String::from_utf8(answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let is_ok = head.split(' ').nth(1) == Some("200");
-    let start = body.find('{')?;
-    let end = body.rfind('}')? + 1;
-    let answer = serde_json::from_str(body.get(start..end)?).ok()?;
-    is_ok.then_some(answer)
 }
 
 #[cfg(test)]

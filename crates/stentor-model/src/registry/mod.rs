@@ -4,11 +4,12 @@
 
 mod asked;
 mod foreign;
-mod hosted;
 mod local;
+mod logins;
 mod names;
 mod providers;
 mod stored_keys;
+mod windows;
 mod yaml;
 
 use std::borrow::Cow;
@@ -34,7 +35,8 @@ use self::providers::Provider;
 pub use self::stored_keys::StoreKeyError;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
-use crate::login::{LoginProvider, LoginStore, Logins};
+use crate::hosted::is_hosted;
+use crate::login::Logins;
 use crate::remote::{Endpoint, RemoteModel};
 use crate::secret::Secret;
 use crate::wire::Wire;
@@ -173,47 +175,6 @@ impl Registry {
         &self.http
     }
 
-    /// The logins, to begin and end them.
-    pub fn logins(&self) -> &Arc<Logins> {
-        self.logins.get_or_init(|| {
-            let mut providers: Vec<LoginProvider> = Vec::new();
-            for known in catalogue::providers() {
-                let configured = self.sources.providers.get(&known.id);
-                let oauth = configured.and_then(|one| one.oauth.as_ref());
-                if let Some(oauth) = oauth.or(known.oauth.as_ref()) {
-                    providers.push(LoginProvider {
-                        id: known.id.clone(),
-                        name: known.name.clone(),
-                        oauth: oauth.clone(),
-                        ca_file: self.ca_file(&known.id),
-                    });
-                }
-            }
-            for (id, configured) in &self.sources.providers {
-                let is_new = catalogue::provider(id).is_none();
-                if let Some(oauth) = configured.oauth.as_ref().filter(|_| is_new) {
-                    providers.push(LoginProvider {
-                        id: id.clone(),
-                        name: configured.name.clone().unwrap_or_else(|| id.clone()),
-                        oauth: oauth.clone(),
-                        ca_file: self.ca_file(id),
-                    });
-                }
-            }
-            let aliases: HashMap<String, String> = catalogue::providers()
-                .iter()
-                .filter_map(|known| Some((known.id.clone(), known.login_as.clone()?)))
-                .collect();
-            Arc::new(Logins::new(
-                providers,
-                aliases,
-                LoginStore::new(&self.sources.credentials_file),
-                Arc::clone(&self.http),
-                Arc::clone(&self.sources.clock),
-            ))
-        })
-    }
-
     /// The model to begin with: what the settings of another program name, else the best of the
     /// first provider that can be used, else one of a server on this machine, else one that is
     /// part of this program.
@@ -233,9 +194,9 @@ impl Registry {
 
     /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
     ///
-    /// A provider that the user has configured without models is asked for them.
+    /// A provider of which it is not known which models it has, or what they hold, is asked.
     pub fn list(&self) -> Vec<ListedModel> {
-        let answers = self.ask_empty();
+        let answers = self.ask_unknown();
         self.list_knowing(&self.local.providers(), NamedBy::User, &answers)
     }
 
@@ -303,7 +264,7 @@ impl Registry {
     pub fn optimistic(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>> {
         let known = self.providers_named(by).find(|known| known.id == provider);
         match known {
-            Some(known) => (!id.is_empty()).then(|| known.optimistic(id)),
+            Some(known) => (!id.is_empty()).then(|| self.with_models(known).optimistic(id)),
             None => {
                 let mut plugged = self.plugged_named(by).iter();
                 plugged.find_map(|plugged| plugged.unlisted(provider, id))
@@ -352,12 +313,11 @@ impl Registry {
             let usable = self.usable(provider).filter(|_| silent.is_none());
             let credential = &provider.credential;
             let by_subscription = provider.has_login && !credential.is_key();
-            let more = answer.and_then(|answer| answer.as_ref().ok());
-            let more = more.into_iter().flatten();
-            let more = more.filter(|info| !provider.models.iter().any(|own| own.id == info.id));
-            for info in provider.models.iter().chain(more) {
+            let said = answer.and_then(|answer| answer.as_ref().ok());
+            let said = said.map_or(&[][..], Vec::as_slice);
+            for info in provider.models_with(said) {
                 listed.push(ListedModel {
-                    info: Arc::clone(info),
+                    info,
                     usable: usable.clone(),
                     hint: silent.unwrap_or(&provider.hint).clone(),
                     by_subscription,
@@ -381,7 +341,7 @@ impl Registry {
         let providers = self.providers().iter();
         providers.filter(move |provider| match by {
             NamedBy::User | NamedBy::OwnFile | NamedBy::Others => true,
-            NamedBy::Untrusted => hosted::is_hosted(&provider.base_url),
+            NamedBy::Untrusted => is_hosted(&provider.base_url),
         })
     }
 
@@ -394,31 +354,38 @@ impl Registry {
         })
     }
 
-    /// The same provider with the models it says it has, where nobody has described any and it has been
-    /// asked for them.
+    /// The same provider with what it says of its models, if it has been asked.
     fn with_models<'a>(&self, provider: &'a Provider) -> Cow<'a, Provider> {
-        let asked = match provider.models.is_empty() {
-            true => self.asked.remembered(&provider.id),
-            false => None,
-        };
-        match asked {
-            Some(Ok(models)) => Cow::Owned(Provider {
-                models,
+        match self.asked.remembered(&provider.id) {
+            Some(Ok(said)) => Cow::Owned(Provider {
+                models: provider.models_with(&said),
                 ..provider.clone()
             }),
             Some(Err(_)) | None => Cow::Borrowed(provider),
         }
     }
 
-    /// Asks the providers that the user has configured without models for them. Waits for the network.
+    /// Asks the providers of which it is not known which models they have, or what they hold. Waits
+    /// for the network.
     pub fn ask_configured(&self) {
-        self.ask_empty();
+        self.ask_unknown();
     }
 
-    fn ask_empty(&self) -> HashMap<String, Asked> {
-        let empty = self.configured();
-        let empty = empty.filter(|one| one.models.is_empty() && can_be_asked(one));
-        self.asked.ask(&empty.collect::<Vec<_>>())
+    fn ask_unknown(&self) -> HashMap<String, Asked> {
+        let empty = self.configured().filter(|one| one.models.is_empty());
+        // Of a hosted model it is known well enough what it holds.
+        let own_servers = self.configured();
+        let own_servers =
+            own_servers.filter(|one| !one.unknown_windows.is_empty() && !is_hosted(&one.base_url));
+        let unknown = empty.chain(own_servers).filter(|one| can_be_asked(one));
+        let mut answers = self.asked.ask(&unknown.collect::<Vec<_>>());
+        // What somebody has described may be there by the time it is used.
+        for described in self.configured().filter(|one| !one.models.is_empty()) {
+            if answers.get(&described.id).is_some_and(Result::is_err) {
+                answers.remove(&described.id);
+            }
+        }
+        answers
     }
 
     /// What is part of this program is not hosted.

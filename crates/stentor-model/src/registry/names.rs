@@ -1,5 +1,6 @@
 //! What model a person means.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
@@ -75,50 +76,87 @@ fn resembling(
     models: &[ListedModel],
     optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
 ) -> Result<Arc<ModelInfo>, NameError> {
-    let wanted = name.to_lowercase();
-    let usable: Vec<&ListedModel> = models
+    let all: Vec<&ListedModel> = models.iter().collect();
+    let qualified = name.split_once('/').filter(|(_, id)| !id.is_empty());
+    // Who names a provider means one of its models before any other's.
+    let of_provider: Vec<&ListedModel> = qualified.map_or_else(Vec::new, |(provider, _)| {
+        let its = all.iter().filter(|listed| listed.info.provider == provider);
+        its.copied().collect()
+    });
+    if let Some((_, id)) = qualified
+        && let Some(info) = newest_like(id, &of_provider)
+    {
+        return Ok(info);
+    }
+    // What can be used before what cannot.
+    let usable: Vec<&ListedModel> = all
         .iter()
         .filter(|listed| listed.usable.is_some())
+        .copied()
         .collect();
-    let all: Vec<&ListedModel> = models.iter().collect();
-    // Prefix before any part of the name, and what can be used before what cannot.
-    for pool in [&usable, &all] {
-        for fits in [starts_with, contains] {
-            let mut found: Vec<&ListedModel> = Vec::new();
-            for listed in pool {
-                if fits(listed, &wanted) {
-                    found.push(listed);
-                }
-            }
-            if let Some(info) = newest(&found) {
-                return Ok(info);
-            }
-        }
+    if let Some(info) = newest_like(name, &usable).or_else(|| newest_like(name, &all)) {
+        return Ok(info);
     }
-    if let Some((provider, id)) = name.split_once('/')
+    if let Some((provider, id)) = qualified
+        && !is_misspelt(id, &of_provider)
         && let Some(info) = optimistic(provider, id)
     {
         return Ok(info);
     }
-    Err(unknown(name, models))
+    Err(unknown(
+        name,
+        if of_provider.is_empty() {
+            &all
+        } else {
+            &of_provider
+        },
+    ))
 }
 
-fn starts_with(listed: &ListedModel, wanted: &str) -> bool {
-    let info = &listed.info;
-    !wanted.is_empty()
-        && (info.id.to_lowercase().starts_with(wanted)
-            || info.full_name().to_lowercase().starts_with(wanted))
+/// The newest whose id begins with this; else the newest that has it anywhere in its name.
+fn newest_like(name: &str, models: &[&ListedModel]) -> Option<Arc<ModelInfo>> {
+    let wanted = name.to_lowercase();
+    if wanted.is_empty() {
+        return None;
+    }
+    let begins = |listed: &ListedModel| listed.info.id.to_lowercase().starts_with(&wanted);
+    let contains = |listed: &ListedModel| {
+        let info = &listed.info;
+        let names = [&info.id, &info.name];
+        names
+            .into_iter()
+            .any(|name| name.to_lowercase().contains(&wanted))
+    };
+    let of = |fits: &dyn Fn(&ListedModel) -> bool| {
+        let found = models.iter().filter(|listed| fits(listed));
+        newest(&found.copied().collect::<Vec<_>>())
+    };
+    of(&begins).or_else(|| of(&contains))
 }
 
-fn contains(listed: &ListedModel, wanted: &str) -> bool {
-    let info = &listed.info;
-    let in_provider = wanted.split_once('/').is_some_and(|(provider, part)| {
-        !part.is_empty() && info.provider == provider && info.id.to_lowercase().contains(part)
-    });
-    !wanted.is_empty()
-        && (in_provider
-            || info.id.to_lowercase().contains(wanted)
-            || info.name.to_lowercase().contains(wanted))
+/// Shorter words differ by a letter or two from too many others.
+const SHORTEST_MISSPELT: usize = 4;
+
+/// True when a word of an id is nearly one of those that the models of a provider are made of.
+/// Numbers do not count: a model with another one is a new model, which may well exist.
+fn is_misspelt(id: &str, models: &[&ListedModel]) -> bool {
+    let words = |id: &str| -> Vec<String> {
+        let id = id.to_lowercase();
+        let words = id.split(|c: char| !c.is_ascii_alphabetic());
+        words
+            .filter(|word| word.len() >= SHORTEST_MISSPELT)
+            .map(str::to_owned)
+            .collect()
+    };
+    let known: Vec<String> = models
+        .iter()
+        .flat_map(|listed| words(&listed.info.id))
+        .collect();
+    words(id).iter().any(|word| {
+        let mut distances = known.iter().map(|known| distance(word, known));
+        !known.contains(word)
+            && distances.any(|distance| distance <= word.len() / SHORTEST_MISSPELT)
+    })
 }
 
 /// Of several models the newest; of several that are equally new the one that is listed first.
@@ -148,23 +186,29 @@ fn version(id: &str) -> (Vec<u64>, u64) {
     (version, others.into_iter().max().unwrap_or(0))
 }
 
-fn unknown(name: &str, models: &[ListedModel]) -> NameError {
+fn unknown(name: &str, models: &[&ListedModel]) -> NameError {
     let wanted = name.to_lowercase();
     let short = wanted.rsplit('/').next().unwrap_or(&wanted);
-    let mut near: Vec<(usize, String)> = models
+    let mut near: Vec<(usize, Reverse<_>, String)> = models
         .iter()
         .map(|listed| {
             let id = listed.info.id.to_lowercase();
             let id = id.rsplit('/').next().unwrap_or(&id);
-            (distance(short, id), listed.info.full_name())
+            // A single word may be meant for one of those in an id.
+            let words = id.split('-').filter(|_| short.len() >= SHORTEST_MISSPELT);
+            let parts = words.chain([id]);
+            let distance = parts.map(|part| distance(short, part)).min();
+            let newest_first = Reverse(version(id));
+            let name = listed.info.full_name();
+            (distance.unwrap_or(usize::MAX), newest_first, name)
         })
-        .filter(|(distance, _)| *distance <= (short.len() / 2).max(2))
+        .filter(|(distance, ..)| *distance <= (short.len() / 2).max(2))
         .collect();
     near.sort();
     let nearest = if near.is_empty() {
         String::new()
     } else {
-        let names = near.into_iter().take(3).map(|(_, name)| name);
+        let names = near.into_iter().take(3).map(|(.., name)| name);
         format!(" (the nearest: {})", names_of(names))
     };
     NameError::Unknown {
@@ -205,6 +249,8 @@ mod tests {
             model("anthropic", "claude-opus-5-5", true),
             model("anthropic", "claude-sonnet-5-5", true),
             model("anthropic", "claude-sonnet-5", true),
+            model("anthropic", "fable-5", false),
+            model("router", "anthropic/fable-9", true),
             model("openai", "gpt-6-sol", false),
             model("copilot", "gpt-6-sol", true),
             model("groq", "openai/gpt-oss-120b", false),
@@ -233,6 +279,15 @@ mod tests {
             ("claude", "anthropic/claude-opus-5-5"),
             ("Opus:off", "anthropic/claude-opus-5-5 at off"),
             ("anthropic/opus", "anthropic/claude-opus-5-5"),
+            (
+                "anthropic/Sonnet:high",
+                "anthropic/claude-sonnet-5-5 at high",
+            ),
+            ("anthropic/fable", "anthropic/fable-5"),
+            ("router/fable", "router/anthropic/fable-9"),
+            ("fable", "router/anthropic/fable-9"),
+            ("openai/gpt-oss", "groq/openai/gpt-oss-120b"),
+            ("anthropic/claude-sonnet-6", "anthropic/claude-sonnet-6"),
             ("claude-sonnet-5", "anthropic/claude-sonnet-5"),
             ("gpt-6-sol", "copilot/gpt-6-sol"),
             ("openai/gpt-6-sol", "openai/gpt-6-sol"),
@@ -270,6 +325,14 @@ mod tests {
             (
                 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz",
                 "there is no model `zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz`; `stentor models` lists them all",
+            ),
+            (
+                "anthropic/sonet:high",
+                "there is no model `anthropic/sonet` (the nearest: anthropic/claude-sonnet-5-5, anthropic/claude-sonnet-5); `stentor models` lists them all",
+            ),
+            (
+                "anthropic/claud-opus-5-6",
+                "there is no model `anthropic/claud-opus-5-6` (the nearest: anthropic/claude-opus-5-5, anthropic/claude-sonnet-5-5); `stentor models` lists them all",
             ),
             ("", "there is no model ``; `stentor models` lists them all"),
         ] {

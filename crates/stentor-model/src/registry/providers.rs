@@ -27,6 +27,8 @@ pub(super) struct Provider {
     /// What would open it, in words.
     pub hint: String,
     pub models: Vec<Arc<ModelInfo>>,
+    /// The ids of models of which nobody says how long their contexts are.
+    pub unknown_windows: Vec<String>,
     pub warnings: Vec<String>,
 }
 
@@ -97,6 +99,25 @@ impl ConfiguredCredential {
 }
 
 impl Provider {
+    /// The models, with what the provider itself says: how long contexts are where nobody else does,
+    /// and which models there are besides.
+    pub(super) fn models_with(&self, said: &[Arc<ModelInfo>]) -> Vec<Arc<ModelInfo>> {
+        let mut models = self.models.clone();
+        for said in said {
+            let described = models.iter_mut().find(|info| info.id == said.id);
+            match described {
+                Some(info) if self.unknown_windows.contains(&info.id) => {
+                    let info = Arc::make_mut(info);
+                    info.context_window = said.context_window;
+                    info.max_tokens = info.max_tokens.min(said.context_window / 2);
+                }
+                Some(_) => {}
+                None => models.push(Arc::clone(said)),
+            }
+        }
+        models
+    }
+
     /// A model of this provider that nobody has described: it is taken for one like the
     /// provider's best.
     pub(super) fn optimistic(&self, id: &str) -> Arc<ModelInfo> {
@@ -180,7 +201,11 @@ fn apply(name: &str, change: &ModelOverride, providers: &mut [Provider]) {
             let mut info = provider.optimistic(id);
             change.apply(Arc::make_mut(&mut info));
             provider.models.push(info);
+            provider.unknown_windows.push(id.to_owned());
         }
+    }
+    if change.context_window.is_some() {
+        provider.unknown_windows.retain(|unknown| unknown != id);
     }
 }
 
@@ -218,6 +243,7 @@ fn added(
         has_login: configured.oauth.is_some(),
         hint: hint(id, configured, &[], configured.oauth.is_some()),
         models: models(&configured.models, id, &api, &base_url),
+        unknown_windows: unknown_windows(&configured.models),
         api,
         base_url,
         warnings,
@@ -269,6 +295,7 @@ fn catalogued(
             has_login || known.login_as.is_some(),
         ),
         models: models(&entries, &known.id, &api, &base_url),
+        unknown_windows: unknown_windows(&entries),
         api,
         base_url,
         warnings: Vec::new(),
@@ -283,6 +310,13 @@ fn models(
 ) -> Vec<Arc<ModelInfo>> {
     let to_info = |entry: &ModelConfiguration| Arc::new(entry.to_info(id, api, base_url));
     entries.iter().map(to_info).collect()
+}
+
+fn unknown_windows(entries: &[ModelConfiguration]) -> Vec<String> {
+    let unknown = entries
+        .iter()
+        .filter(|entry| entry.context_window.is_none());
+    unknown.map(|entry| entry.id.clone()).collect()
 }
 
 fn headers(configured: &ProviderConfiguration) -> Vec<(String, Secret)> {

@@ -367,32 +367,66 @@ fn a_server_on_this_machine_is_found_when_it_is_needed() {
 #[test]
 fn the_length_of_a_context_is_what_the_server_has_room_for() {
     let list = r#"{"data":[{"id":"tiny","meta":{"n_ctx_train":131072}}]}"#;
-    for (provider, path, more, window) in [
+    // What a model was trained for says only what there is at most room for.
+    for (provider, more, window) in [
         (
             "llamacpp",
-            "/props",
-            r#"{"default_generation_settings":{"n_ctx":4096}}"#,
+            &[(
+                "/props",
+                r#"{"default_generation_settings":{"n_ctx":4096}}"#,
+            )][..],
             4096,
         ),
-        ("llamacpp", "/props", r#"{"error":"not here"}"#, 131_072),
+        ("llamacpp", &[("/props", r#"{"error":"not here"}"#)], 16_384),
         (
             "ollama",
-            "/api/ps",
-            r#"{"models":[{"name":"other","context_length":1},{"name":"tiny","context_length":8192}]}"#,
+            &[(
+                "/api/ps",
+                r#"{"models":[{"name":"other","context_length":1},{"name":"tiny","context_length":8192}]}"#,
+            )],
             8192,
         ),
         (
-            "lmstudio",
-            "/api/v0/models",
-            r#"{"data":[{"id":"tiny","loaded_context_length":2048,"max_context_length":65536}]}"#,
+            "ollama",
+            &[
+                ("/api/ps", r#"{"models":[]}"#),
+                ("/api/show", r#"{"parameters":"num_ctx 32768"}"#),
+            ],
+            32_768,
+        ),
+        (
+            "ollama",
+            &[
+                ("/api/ps", r#"{"models":[]}"#),
+                (
+                    "/api/show",
+                    r#"{"model_info":{"llama.context_length":2048}}"#,
+                ),
+            ],
             2048,
+        ),
+        (
+            "lmstudio",
+            &[(
+                "/api/v0/models",
+                r#"{"data":[{"id":"tiny","loaded_context_length":2048,"max_context_length":65536}]}"#,
+            )],
+            2048,
+        ),
+        (
+            "lmstudio",
+            &[(
+                "/api/v0/models",
+                r#"{"data":[{"id":"tiny","max_context_length":65536}]}"#,
+            )],
+            16_384,
         ),
     ] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = std::thread::spawn(move || {
             let mut asked = Vec::new();
-            for body in [list, more] {
+            for (_, body) in [("/v1/models", list)].iter().chain(more) {
                 let (mut socket, _) = listener.accept().unwrap();
                 let mut request = [0; 1024];
                 let count = socket.read(&mut request).unwrap();
@@ -414,7 +448,9 @@ fn the_length_of_a_context_is_what_the_server_has_room_for() {
             .find(provider, "tiny", NamedBy::User)
             .unwrap();
         assert_eq!(found.context_window, window, "{provider}");
-        assert_eq!(server.join().unwrap(), ["/v1/models", path]);
+        let paths = ["/v1/models"].into_iter();
+        let paths: Vec<&str> = paths.chain(more.iter().map(|(path, _)| *path)).collect();
+        assert_eq!(server.join().unwrap(), paths);
     }
 }
 

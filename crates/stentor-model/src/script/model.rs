@@ -75,6 +75,7 @@ impl ScriptModel {
             context_window: facts.context_window,
             max_tokens: facts.max_tokens,
             thinking_levels: facts.thinking_levels,
+            modes: Vec::new(),
         };
         Arc::new(Self {
             info: Arc::new(info),

@@ -50,6 +50,7 @@ pub fn info(wire: Wire, base_url: String) -> ModelInfo {
         context_window: 200_000,
         max_tokens: 8000,
         thinking_levels: Vec::new(),
+        modes: Vec::new(),
     }
 }
 

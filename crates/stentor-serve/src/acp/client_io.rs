@@ -3,7 +3,7 @@
 //! What the client does not offer is done on this machine, as without a client.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
@@ -38,8 +38,9 @@ pub(super) struct CallNotes {
 struct NotesByCall {
     /// The client's terminals, by call.
     terminals: HashMap<String, String>,
-    /// What files held before they were written.
-    before: HashMap<PathBuf, Before>,
+    /// What its file held before a call wrote it, by call: calls of one file may overtake what is
+    /// shown of those before.
+    before: HashMap<String, Before>,
 }
 
 impl CallNotes {
@@ -53,9 +54,9 @@ impl CallNotes {
         self.lock().terminals.contains_key(call_id)
     }
 
-    /// What a file held before it was written. Asked once, when the call has ended.
-    pub fn take_before(&self, path: &Path) -> Before {
-        self.lock().before.remove(path).unwrap_or_default()
+    /// What the file held before a call wrote it. Asked once, when the call has ended.
+    pub fn take_before(&self, call_id: &str) -> Before {
+        self.lock().before.remove(call_id).unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, NotesByCall> {
@@ -86,11 +87,11 @@ impl ClientIo {
         self.requests.get().filter(|_| offered)
     }
 
-    async fn keep_before(&self, path: &Path) {
-        let wanted = path.to_owned();
-        let before = tasks::spawn_blocking(move || Before::of(&wanted)).await;
+    async fn keep_before(&self, call_id: &str, path: &Path) {
+        let path = path.to_owned();
+        let before = tasks::spawn_blocking(move || Before::of(&path)).await;
         let before = before.unwrap_or_default();
-        self.notes.lock().before.insert(path.to_owned(), before);
+        self.notes.lock().before.insert(call_id.to_owned(), before);
     }
 }
 
@@ -136,9 +137,14 @@ impl Place for ClientIo {
     }
 
     /// What the client refuses to write is not written behind its back.
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
+    fn write_text<'a>(
+        &'a self,
+        call_id: &'a str,
+        path: &'a Path,
+        text: &'a str,
+    ) -> PlaceFuture<'a, bool> {
         Box::pin(async move {
-            self.keep_before(path).await;
+            self.keep_before(call_id, path).await;
             let Some(requests) = self.requests(self.client.writes_files) else {
                 return Ok(false);
             };

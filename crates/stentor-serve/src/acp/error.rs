@@ -88,10 +88,7 @@ pub(super) fn about_stored(id: &str, error: AgentError) -> Refusal {
                 "sessionId is not one this agent gives: letters, digits, `-`, `_` and `.`",
             )
         },
-        AgentError::Session(error) => error.into(),
-        AgentError::Defaults(_) | AgentError::Store(_) | AgentError::InUse => {
-            Refusal::internal(error.to_string())
-        }
+        other => other.into(),
     }
 }
 
@@ -105,6 +102,7 @@ impl From<AgentError> for Refusal {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Session(error) => error.into(),
+            AgentError::NotToBeWatched(_) => Self::invalid_params(error.to_string()),
             AgentError::Defaults(_) | AgentError::Store(_) | AgentError::InUse => {
                 Self::internal(error.to_string())
             }

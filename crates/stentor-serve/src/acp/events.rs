@@ -392,10 +392,6 @@ impl Encoder {
         self.must_know(call, frames);
         self.calls.remove(&call.id);
         let terminal = self.notes.take_terminal(&call.id);
-        let before = self
-            .viewer
-            .path(call)
-            .map(|path| self.notes.take_before(&path));
         let ended = self.viewer.ended(
             call,
             &CallOutcome {
@@ -403,7 +399,7 @@ impl Encoder {
                 details: output.details.as_ref(),
                 is_error: output.is_error,
                 terminal: terminal.as_deref(),
-                before: before.unwrap_or_default(),
+                before: self.notes.take_before(&call.id),
             },
         );
         self.update(frames, acp::SessionUpdate::ToolCallUpdate(ended));

@@ -94,6 +94,10 @@ impl Questions {
             let preview = acp::SessionUpdate::ToolCallUpdate(preview);
             update(frames, self.session.id(), preview);
         }
+        // Nobody is there who may answer.
+        if self.session.observes() {
+            return;
+        }
         let call = viewer.asked(request, change);
         let options = OPTIONS.map(|(id, name, kind, answer)| {
             acp::PermissionOption::new(id, request.choice(answer, name), kind)
@@ -139,6 +143,9 @@ impl Questions {
         trace: Option<acp::Meta>,
         out: &mut Vec<u8>,
     ) {
+        if self.session.observes() {
+            return;
+        }
         let params = has_forms.then(|| {
             let mut params = form(self.session.id(), dialog);
             if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {

@@ -14,6 +14,7 @@ use super::error::{Handled, Refusal};
 const MODE: &str = "mode";
 const MODEL: &str = "model";
 const THINKING: &str = "thinking";
+const AGENT_MODE: &str = "agent_mode";
 
 /// What is set in a session.
 #[derive(Clone)]
@@ -49,6 +50,7 @@ impl Settings {
         let mut options = vec![self.mode_option()];
         options.extend(self.model_option());
         options.extend(self.thinking_option());
+        options.extend(self.agent_mode_option());
         options
     }
 
@@ -101,6 +103,26 @@ impl Settings {
                 .category(acp::SessionConfigOptionCategory::ThoughtLevel),
         )
     }
+
+    /// The modes of a model that is an agent. Each is the model under another name.
+    fn agent_mode_option(&self) -> Option<acp::SessionConfigOption> {
+        let current = self.model.as_ref()?;
+        if current.modes.is_empty() {
+            return None;
+        }
+        let modes = current.modes.iter();
+        let values = modes.map(|mode| {
+            let name = format!("{}/{}", current.provider, mode.id);
+            acp::SessionConfigSelectOption::new(name, mode.name.clone())
+        });
+        let values: Vec<acp::SessionConfigSelectOption> = values.collect();
+        let current = current.full_name();
+        Some(
+            acp::SessionConfigOption::select(AGENT_MODE, "Mode of the agent", current, values)
+                .description("A mode of the agent that answers, from its next turn on.".to_owned())
+                .category(acp::SessionConfigOptionCategory::ModelConfig),
+        )
+    }
 }
 
 /// A change of a setting.
@@ -132,7 +154,7 @@ impl Setting {
                 value: Value::String(value),
             } => match id.as_str() {
                 MODE => Box::pin(Self::Mode(value).apply(session)).await?,
-                MODEL => Box::pin(Self::Model(value).apply(session)).await?,
+                MODEL | AGENT_MODE => Box::pin(Self::Model(value).apply(session)).await?,
                 THINKING => {
                     let level = value.parse();
                     let level = level.map_err(|error: UnknownThinkingLevel| {

@@ -15,8 +15,7 @@ pub struct ClientPlace {
 }
 
 impl ClientPlace {
-    /// The client of a request: `?cwd=FOLDER&arg=--model&arg=NAME`, each flag a word. Who only
-    /// observes has no flags: some of them start programs.
+    /// The client of a request: `?cwd=FOLDER&arg=--model&arg=NAME`, each flag a word.
     pub(super) fn client(&self, dialect: &str, query: Option<&str>, access: Access) -> ClientHello {
         let mut client = ClientHello {
             dialect: dialect.to_owned(),
@@ -29,7 +28,7 @@ impl ClientPlace {
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "cwd" => client.cwd = value.into_owned(),
-                "arg" if !client.observe => client.args.push(value.into_owned()),
+                "arg" => client.args.push(value.into_owned()),
                 _ => {}
             }
         }
@@ -51,8 +50,7 @@ mod tests {
         let client = place.client("acp", Some(query), Access::Drive);
         assert_eq!(client.cwd, "/home/me");
         assert_eq!(client.args, ["--model", "a b"]);
-        let observer = place.client("page", Some(query), Access::Observe);
-        assert!(observer.observe && observer.args.is_empty());
+        assert!(place.client("page", None, Access::Observe).observe);
         assert_eq!(place.client("psi", None, Access::Drive).cwd, "/srv");
     }
 }

@@ -302,6 +302,13 @@ impl Next {
         Ok(Self::of(session, tools))
     }
 
+    /// The conversation of a client that has named none, or whose own is gone.
+    pub fn first(agent: &Agent, options: SessionOptions) -> Result<Self, AgentError> {
+        let tools = options.tools.clone();
+        let session = agent.start_first(options, NewSession::default())?;
+        Ok(Self::of(session, tools))
+    }
+
     /// A conversation that exists.
     pub fn of(session: Session, tools: Vec<Arc<dyn Tool>>) -> Self {
         Self { session, tools }
@@ -353,7 +360,7 @@ pub(super) fn begin(
     };
     let Some(path) = found else {
         session_options.name = options.name.clone();
-        return Next::new(agent, session_options, NewSession::default());
+        return Next::first(agent, session_options);
     };
     if !options.model_asked_for {
         session_options.prefer_stored_model();
@@ -386,6 +393,7 @@ pub(super) fn pumped(
     generation: u32,
 ) -> Current {
     let encoder = Encoder::new(Arc::clone(connection), generation);
+    let encoder = encoder.observing(session.observes());
     // A session tells what happened before anybody listened as well: warnings about its file.
     let events = session.subscribe_first();
     let (pump, answers) = Pump::new(events, output.clone(), encoder);

@@ -38,12 +38,17 @@ impl Place for AnnouncedPlace {
         LocalPlace.read_text(path)
     }
 
-    fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> PlaceFuture<'a, bool> {
+    fn write_text<'a>(
+        &'a self,
+        call_id: &'a str,
+        path: &'a Path,
+        text: &'a str,
+    ) -> PlaceFuture<'a, bool> {
         Box::pin(async move {
             if let Some(way_out) = self.connection.way_out() {
                 way_out.delivered().await;
             }
-            LocalPlace.write_text(path, text).await
+            LocalPlace.write_text(call_id, path, text).await
         })
     }
 

@@ -60,13 +60,31 @@ enum PageError {
     #[error("the line is too long or no text")]
     NoLine,
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Session(SessionError),
     #[error(transparent)]
-    Agent(#[from] AgentError),
+    Agent(AgentError),
     #[error("the server failed inside")]
     Inside,
     #[error(transparent)]
     Closed(#[from] Closed),
+}
+
+impl From<SessionError> for PageError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::OnlyObserves => Self::OnlyWatches,
+            other => Self::Session(other),
+        }
+    }
+}
+
+impl From<AgentError> for PageError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Session(error) => error.into(),
+            other => Self::Agent(other),
+        }
+    }
 }
 
 impl Page {
@@ -108,13 +126,6 @@ impl Page {
             return Err(PageError::NoLine);
         };
         let command: Command = serde_json::from_str(&line)?;
-        let only_looks = matches!(
-            command,
-            Command::List | Command::Open { .. } | Command::Forks
-        );
-        if self.access == Access::Observe && !only_looks {
-            return Err(PageError::OnlyWatches);
-        }
         match command {
             Command::List => self.list().await,
             Command::Open { session } => self.open(session).await,
@@ -238,13 +249,11 @@ impl Page {
     /// Shows a session instead of the one before.
     async fn show(&mut self, session: Session) -> Result<(), PageError> {
         self.leave().await;
-        let observes = self.access == Access::Observe;
-        if !observes {
-            session.set_can_ask(true).await?;
-        }
+        session.set_can_ask(true).await?;
         let joined = session.join().await?;
         let state = session.state().await?;
         let transcript = Transcript::of(&joined.entries);
+        let observes = session.observes();
         let (view, mut lines) = View::new(self.agent.models(), &state, observes, transcript);
         self.output.send_all(&mut lines).await?;
         // It answers by events alone.

@@ -72,7 +72,7 @@ impl Connection {
     async fn first_session(&self) -> Result<Arc<Live>, OpError> {
         let cwd = &self.shared.options.cwd;
         let options = self.shared.options_in(cwd).await?;
-        self.shared.start(options).await
+        self.shared.start_first(options).await
     }
 
     /// Serves until the client closes its end.

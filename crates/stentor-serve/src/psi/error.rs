@@ -71,7 +71,7 @@ impl From<AgentError> for OpError {
             AgentError::Session(error) => error.into(),
             AgentError::Defaults(why) => Self::failed(why.to_string()),
             AgentError::Store(error) => error.into(),
-            AgentError::InUse => Self::failed(error.to_string()),
+            AgentError::InUse | AgentError::NotToBeWatched(_) => Self::failed(error.to_string()),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::tz::TimeZone;
-use stentor_agent::agent::{Agent, NewSession};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::SessionOptions;
+use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::store::Listed;
@@ -149,7 +149,20 @@ impl Shared {
     }
 
     /// Starts a session. `options` began as [`Shared::options_in`].
-    pub async fn start(&self, mut options: SessionOptions) -> Result<Arc<Live>, OpError> {
+    pub async fn start(&self, options: SessionOptions) -> Result<Arc<Live>, OpError> {
+        self.start_by(options, Agent::start_with).await
+    }
+
+    /// Starts the session that a client begins with.
+    pub async fn start_first(&self, options: SessionOptions) -> Result<Arc<Live>, OpError> {
+        self.start_by(options, Agent::start_first).await
+    }
+
+    async fn start_by(
+        &self,
+        mut options: SessionOptions,
+        start: impl Fn(&Agent, SessionOptions, NewSession) -> Result<Session, AgentError>,
+    ) -> Result<Arc<Live>, OpError> {
         self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
         let origin = Origin {
@@ -157,7 +170,7 @@ impl Shared {
             created_ms: self.clock().now_ms(),
             ..Origin::default()
         };
-        let session = self.agent.start_with(options, NewSession::default())?;
+        let session = start(&self.agent, options, NewSession::default())?;
         Ok(self.add(Live::new(session, origin)))
     }
 

@@ -192,6 +192,9 @@ impl Child {
     /// Stopping takes a moment; the loop goes on reading meanwhile. But the session must have
     /// heard of it before it hears of the next command, and aborts are answered in their order.
     async fn abort(&mut self, id: String) {
+        if let Err(error) = self.agent.may_drive() {
+            return self.error(Some(id), &error.to_string()).await;
+        }
         let mut frames = Vec::new();
         response(&mut frames, id, "abort", json!({ "ok": true }));
         if !self.session.state().await.is_ok_and(|s| s.is_running) {
@@ -260,6 +263,10 @@ impl Child {
     }
 
     async fn set_model(&mut self, id: String, name: &str) {
+        // It is noted here until the session is at rest.
+        if let Err(error) = self.agent.may_drive() {
+            return self.error(Some(id), &error.to_string()).await;
+        }
         let Some(info) = opening::model(&self.agent, name) else {
             let text = format!("unknown model `{name}`: see get_available_models");
             return self.error(Some(id), &text).await;

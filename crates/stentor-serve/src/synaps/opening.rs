@@ -15,11 +15,18 @@ const OWN_PROVIDER: &str = "anthropic";
 /// The provider of a model that nobody knows. It cannot be opened, and says so when it is used.
 const UNKNOWN_PROVIDER: &str = "unknown";
 
+/// A session that is on disk at once.
+const NEW: NewSession = NewSession {
+    id: None,
+    parent_session: None,
+    file_at_once: true,
+};
+
 /// The session `--continue` names, or a new one. It is on disk when this returns (section 15).
 pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, AgentError> {
     let mut session = session_options(agent, options)?;
     let Some(wanted) = &options.resume else {
-        return start(agent, session);
+        return agent.start_first(session, NEW);
     };
     if options.model.is_none() {
         session.prefer_stored_model();
@@ -29,11 +36,7 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, Ag
 
 /// A new session, on disk.
 pub(super) fn start(agent: &Agent, options: SessionOptions) -> Result<Session, AgentError> {
-    let new = NewSession {
-        file_at_once: true,
-        ..NewSession::default()
-    };
-    agent.start_with(options, new)
+    agent.start_with(options, NEW)
 }
 
 /// What a session of this child is started with.
@@ -100,5 +103,6 @@ fn unknown(name: &str) -> Arc<ModelInfo> {
         context_window: 0,
         max_tokens: 0,
         thinking_levels: Vec::new(),
+        modes: Vec::new(),
     })
 }

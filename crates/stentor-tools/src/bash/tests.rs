@@ -292,7 +292,7 @@ impl Place for Terminal {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    fn write_text<'a>(&'a self, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
+    fn write_text<'a>(&'a self, _: &'a str, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))
     }
 

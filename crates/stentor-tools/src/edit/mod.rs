@@ -148,7 +148,7 @@ async fn edit(
     };
     let written_in_place = context
         .place
-        .write_text(target.resolved()?, &text)
+        .write_text(&context.call_id, target.resolved()?, &text)
         .await
         .map_err(ToolError::Place)?;
     if !written_in_place {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,8 +13,9 @@ use stentor_agent::tasks;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
-use super::order::{self, Limits, Order};
+use super::order::{Confines, Limits, Order};
 use super::running::Running;
+use super::supervisors::{Helper, TheirPipes};
 use crate::sandbox::Restrictions;
 
 /// Starts programs. Cheap to clone.
@@ -30,13 +30,6 @@ pub struct Launcher {
     withheld: Arc<[String]>,
     /// The environment of programs, if it is not ours.
     environment: Option<Arc<BTreeMap<String, String>>>,
-}
-
-/// A program that, after `first_words`, hands its words to [`supervise`](super::supervise).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Helper {
-    pub program: PathBuf,
-    pub first_words: Vec<OsString>,
 }
 
 /// What is started.
@@ -66,13 +59,6 @@ pub(crate) async fn start_in_background<T: Send + 'static>(
         start()
     });
     started.await.map_err(io::Error::other)?
-}
-
-struct TheirPipes {
-    /// Nothing to read when absent.
-    stdin: Option<OwnedFd>,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
 }
 
 impl Launcher {
@@ -187,32 +173,26 @@ impl Launcher {
             restrictions
         });
         let order = Order {
-            restrictions,
-            limits: self.limits,
+            confines: Confines {
+                restrictions,
+                limits: self.limits,
+            },
             lingers,
+            cwd: program.cwd.to_owned(),
+            environment: self.variables(program).into_iter().collect(),
+            program: program.program.into(),
+            arguments: program.args.clone(),
         };
-        let (ours, theirs) = UnixStream::pair()?;
-        let mut words = helper.first_words.clone();
-        words.extend(order::encode(&order));
-        words.push(program.program.into());
-        let mut command = self.command(helper.program.as_os_str(), program);
-        command
-            .args(words)
-            .args(&program.args)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::from(pipes.stdout))
-            .stderr(Stdio::from(pipes.stderr));
-        let running = Running::supervised(&mut command, ours)?;
-        // The command has the ends that are not ours; with it they are closed here.
-        drop(command);
-        running.begin(pipes.stdin.as_ref())?;
-        Ok(running)
+        Running::supervised(helper, order, &pipes)
     }
 
     fn start_directly(&self, program: &Program<'_>, pipes: TheirPipes) -> io::Result<Running> {
-        let mut command = self.command(program.program.as_os_str(), program);
+        let mut command = Command::new(program.program);
         command
             .args(&program.args)
+            .env_clear()
+            .envs(self.variables(program))
+            .current_dir(program.cwd)
             .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::from(pipes.stdout))
             .stderr(Stdio::from(pipes.stderr))
@@ -220,22 +200,24 @@ impl Launcher {
         Running::direct(command.spawn()?)
     }
 
-    /// A command with the environment it shall have.
-    fn command(&self, name: &OsStr, program: &Program<'_>) -> Command {
-        let mut command = Command::new(name);
-        if let Some(variables) = &self.environment {
-            command.env_clear().envs(variables.iter());
-        }
+    /// The environment a program shall have.
+    fn variables(&self, program: &Program<'_>) -> BTreeMap<OsString, OsString> {
+        let mut variables: BTreeMap<OsString, OsString> = match &self.environment {
+            Some(variables) => variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            None => std::env::vars_os().collect(),
+        };
         for name in self.withheld.iter() {
-            command.env_remove(name);
+            variables.remove(OsStr::new(name));
         }
         if let Some(home) = self.missing_home() {
-            command.env("HOME", home);
+            variables.insert("HOME".into(), home.into());
         }
-        command
-            .envs(program.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(program.cwd);
-        command
+        let added = program.env.iter();
+        variables.extend(added.map(|(name, value)| (name.into(), value.into())));
+        variables
     }
 
     /// Programs find their own files below `HOME`, which a frontend may have left out of its

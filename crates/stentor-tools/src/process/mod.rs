@@ -7,6 +7,7 @@
 
 mod capture;
 mod clean;
+mod idle_supervisors;
 mod launcher;
 mod order;
 mod piped;
@@ -19,12 +20,13 @@ mod supervise;
 mod supervisors;
 mod tree;
 
-pub use launcher::{Helper, Launcher};
+pub use launcher::Launcher;
 pub use order::{InvalidOrder, Limits};
 pub use piped::PipedProgram;
 pub use running::end_everything;
 pub use spill::{KeptOutput, clean_up as clean_up_output};
 pub use supervise::{CannotSupervise, supervise};
+pub use supervisors::Helper;
 
 pub(crate) use capture::Capture;
 pub(crate) use launcher::{Program, ServerPipes, start_in_background};

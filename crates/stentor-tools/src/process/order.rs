@@ -1,20 +1,32 @@
-//! What a supervisor is told, as words of its command line.
+//! What a supervisor is told: words over its connection, with the descriptors the program gets.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use stentor_agent::sandbox::{SandboxMode, UnknownSandboxMode};
 
 use crate::sandbox::Restrictions;
 
-/// How a program is to be run.
+/// A program that is to be run, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
+    pub confines: Confines,
+    /// Whether what it started may stay when it ends.
+    pub lingers: bool,
+    pub cwd: PathBuf,
+    /// All its variables.
+    pub environment: Vec<(OsString, OsString)>,
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+}
+
+/// What holds a program. A supervisor that has held one so can hold another so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Confines {
     /// What it is held back from, if anything.
     pub restrictions: Option<Restrictions>,
     pub limits: Limits,
-    /// Whether what it started may stay when it ends.
-    pub lingers: bool,
 }
 
 /// How much a command may use, with everything it starts. What is absent is not limited.
@@ -40,7 +52,14 @@ pub enum InvalidOrder {
     Mode(#[from] UnknownSandboxMode),
     #[error("there is no program to run after `--`")]
     NoProgram,
+    #[error("it is longer than {MAX_LENGTH} bytes")]
+    TooLong,
+    #[error("{0:?} contains a NUL character")]
+    Nul(OsString),
 }
+
+/// The longest order. The kernel allows a program fewer bytes of arguments and variables.
+const MAX_LENGTH: u32 = 64 << 20;
 
 const PROCESSES: &str = "--processes";
 const MEMORY: &str = "--memory";
@@ -51,14 +70,53 @@ const MODE: &str = "--mode";
 const NETWORK: &str = "--network";
 const WRITABLE: &str = "--writable";
 const UNREADABLE: &str = "--unreadable";
+const FOLDER: &str = "--folder";
+const VARIABLE: &str = "--variable";
 const END: &str = "--";
 
-/// The words for an order. The program and its arguments follow them.
-pub(super) fn encode(order: &Order) -> Vec<OsString> {
+/// The bytes for an order: the number of those that follow, then the words, each with its end.
+pub(super) fn encode(order: &Order) -> Result<Vec<u8>, InvalidOrder> {
+    let mut bytes = vec![0; size_of::<u32>()];
+    for word in words(order) {
+        if word.as_bytes().contains(&0) {
+            return Err(InvalidOrder::Nul(word));
+        }
+        bytes.extend_from_slice(word.as_bytes());
+        bytes.push(0);
+    }
+    let length = u32::try_from(bytes.len() - size_of::<u32>()).unwrap_or(u32::MAX);
+    let length = length_of(length.to_le_bytes())? as u32;
+    let (beginning, _) = bytes.split_at_mut(size_of::<u32>());
+    beginning.copy_from_slice(&length.to_le_bytes());
+    Ok(bytes)
+}
+
+/// How many bytes follow these.
+pub(super) fn length_of(bytes: [u8; size_of::<u32>()]) -> Result<usize, InvalidOrder> {
+    match u32::from_le_bytes(bytes) {
+        length @ ..=MAX_LENGTH => Ok(length as usize),
+        _ => Err(InvalidOrder::TooLong),
+    }
+}
+
+/// What the bytes behind the number say.
+pub(super) fn decode(bytes: &[u8]) -> Result<Order, InvalidOrder> {
+    let words = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    let words = words.split(|byte| *byte == 0);
+    understand(words.map(|word| OsString::from_vec(word.to_vec())))
+}
+
+fn words(order: &Order) -> Vec<OsString> {
     let Order {
-        restrictions,
-        limits,
+        confines: Confines {
+            restrictions,
+            limits,
+        },
         lingers,
+        cwd,
+        environment,
+        program,
+        arguments,
     } = order;
     let mut words: Vec<OsString> = Vec::new();
     for (name, value) in [
@@ -95,14 +153,17 @@ pub(super) fn encode(order: &Order) -> Vec<OsString> {
             }
         }
     }
-    words.push(END.into());
+    words.push(FOLDER.into());
+    words.push(cwd.into());
+    for (name, value) in environment {
+        words.extend([VARIABLE.into(), name.clone(), value.clone()]);
+    }
+    words.extend([END.into(), program.clone()]);
+    words.extend_from_slice(arguments);
     words
 }
 
-/// What the words of a supervisor say: the order, the program and its arguments.
-pub(super) fn decode(
-    words: impl IntoIterator<Item = OsString>,
-) -> Result<(Order, OsString, Vec<OsString>), InvalidOrder> {
+fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, InvalidOrder> {
     let mut words = words.into_iter();
     // What is not said is not allowed.
     let mut restrictions = Restrictions {
@@ -113,6 +174,7 @@ pub(super) fn decode(
     };
     let mut limits = Limits::default();
     let (mut lingers, mut is_free) = (false, false);
+    let (mut cwd, mut environment) = (PathBuf::from("/"), Vec::new());
     loop {
         let word = words.next().ok_or(InvalidOrder::NoProgram)?;
         let mut value = |name| words.next().ok_or(InvalidOrder::NoValue(name));
@@ -130,18 +192,23 @@ pub(super) fn decode(
                 let path = PathBuf::from(value(UNREADABLE)?);
                 restrictions.unreadable.push(path);
             }
+            FOLDER => cwd = PathBuf::from(value(FOLDER)?),
+            VARIABLE => environment.push((value(VARIABLE)?, value(VARIABLE)?)),
             _ => return Err(InvalidOrder::Unknown(word)),
         }
     }
-    let order = Order {
-        restrictions: (!is_free).then_some(restrictions),
-        limits,
+    let program = words.next().filter(|program| !program.is_empty());
+    Ok(Order {
+        confines: Confines {
+            restrictions: (!is_free).then_some(restrictions),
+            limits,
+        },
         lingers,
-    };
-    match words.next() {
-        Some(program) if program != OsStr::new("") => Ok((order, program, words.collect())),
-        Some(_) | None => Err(InvalidOrder::NoProgram),
-    }
+        cwd,
+        environment,
+        program: program.ok_or(InvalidOrder::NoProgram)?,
+        arguments: words.collect(),
+    })
 }
 
 fn number(name: &'static str, word: &OsStr) -> Result<u64, InvalidOrder> {
@@ -168,6 +235,7 @@ mod tests {
             ),
             (&["--mod", "off"], InvalidOrder::Unknown("--mod".into())),
             (&["--writable"], InvalidOrder::NoValue("--writable")),
+            (&["--variable", "A"], InvalidOrder::NoValue("--variable")),
             (
                 &["--memory", "much", "--", "sh"],
                 InvalidOrder::NoNumber("--memory"),
@@ -177,20 +245,27 @@ mod tests {
             (&["--network"], InvalidOrder::NoProgram),
             (&[], InvalidOrder::NoProgram),
         ] {
-            assert_eq!(decode(words(list)), Err(expected), "{list:?}");
+            assert_eq!(understand(words(list)), Err(expected), "{list:?}");
         }
     }
 
     #[test]
     fn without_a_word_nothing_is_allowed() {
-        let (order, program, arguments) = decode(words(&["--", "sh", "-c", "--"])).unwrap();
-        let restrictions = order.restrictions.unwrap();
+        let order = understand(words(&["--", "sh", "-c", "--"])).unwrap();
+        let restrictions = order.confines.restrictions.unwrap();
         assert_eq!(
             (restrictions.mode, restrictions.network),
             (SandboxMode::ReadOnly, false)
         );
-        assert_eq!(program, "sh");
-        assert_eq!(arguments, words(&["-c", "--"]));
+        assert_eq!(order.program, "sh");
+        assert_eq!(order.arguments, words(&["-c", "--"]));
+        assert_eq!(order.environment, []);
+    }
+
+    #[test]
+    fn an_order_that_is_too_long_is_refused_before_it_is_read() {
+        assert_eq!(length_of(7_u32.to_le_bytes()), Ok(7));
+        assert_eq!(length_of([0xff; 4]), Err(InvalidOrder::TooLong));
     }
 
     proptest! {
@@ -201,6 +276,7 @@ mod tests {
             writable in proptest::collection::vec("[-a-z/ =]{1,12}", 0..4),
             unreadable in proptest::collection::vec("[-a-z/ =]{1,12}", 0..4),
             arguments in proptest::collection::vec("[-a-z/ =]{0,12}", 0..4),
+            variables in proptest::collection::vec(("[-a-zA-Z]{1,8}", "[-a-z/ =\n]{0,12}"), 0..4),
             processes: Option<u64>,
             file_bytes: Option<u64>,
             lingers: bool,
@@ -212,12 +288,19 @@ mod tests {
                 unreadable: unreadable.into_iter().map(PathBuf::from).collect(),
             });
             let limits = Limits { processes, memory_bytes: None, file_bytes };
-            let order = Order { restrictions, limits, lingers };
-            let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
-            let mut words = encode(&order);
-            words.push("program".into());
-            words.extend(arguments.clone());
-            prop_assert_eq!(decode(words), Ok((order, "program".into(), arguments)));
+            let environment = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+            let order = Order {
+                confines: Confines { restrictions, limits },
+                lingers,
+                cwd: "/some/where".into(),
+                environment: environment.collect(),
+                program: "program".into(),
+                arguments: arguments.into_iter().map(OsString::from).collect(),
+            };
+            let bytes = encode(&order).unwrap();
+            let (length, words) = bytes.split_first_chunk().unwrap();
+            prop_assert_eq!(length_of(*length), Ok(words.len()));
+            prop_assert_eq!(decode(words), Ok(order));
         }
     }
 }

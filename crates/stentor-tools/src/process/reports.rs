@@ -10,6 +10,8 @@ pub(super) enum Report {
     /// It could not be run, for this reason of the system's.
     Failed(i32),
     Ended(Ended),
+    /// Nothing of it is left, and the supervisor can run another.
+    Idle,
 }
 
 /// How a program ended.
@@ -60,6 +62,7 @@ impl Report {
     pub(super) fn line(self) -> String {
         match self {
             Self::Started => "started 0\n".to_owned(),
+            Self::Idle => "idle 0\n".to_owned(),
             Self::Failed(errno) => format!("failed {errno}\n"),
             Self::Ended(Ended::Exited(code)) => format!("exited {code}\n"),
             Self::Ended(Ended::Signalled(signal)) => format!("signalled {signal}\n"),
@@ -74,6 +77,7 @@ impl Report {
         let large = || number.parse::<u64>().ok();
         Some(match word {
             "started" => Self::Started,
+            "idle" => Self::Idle,
             "failed" => Self::Failed(small()?),
             "exited" => Self::Ended(Ended::Exited(small()?)),
             "signalled" => Self::Ended(Ended::Signalled(small()?)),
@@ -84,6 +88,8 @@ impl Report {
     }
 }
 
+/// What precedes an order.
+pub(super) const ORDER: u8 = b'+';
 /// What a supervisor is asked to do with everything its program started: a byte each.
 pub(super) const TERMINATE: u8 = b'T';
 pub(super) const KILL: u8 = b'K';
@@ -96,6 +102,7 @@ mod tests {
     fn a_report_is_read_as_it_was_written() {
         for report in [
             Report::Started,
+            Report::Idle,
             Report::Failed(2),
             Report::Ended(Ended::Exited(126)),
             Report::Ended(Ended::Signalled(9)),

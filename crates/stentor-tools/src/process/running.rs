@@ -1,8 +1,7 @@
 //! A program that runs, with everything it started, as one thing that can be ended.
 
-use std::io::{self, IoSlice, Read};
+use std::io::{self, Read};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -10,17 +9,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process_group};
 use stentor_agent::left_running::LeftProcess;
 use stentor_agent::tasks;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::time::timeout;
 
+use super::idle_supervisors;
+use super::order::{self, Confines, Order};
 use super::reports::{Ended, KILL, Report, TERMINATE};
-use super::supervisors::{self, forget, id_of, kill_adopted};
+use super::supervisors::{self, Helper, Supervisor, TheirPipes, forget, id_of, kill_adopted};
 
 /// A started program. Dropping it kills the program and what it started, unless
 /// [`Running::leave`] said that there is no need.
@@ -40,6 +40,7 @@ struct Supervised {
     supervisor: Child,
     id: Pid,
     heard: Vec<u8>,
+    confines: Confines,
 }
 
 /// In a process group of its own.
@@ -67,41 +68,38 @@ struct Unattended {
     number: u64,
     id: Pid,
     control: StdStream,
+    is_gone: bool,
 }
 
 /// What one command left running. Dropping it ends it.
 pub(super) struct LeftBehind(Option<u64>);
 
 impl Running {
-    /// Starts a supervisor, which waits at the other end of `control` for the word to begin.
-    pub(super) fn supervised(command: &mut Command, control: StdStream) -> io::Result<Self> {
+    /// Has a supervisor run something: one that is idle, or a new one.
+    pub(super) fn supervised(
+        helper: &Helper,
+        order: Order,
+        files: &TheirPipes,
+    ) -> io::Result<Self> {
         forget_the_gone();
-        control.set_nonblocking(true)?;
-        let control = UnixStream::from_std(control)?;
-        let (supervisor, id) = supervisors::start(command)?;
-        Ok(Self(Some(Kind::Supervised(Supervised {
-            control,
-            supervisor,
-            id,
-            heard: Vec::new(),
-        }))))
-    }
-
-    /// Tells a supervisor to begin, and what its program reads. Others have begun.
-    pub(super) fn begin(&self, input: Option<&OwnedFd>) -> io::Result<()> {
-        let Some(Kind::Supervised(supervised)) = &self.0 else {
-            return Ok(());
+        let bytes = order::encode(&order)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let idle = idle_supervisors::take(&order.confines);
+        let supervisor = match idle.filter(|idle| idle.order(&bytes, files).is_ok()) {
+            Some(supervisor) => supervisor,
+            None => {
+                let supervisor = Supervisor::start(helper)?;
+                supervisor.order(&bytes, files)?;
+                supervisor
+            }
         };
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let descriptors = input.map(|input| [input.as_fd()]);
-        if let Some(descriptors) = &descriptors {
-            ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-        }
-        let bytes = [IoSlice::new(b"+")];
-        let control = &supervised.control;
-        sendmsg(control, &bytes, &mut ancillary, SendFlags::NOSIGNAL)?;
-        Ok(())
+        Ok(Self(Some(Kind::Supervised(Supervised {
+            control: UnixStream::from_std(supervisor.control)?,
+            supervisor: supervisor.process,
+            id: supervisor.id,
+            heard: Vec::new(),
+            confines: order.confines,
+        }))))
     }
 
     pub(super) fn direct(child: Child) -> io::Result<Self> {
@@ -117,7 +115,9 @@ impl Running {
         match supervised.report().await? {
             Some(Report::Started) => Ok(()),
             Some(Report::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
-            Some(Report::Ended(_)) | None => Err(io::Error::other("its supervisor ended")),
+            Some(Report::Ended(_) | Report::Idle) | None => {
+                Err(io::Error::other("its supervisor ended"))
+            }
         }
     }
 
@@ -173,13 +173,24 @@ impl Running {
         let Some(Kind::Supervised(supervised)) = self.0.take() else {
             return None;
         };
-        let id = supervised.id;
+        let is_idle = supervised.is_idle();
+        let Supervised { id, confines, .. } = supervised;
         let control = supervised.control.into_std().ok()?;
+        if is_idle {
+            let supervisor = Supervisor {
+                control,
+                process: supervised.supervisor,
+                id,
+            };
+            idle_supervisors::keep(supervisor, confines);
+            return None;
+        }
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         left_behind().push(Unattended {
             number,
             id,
             control,
+            is_gone: false,
         });
         Some(LeftBehind(Some(number)))
     }
@@ -196,6 +207,11 @@ impl Drop for Running {
 }
 
 impl Supervised {
+    /// Whether it has said, with the end of its program, that nothing is left.
+    fn is_idle(&self) -> bool {
+        self.heard == Report::Idle.line().as_bytes()
+    }
+
     /// The next report; nothing when the supervisor is gone.
     async fn report(&mut self) -> io::Result<Option<Report>> {
         loop {
@@ -279,8 +295,10 @@ fn left_behind() -> std::sync::MutexGuard<'static, Vec<Unattended>> {
 }
 
 impl Unattended {
+    /// Whether everything is. The supervisor may be there: all it still has to say is that it is idle.
     fn is_gone(&mut self) -> bool {
-        matches!(self.control.read(&mut [0; 64]), Ok(0))
+        self.is_gone |= self.control.read(&mut [0; 64]).is_ok();
+        self.is_gone
     }
 }
 
@@ -315,5 +333,6 @@ impl Drop for LeftBehind {
 pub fn end_everything() {
     // Without their connections the supervisors kill what they have, and end.
     left_behind().clear();
+    idle_supervisors::end();
     supervisors::end();
 }

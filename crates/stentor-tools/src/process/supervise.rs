@@ -1,19 +1,21 @@
-//! What the helper does: start one program and see to it that everything goes with it.
+//! What the helper does: start one program and see to it that everything goes with it, then the next.
 //!
 //! The helper is this program again under another word. It takes the rights away that the program
-//! shall not have, sets its limits, starts it, and stays above it. On Linux it is the *subreaper* of
+//! shall not have, sets its limits, starts it, and stays above it. Becoming this program again takes
+//! longer than a short command, so a helper whose program left nothing is there for the next one
+//! that is held in the same way. On Linux it is the *subreaper* of
 //! whatever the program starts: a process that loses its parent becomes the helper's child and no
 //! stranger's, whatever it does to its environment, session, group or `/proc` entry. So the tree
 //! below the helper is everything there is, and it is gone when the helper has no child left.
 //!
-//! Its standard input is a connection to whoever started it. Over it comes what the program reads,
-//! and the word to end everything; its end is the end of the other process, however that ended, and
+//! Its standard input is a connection to whoever started it. Over it come orders, each with the files
+//! of the program, and the word to end everything; its end is the end of the other process, however that ended, and
 //! means the same.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -28,7 +30,7 @@ use rustix::process::{
 };
 
 use super::order::{self, InvalidOrder, Limits, Order};
-use super::reports::{Ended, KILL, Limit, Report, TERMINATE};
+use super::reports::{Ended, KILL, Limit, ORDER, Report, TERMINATE};
 use super::tree::{self, Usage};
 use crate::sandbox::{self, CannotRestrict};
 
@@ -39,6 +41,8 @@ pub enum CannotSupervise {
     Order(#[from] InvalidOrder),
     #[error("the supervisor was not started by stentor: {0}")]
     Control(io::Error),
+    #[error("an order came without the files for the program's output")]
+    NoOutput,
     #[error("the program cannot be supervised: {0}")]
     System(io::Error),
     #[error("some processes of the program are still running")]
@@ -56,23 +60,47 @@ const LONGEST_KILL: Duration = Duration::from_secs(10);
 /// The exit status of a shell that cannot run a program; the helper stands in for one.
 const CANNOT_RUN: i32 = 126;
 
-/// Starts the program that the words name and returns when nothing of it is left.
+/// Runs the programs it is told to, one after the other, until its connection ends. It starts the
+/// next only when nothing of the one before is left.
 pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), CannotSupervise> {
-    let (order, program, arguments) = order::decode(words)?;
-    let mut control = take_control().map_err(CannotSupervise::Control)?;
-    let input = receive_input(&control).map_err(CannotSupervise::Control)?;
+    if let Some(word) = words.into_iter().next() {
+        return Err(InvalidOrder::Unknown(word).into());
+    }
+    let mut control = Control::take().map_err(CannotSupervise::Control)?;
     become_reaper().map_err(CannotSupervise::System)?;
-    set_limits(&order.limits);
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(input.map_or_else(Stdio::null, Stdio::from))
-        .process_group(0);
-    let own_score = order
-        .limits
-        .memory_bytes
-        .and_then(|_| offer_to_be_killed_first());
-    let main = start(&order, &mut command);
+    let mut threads_at_start = None;
+    while let Some((order, files)) = control.receive()? {
+        let limits = order.confines.limits;
+        if threads_at_start.is_none() {
+            threads_at_start = Some(running_threads());
+            set_limits(&limits);
+        }
+        let left = run(&order, files, &mut control);
+        let grown = running_threads().saturating_sub(threads_at_start.unwrap_or_default());
+        let can_go_on = match limits.processes {
+            // Our limit, which cannot be raised, would be too low for the next.
+            Some(processes) => grown <= processes,
+            None => true,
+        };
+        if left == Left::Idle && can_go_on {
+            control.report(Report::Idle);
+        }
+        control.send();
+        match left {
+            Left::Idle if can_go_on => {}
+            Left::Idle | Left::Nothing => return Ok(()),
+            // Whoever started us adopts it, and learns so from how we end.
+            Left::Something => return Err(CannotSupervise::StillThere),
+        }
+    }
+    Ok(())
+}
+
+/// Runs one program to its end, and beyond if what it started may stay.
+fn run(order: &Order, files: Files, control: &mut Control) -> Left {
+    let limits = order.confines.limits;
+    let own_score = limits.memory_bytes.and_then(|_| offer_to_be_killed_first());
+    let main = start(order, &files);
     if let Some(score) = own_score {
         // This one has to stay, to end the others.
         let _ = std::fs::write(OOM_SCORE, score);
@@ -81,39 +109,30 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         Ok(main) => main,
         Err(CannotStart::Exec(error)) => {
             let errno = error.raw_os_error().unwrap_or(Errno::NOEXEC.raw_os_error());
-            // Whoever would hear it is gone if it cannot be told.
-            let _ = control.write_all(Report::Failed(errno).line().as_bytes());
-            return Ok(());
+            control.report(Report::Failed(errno));
+            return Left::Nothing;
         }
         Err(CannotStart::Sandbox(why)) => {
             // It goes where the program's own words would have gone, so the model reads it.
-            let _ = writeln!(
-                io::stderr(),
-                "stentor: the sandbox cannot be entered: {why}"
-            );
-            let ended = Report::Ended(Ended::Exited(CANNOT_RUN));
-            for report in [Report::Started, ended] {
-                let _ = control.write_all(report.line().as_bytes());
-            }
-            return Ok(());
+            let mut errors = File::from(files.stderr);
+            let _ = writeln!(errors, "stentor: the sandbox cannot be entered: {why}");
+            control.report(Report::Started);
+            control.report(Report::Ended(Ended::Exited(CANNOT_RUN)));
+            return Left::Nothing;
         }
     };
     // The pipes it was started with must close when the program has closed them.
-    drop(command);
-    let _ = release_output();
+    drop(files);
+    control.report(Report::Started);
+    control.send();
     let mut watch = Watch {
         control,
         main,
         has_ended: false,
-        limits: order.limits,
+        limits,
         lingers: order.lingers,
     };
-    watch.report(Report::Started);
-    match watch.until_the_end() {
-        Left::Nothing => Ok(()),
-        // Whoever started us adopts it, and learns so from how we end.
-        Left::Something => Err(CannotSupervise::StillThere),
-    }
+    watch.until_the_end()
 }
 
 enum CannotStart {
@@ -121,8 +140,9 @@ enum CannotStart {
     Exec(io::Error),
 }
 
-fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
-    let child = match &order.restrictions {
+fn start(order: &Order, files: &Files) -> Result<Pid, CannotStart> {
+    let mut command = order_as_command(order, files).map_err(CannotStart::Exec)?;
+    let child = match &order.confines.restrictions {
         None => command.spawn(),
         // Rights are given up by a thread and what it starts. This one has to stay free, to be
         // able to end everything.
@@ -142,8 +162,23 @@ fn start(order: &Order, command: &mut Command) -> Result<Pid, CannotStart> {
     id.ok_or_else(|| CannotStart::Exec(io::Error::other("it has no process id")))
 }
 
-struct Watch {
-    control: UnixStream,
+fn order_as_command(order: &Order, files: &Files) -> io::Result<Command> {
+    let mut command = Command::new(&order.program);
+    let input = files.stdin.as_ref().map(OwnedFd::try_clone).transpose()?;
+    command
+        .args(&order.arguments)
+        .env_clear()
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&order.cwd)
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
+        .stdout(files.stdout.try_clone()?)
+        .stderr(files.stderr.try_clone()?)
+        .process_group(0);
+    Ok(command)
+}
+
+struct Watch<'a> {
+    control: &'a mut Control,
     main: Pid,
     has_ended: bool,
     limits: Limits,
@@ -162,9 +197,11 @@ enum Wanted {
 enum Left {
     Something,
     Nothing,
+    /// Nothing, and nobody wanted an end to it.
+    Idle,
 }
 
-impl Watch {
+impl Watch<'_> {
     fn until_the_end(&mut self) -> Left {
         // Without it (elsewhere, or on an old kernel) the end is noticed by looking.
         let mut end_of_main = end_of(self.main);
@@ -176,8 +213,9 @@ impl Watch {
                 Wanted::Kill => return self.kill(),
             }
             if self.reap() == Left::Nothing {
-                return Left::Nothing;
+                return Left::Idle;
             }
+            self.control.send();
             if self.has_ended {
                 end_of_main = None;
                 if !self.lingers {
@@ -187,7 +225,8 @@ impl Watch {
             if Instant::now() >= next_look {
                 let usage = self.usage();
                 if let Some(limit) = usage.and_then(|usage| self.exceeded(usage)) {
-                    self.report(Report::Ended(Ended::Exceeded(limit)));
+                    self.control.report(Report::Ended(Ended::Exceeded(limit)));
+                    self.control.send();
                     return self.kill();
                 }
                 next_look = Instant::now() + self.interval(usage);
@@ -216,7 +255,7 @@ impl Watch {
         if end_of_main.is_none() && !self.has_ended {
             patience = patience.min(BLIND_INTERVAL);
         }
-        let mut descriptors = vec![PollFd::new(&self.control, PollFlags::IN)];
+        let mut descriptors = vec![PollFd::new(&self.control.stream, PollFlags::IN)];
         descriptors.extend(end_of_main.map(|end| PollFd::new(end, PollFlags::IN)));
         let patience = Timespec::try_from(patience).ok();
         if poll(&mut descriptors, patience.as_ref()).is_err() {
@@ -230,7 +269,7 @@ impl Watch {
             return Wanted::Nothing;
         }
         let mut byte = [0];
-        match self.control.read(&mut byte) {
+        match self.control.stream.read(&mut byte) {
             Ok(1..) if byte == [TERMINATE] => Wanted::Terminate,
             Ok(1..) if byte != [KILL] => Wanted::Nothing,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Wanted::Nothing,
@@ -249,7 +288,7 @@ impl Watch {
                         (Some(code), _) => Ended::Exited(code),
                         (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
                     };
-                    self.report(Report::Ended(ended));
+                    self.control.report(Report::Ended(ended));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Left::Something,
@@ -304,34 +343,89 @@ impl Watch {
         }
         Left::Something
     }
+}
+
+/// What the program gets as its standard streams.
+struct Files {
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// Nothing to read when absent.
+    stdin: Option<OwnedFd>,
+}
+
+/// The connection to the process that started us.
+struct Control {
+    stream: UnixStream,
+    /// Reports that belong together go out together: whoever reads of the end of a program then knows
+    /// at once whether anything is left.
+    unsent: String,
+}
+
+impl Control {
+    /// It comes as standard input.
+    fn take() -> io::Result<Self> {
+        let control = rustix::stdio::stdin().try_clone_to_owned()?;
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        Ok(Self {
+            stream: UnixStream::from(control),
+            unsent: String::new(),
+        })
+    }
 
     fn report(&mut self, report: Report) {
+        self.unsent.push_str(&report.line());
+    }
+
+    fn send(&mut self) {
         // Whoever does not hear it is gone, which is noticed at the next look.
-        let _ = self.control.write_all(report.line().as_bytes());
+        let _ = self.stream.write_all(self.unsent.as_bytes());
+        self.unsent.clear();
     }
-}
 
-/// The connection on standard input.
-fn take_control() -> io::Result<UnixStream> {
-    let control = rustix::stdio::stdin().try_clone_to_owned()?;
-    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(UnixStream::from(control))
-}
-
-/// What the program reads; nothing when nothing was sent along.
-fn receive_input(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let mut bytes = [IoSliceMut::new(&mut byte)];
-    let received = recvmsg(control, &mut bytes, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    if received.bytes == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    /// Waits for the next order; nothing comes when the other process is gone, or wants an end.
+    fn receive(&mut self) -> Result<Option<(Order, Files)>, CannotSupervise> {
+        let received = self.receive_descriptors();
+        let Some(descriptors) = received.map_err(CannotSupervise::Control)? else {
+            return Ok(None);
+        };
+        let mut length = [0; 4];
+        self.read(&mut length)?;
+        let mut bytes = vec![0; order::length_of(length)?];
+        self.read(&mut bytes)?;
+        let order = order::decode(&bytes)?;
+        let mut descriptors = descriptors.into_iter();
+        let (Some(stdout), Some(stderr)) = (descriptors.next(), descriptors.next()) else {
+            return Err(CannotSupervise::NoOutput);
+        };
+        let files = Files {
+            stdout,
+            stderr,
+            stdin: descriptors.next(),
+        };
+        Ok(Some((order, files)))
     }
-    Ok(ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    }))
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), CannotSupervise> {
+        let read = self.stream.read_exact(bytes);
+        read.map_err(CannotSupervise::Control)
+    }
+
+    fn receive_descriptors(&self) -> io::Result<Option<Vec<OwnedFd>>> {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let mut bytes = [IoSliceMut::new(&mut byte)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(&self.stream, &mut bytes, &mut ancillary, flags)?;
+        if received.bytes == 0 || byte != [ORDER] {
+            return Ok(None);
+        }
+        let rights = ancillary.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        Ok(Some(rights.flatten().collect()))
+    }
 }
 
 /// In a session of its own no process below can join a group of whoever started us, or reach a
@@ -354,7 +448,10 @@ fn set_limits(limits: &Limits) {
     }
     // The kernel counts all threads of the user on the machine, so this is only a brake for the
     // time between two looks; root it does not count at all.
-    if let Some((processes, running)) = limits.processes.zip(running_threads()) {
+    let running = running_threads();
+    if let Some(processes) = limits.processes
+        && running > 0
+    {
         const THREADS: u64 = 4;
         lower(Resource::Nproc, running + processes.saturating_mul(THREADS));
     }
@@ -385,18 +482,12 @@ fn lower(resource: Resource, most: u64) {
     let _ = setrlimit(resource, new);
 }
 
-/// How many threads there are on the machine, without counting them.
-fn running_threads() -> Option<u64> {
-    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
-    let (_, all) = load.split_ascii_whitespace().nth(3)?.split_once('/')?;
-    all.parse().ok()
-}
-
-fn release_output() -> io::Result<()> {
-    let nowhere = File::options().write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&nowhere)?;
-    rustix::stdio::dup2_stderr(nowhere.as_fd())?;
-    Ok(())
+/// How many threads there are on the machine, without counting them; 0 where nobody says.
+fn running_threads() -> u64 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let threads = load.split_ascii_whitespace().nth(3);
+    let all = threads.and_then(|threads| threads.split_once('/')?.1.parse().ok());
+    all.unwrap_or_default()
 }
 
 #[cfg(target_os = "linux")]

@@ -5,14 +5,21 @@
 //! one that has just started would otherwise be taken for an orphan and killed with its command.
 //! [`STARTS`] sees to that, however long a start or a look takes.
 
-use std::io;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use stentor_agent::tasks;
 use tokio::process::{Child, Command};
 
+use super::reports::ORDER;
 use super::tree::{self, Children};
 
 static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -27,14 +34,99 @@ static ADOPTS: Once = Once::new();
 /// How long what is killed may take to go: only what is stuck in the kernel takes longer.
 const LONGEST_KILL: Duration = Duration::from_secs(5);
 
-/// Starts a supervisor.
-pub(super) fn start(command: &mut Command) -> io::Result<(Child, Pid)> {
-    ADOPTS.call_once(adopt_orphans);
-    let _starts = STARTS.read().unwrap_or_else(PoisonError::into_inner);
-    let supervisor = command.spawn()?;
-    let id = id_of(&supervisor)?;
-    supervisors().push(id);
-    Ok((supervisor, id))
+/// A program that hands its words after `first_word` to [`supervise`](super::supervise).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Helper {
+    pub program: PathBuf,
+    pub first_word: OsString,
+}
+
+/// The standard streams of a program.
+pub(super) struct TheirPipes {
+    /// Nothing to read when absent.
+    pub stdin: Option<OwnedFd>,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// A supervisor that runs.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    pub control: UnixStream,
+    pub process: Child,
+    pub id: Pid,
+}
+
+/// How long a supervisor may take to hear an order before it counts as stopped by somebody.
+const LONGEST_ORDER: Duration = Duration::from_secs(5);
+
+impl Supervisor {
+    /// Starts one. It has no variables and no files of ours: what it runs can look at them.
+    pub(super) fn start(helper: &Helper) -> io::Result<Self> {
+        ADOPTS.call_once(adopt_orphans);
+        let (control, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(&helper.program);
+        command
+            .arg(&helper.first_word)
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| finds_libraries(name)))
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let _starts = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+        let process = command.spawn()?;
+        let id = id_of(&process)?;
+        supervisors().push(id);
+        Ok(Self {
+            control,
+            process,
+            id,
+        })
+    }
+
+    /// Has it run something. Nothing runs when this fails.
+    pub(super) fn order(&self, order: &[u8], files: &TheirPipes) -> io::Result<()> {
+        let mut control = &self.control;
+        control.set_nonblocking(false)?;
+        control.set_write_timeout(Some(LONGEST_ORDER))?;
+        let outputs = [files.stdout.as_fd(), files.stderr.as_fd()];
+        let descriptors: Vec<BorrowedFd<'_>> = outputs
+            .into_iter()
+            .chain(files.stdin.as_ref().map(AsFd::as_fd))
+            .collect();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let word = [IoSlice::new(&[ORDER])];
+        sendmsg(control, &word, &mut ancillary, SendFlags::NOSIGNAL)?;
+        control.write_all(order)?;
+        control.set_nonblocking(true)
+    }
+
+    /// Has it end, which it does when it has nothing to do and its connection is closed.
+    pub(super) fn retire(self) {
+        let Self {
+            control,
+            mut process,
+            id,
+        } = self;
+        drop(control);
+        // Outside a runtime the program is about to end.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                // It is gone also if that cannot be seen.
+                let _ = process.wait().await;
+                forget(id);
+            });
+        }
+    }
+}
+
+/// Variables without which the program may not find its libraries.
+fn finds_libraries(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"LD_") || name.starts_with(b"DYLD_")
 }
 
 /// This one is gone.

@@ -243,7 +243,7 @@ impl Place for Editor {
         Box::pin(std::future::ready(answer))
     }
 
-    fn write_text<'a>(&'a self, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
+    fn write_text<'a>(&'a self, _: &'a str, _: &'a Path, _: &'a str) -> PlaceFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo};
-use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, PROVIDER};
+use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, Form, PROVIDER};
 use stentor_model::registry::PluggedProvider;
 use stentor_tools::process::Launcher;
 
@@ -88,10 +88,10 @@ impl Agents {
         }
     }
 
-    /// The agent that an id means, and which of its models.
-    fn named<'a>(&self, id: &'a str) -> Option<(&Arc<ConfiguredAgent>, Option<&'a str>)> {
+    /// The agent that an id means, and in which form.
+    fn named(&self, id: &str) -> Option<(&Arc<ConfiguredAgent>, Form)> {
         let mut agents = self.agents.iter();
-        agents.find_map(|agent| Some((agent, agent.model_of(id)?)))
+        agents.find_map(|agent| Some((agent, agent.form_of(id)?)))
     }
 }
 
@@ -102,15 +102,15 @@ impl PluggedProvider for Agents {
     }
 
     fn unlisted(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        let (agent, model) = self.named(id).filter(|_| provider == PROVIDER)?;
-        Some(agent.info(model))
+        let (agent, form) = self.named(id).filter(|_| provider == PROVIDER)?;
+        Some(agent.info(&form))
     }
 
     fn open(&self, info: &Arc<ModelInfo>) -> Result<Arc<dyn Model>, ModelError> {
         match (self.named(&info.id), self.launcher.get()) {
-            (Some((agent, model)), Some(launcher)) => Ok(Arc::new(AgentModel::new(
+            (Some((agent, form)), Some(launcher)) => Ok(Arc::new(AgentModel::new(
                 Arc::clone(agent),
-                model,
+                form,
                 launcher.clone(),
             ))),
             _ => {

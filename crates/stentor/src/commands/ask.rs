@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
-use stentor_agent::event::{CommandSource, EventKind, RunEnd};
+use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::{Session, SessionError};
 use stentor_agent::tasks;
@@ -24,6 +24,7 @@ use crate::commands::pick_session::pick;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
+use crate::run_ending::last_answer;
 use crate::session_name::{NameError, check_name};
 use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
@@ -411,11 +412,11 @@ impl Following<'_> {
                     let Some(event) = event else { break };
                     self.printer.on_event(&event, out, err)?;
                     if let EventKind::RunEnded(end) = &event.kind {
-                        self.answer = last_answer(end);
+                        self.answer = last_answer(end).unwrap_or_default();
                     }
                     if let Some(why) = self.repeated.on_event(&event.kind) {
                         gave_up = true;
-                        self.printer.on_problem(&why, err)?;
+                        self.printer.on_stop(why);
                         let session = self.session.clone();
                         tasks::spawn(async move { session.abort().await });
                     }
@@ -506,15 +507,6 @@ fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result
 }
 
 /// The text of the last answer of a run.
-fn last_answer(end: &RunEnd) -> String {
-    let answers = end.messages.iter().rev();
-    let mut answers = answers.filter_map(|message| message.as_assistant());
-    answers
-        .next()
-        .map(|answer| answer.text())
-        .unwrap_or_default()
-}
-
 /// The signal that stopped the run, as soon as there was one.
 fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
     let stopped = Arc::new(OnceLock::new());

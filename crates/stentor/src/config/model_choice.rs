@@ -23,6 +23,16 @@ pub struct ModelName {
     pub id: String,
 }
 
+impl ModelName {
+    /// The name as people write it.
+    pub fn full(&self) -> String {
+        match &self.provider {
+            Some(provider) => format!("{provider}/{}", self.id),
+            None => self.id.clone(),
+        }
+    }
+}
+
 impl ModelChoice {
     /// What the settings ask for.
     ///

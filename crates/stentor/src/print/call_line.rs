@@ -28,7 +28,7 @@ pub fn call_summary(call: &ToolCall) -> String {
 }
 
 /// Words by which programs say what went wrong.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 14] = [
     "error",
     "fatal",
     "fail",
@@ -41,26 +41,63 @@ const TELLING: [&str; 12] = [
     "unknown",
     "invalid",
     "exception",
+    "aborted",
+    "timed out",
 ];
 
-/// Why a call failed, on one line: the first line that says what went wrong, with the exit status
-/// before it if it was a command.
+/// How the output of a command that failed ends.
+const EXITED: &str = "Command exited with code ";
+
+/// Why a call failed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// On one line: the first line that says what went wrong, with the exit status before it if it was
+    /// a command.
+    pub summary: String,
+    /// The last lines of the output, without what the summary has said.
+    pub last_lines: Vec<String>,
+}
+
+impl Failure {
+    /// Why a call with this output failed, with at most so many lines of it.
+    pub fn of(output: &ToolOutput, most_lines: usize) -> Self {
+        let text = text_of(&output.content, "\n");
+        let code = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(EXITED));
+        // A row of dots or dashes means nothing.
+        let means_something =
+            |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with(EXITED);
+        let said = || text.lines().map(str::trim).filter(means_something);
+        let is_telling = |line: &&str| {
+            let line = line.to_lowercase();
+            TELLING.iter().any(|word| line.contains(word))
+        };
+        let first = said().find(is_telling).or_else(|| said().next());
+        let summary = one_line(&match (code, first) {
+            (Some(code), Some(first)) => format!("exit {code}: {first}"),
+            (Some(code), None) => format!("exit {code}"),
+            (None, Some(first)) => first.to_owned(),
+            (None, None) => "no output".to_owned(),
+        });
+        let is_new = |line: &&str| {
+            let line = line.trim();
+            let is_whole = || summary.ends_with(line);
+            !line.is_empty() && !line.starts_with(EXITED) && !(first == Some(line) && is_whole())
+        };
+        let last = text.lines().rev().filter(is_new).take(most_lines);
+        let mut last_lines: Vec<String> = last.map(str::to_owned).collect();
+        last_lines.reverse();
+        Self {
+            summary,
+            last_lines,
+        }
+    }
+}
+
+/// Why a call failed, on one line.
 pub fn failure_summary(output: &ToolOutput) -> String {
-    let text = text_of(&output.content, "\n");
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let code = lines().find_map(|line| line.strip_prefix("Command exited with code "));
-    let said = || lines().filter(|line| !line.starts_with("Command exited with code "));
-    let is_telling = |line: &&str| {
-        let line = line.to_lowercase();
-        TELLING.iter().any(|word| line.contains(word))
-    };
-    let first = said().find(is_telling).or_else(|| said().next());
-    one_line(&match (code, first) {
-        (Some(code), Some(first)) => format!("exit {code}: {first}"),
-        (Some(code), None) => format!("exit {code}"),
-        (None, Some(first)) => first.to_owned(),
-        (None, None) => "no output".to_owned(),
-    })
+    Failure::of(output, 0).summary
 }
 
 /// A duration as a person says it.
@@ -140,10 +177,30 @@ mod tests {
                 "exit 101: error[E0308]: mismatched types",
             ),
             ("first\nsecond", "first"),
+            ("line 1\n\nCommand aborted", "Command aborted"),
             ("No such file: x\n", "No such file: x"),
+            (
+                "..\n-----\nRan 2 tests\n\nCommand exited with code 1",
+                "exit 1: Ran 2 tests",
+            ),
             ("", "no output"),
         ] {
             assert_eq!(failure_summary(&ToolOutput::error(text)), line);
+        }
+    }
+
+    #[test]
+    fn what_the_summary_of_a_failure_says_is_not_among_the_last_lines() {
+        let long = "cannot ".repeat(30);
+        for (text, lines) in [
+            (
+                "a\nb\nerror: no\n\nCommand exited with code 2",
+                &["a", "b"][..],
+            ),
+            ("No such file: x\n", &[]),
+            (&long, &[&*long]),
+        ] {
+            assert_eq!(Failure::of(&ToolOutput::error(text), 5).last_lines, lines);
         }
     }
 

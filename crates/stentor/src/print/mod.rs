@@ -20,6 +20,7 @@ use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
 
 use crate::asked_session::Answering;
+use crate::run_ending;
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;
 
@@ -38,8 +39,8 @@ pub struct Printer {
     has_answer: bool,
     /// True when the answer's last character was a line break.
     at_line_start: bool,
-    /// Something of this run was said or done.
-    has_done_something: bool,
+    /// Why the program itself stops the run.
+    stopped_because: Option<String>,
     /// A line on stderr says that something goes on.
     progress_shown: bool,
     outcome: Option<RunOutcome>,
@@ -80,7 +81,7 @@ impl Printer {
             thinking_open: false,
             has_answer: false,
             at_line_start: true,
-            has_done_something: false,
+            stopped_because: None,
             progress_shown: false,
             outcome: None,
         }
@@ -151,7 +152,12 @@ impl Printer {
         err.flush()
     }
 
-    /// Prints why the run is stopped.
+    /// Takes note why the run is being stopped; that is printed when it has ended.
+    pub fn on_stop(&mut self, why: String) {
+        self.stopped_because = Some(why);
+    }
+
+    /// Prints what went wrong beside the run.
     pub fn on_problem(&mut self, why: &str, err: &mut impl Write) -> io::Result<()> {
         match self.options.format {
             Format::Json => Ok(()),
@@ -228,6 +234,13 @@ impl Printer {
         }
         match self.options.format {
             Format::Json => {
+                if let EventKind::RunEnded(_) = &event.kind
+                    && let Some(why) = self.stopped_because.take()
+                {
+                    let notice = json::notice_json(&event.session, NoticeLevel::Error, &why);
+                    serde_json::to_writer(&mut *out, &notice)?;
+                    out.write_all(b"\n")?;
+                }
                 serde_json::to_writer(&mut *out, &json::event_json(event))?;
                 out.write_all(b"\n")?;
                 out.flush()
@@ -259,10 +272,6 @@ impl Printer {
         err: &mut impl Write,
     ) -> io::Result<()> {
         match kind {
-            EventKind::RunStarted => {
-                self.has_done_something = false;
-                Ok(())
-            }
             EventKind::BlockStarted { block, .. } => self.block_started(block, out, err),
             EventKind::BlockDelta { block, range, .. } => block.with(range.clone(), |text| {
                 self.delta(&block.kind, text, out, err)
@@ -320,7 +329,8 @@ impl Printer {
                 self.line(self.options.style.waiting(), &what, err)
             }
             // What these say is either said by others or of no interest to a reader.
-            EventKind::TurnStarted
+            EventKind::RunStarted
+            | EventKind::TurnStarted
             | EventKind::TurnEnded { .. }
             | EventKind::MessageStarted { .. }
             | EventKind::AnswerStarted(_)
@@ -381,10 +391,7 @@ impl Printer {
         err: &mut impl Write,
     ) -> io::Result<()> {
         match kind {
-            LiveBlockKind::Text if self.options.hides_answer => {
-                self.has_done_something |= !text.trim().is_empty();
-                Ok(())
-            }
+            LiveBlockKind::Text if self.options.hides_answer => Ok(()),
             LiveBlockKind::Text => {
                 // What is piped on is the answer, byte for byte.
                 let text = match self.options.out_is_terminal {
@@ -392,7 +399,6 @@ impl Printer {
                     false => Cow::Borrowed(text),
                 };
                 self.clear_progress(err)?;
-                self.has_done_something |= !text.trim().is_empty();
                 out.write_all(text.as_bytes())?;
                 if let Some(last) = text.chars().next_back() {
                     self.has_answer = true;
@@ -436,7 +442,6 @@ impl Printer {
 
     /// A call gets its one line with its outcome, whatever else runs; until then progress shows it.
     fn tool_started(&mut self, call: &ToolCall, err: &mut impl Write) -> io::Result<()> {
-        self.has_done_something = true;
         let does = match call_summary(call) {
             summary if summary.is_empty() => visible(&call.name).into_owned(),
             summary => format!("{}  {summary}", visible(&call.name)),
@@ -511,23 +516,9 @@ impl Printer {
 
     fn run_ended(&mut self, end: &RunEnd, err: &mut impl Write) -> io::Result<()> {
         self.close_line(err)?;
-        if !end.will_retry {
-            let is_empty = end.outcome == RunOutcome::Completed && !self.has_done_something;
-            if is_empty {
-                self.notice(NoticeLevel::Warning, "the model gave an empty answer", err)?;
-            }
-            let problem = match &end.outcome {
-                RunOutcome::Completed => None,
-                RunOutcome::Refused => Some("the model declined to answer"),
-                RunOutcome::OutputLimit => Some("the answer was cut at the model's output limit"),
-                RunOutcome::Aborted => Some("stopped"),
-                RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => {
-                    Some(message.as_str())
-                }
-            };
-            if let Some(problem) = problem {
-                self.notice(NoticeLevel::Error, problem, err)?;
-            }
+        let stopped_because = self.stopped_because.take();
+        if let Some((level, text)) = run_ending::notice(end, stopped_because.as_deref()) {
+            self.notice(level, text, err)?;
         }
         if self.options.verbose && !end.usage.is_zero() {
             let usage = &end.usage;

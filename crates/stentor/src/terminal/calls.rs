@@ -6,7 +6,7 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ToolCall, text_of};
 
 use super::styled::{Colour, Look, Row};
-use crate::print::call_line::{call_summary, failure_summary, seconds};
+use crate::print::call_line::{Failure, call_summary, seconds};
 
 /// Lines of output that a running call shows.
 const LIVE_LINES: usize = 3;
@@ -112,16 +112,13 @@ fn ended(call: &ToolCall, output: &ToolOutput, duration_ms: u64, is_previewed: b
     let text = text_of(&output.content, "\n");
     if output.is_error {
         let red = Look::colour(Colour::Red);
-        let row = row.with(&format!("  ✗ {}", failure_summary(output)), red);
-        let mut rows = vec![row];
-        if text.lines().nth(1).is_some() {
-            rows.extend(
-                last_lines(&text, LAST_LINES)
-                    .iter()
-                    .map(|line| output_row(line)),
-            );
-        }
-        return rows;
+        let failure = Failure::of(output, LAST_LINES);
+        let row = row.with(&format!("  ✗ {}", failure.summary), red);
+        let lines = failure.last_lines.iter();
+        return [row]
+            .into_iter()
+            .chain(lines.map(|line| output_row(line)))
+            .collect();
     }
     let row = row.with("  ✓ ", Look::colour(Colour::Green));
     let row = row.with(&seconds(duration_ms), Look::DIM);

@@ -334,9 +334,7 @@ impl Conversation<'_> {
             rows.extend(self.transcript.on_event(&kind, now));
             rows.extend(self.asked_something(&kind).await);
             if let Some(why) = self.repeated.on_event(&kind) {
-                let columns = self.screen.size().columns;
-                let stopped = note_rows(NoticeLevel::Error, &why, columns);
-                rows.extend(self.transcript.notes(stopped));
+                self.transcript.on_stop(why);
                 self.abort();
             }
             match &kind {

@@ -13,6 +13,7 @@ use super::calls::RunningCalls;
 use super::markdown::Markdown;
 use super::styled::{Colour, Look, Row, Span, wrap};
 use crate::print::call_line::{one_line, seconds};
+use crate::run_ending;
 
 /// Rows of what the model is writing that are shown before they are complete.
 const UNFINISHED_ROWS: usize = 6;
@@ -48,8 +49,8 @@ pub struct Transcript {
     widgets: BTreeMap<String, Vec<String>>,
     /// Prompts that are on the screen already, as they were typed.
     shown_prompts: usize,
-    /// Something was said or done in this run.
-    has_answered: bool,
+    /// Why the program itself stops the run.
+    stopped_because: Option<String>,
     session_name: Option<String>,
 }
 
@@ -68,7 +69,7 @@ impl Transcript {
             statuses: BTreeMap::new(),
             widgets: BTreeMap::new(),
             shown_prompts: 0,
-            has_answered: false,
+            stopped_because: None,
             session_name: None,
         }
     }
@@ -259,12 +260,10 @@ impl Transcript {
 
     fn run_started(&mut self, now: Instant) -> Vec<Row> {
         self.running_since.get_or_insert(now);
-        self.has_answered = false;
         self.does("waiting for the model")
     }
 
     fn call_started(&mut self, call: &ToolCall, now: Instant) -> Vec<Row> {
-        self.has_answered = true;
         self.calls.started(call, now);
         Vec::new()
     }
@@ -375,10 +374,7 @@ impl Transcript {
 
     fn delta(&mut self, block: &LiveBlock, text: &str) -> Vec<Row> {
         let (about, markdown) = match block.kind {
-            LiveBlockKind::Text => {
-                self.has_answered |= !text.trim().is_empty();
-                (About::Answer, &mut self.text)
-            }
+            LiveBlockKind::Text => (About::Answer, &mut self.text),
             LiveBlockKind::Thinking => (About::Thinking, &mut self.thinking),
             LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => return Vec::new(),
         };
@@ -429,24 +425,19 @@ impl Transcript {
     }
 
     fn run_ended(&mut self, end: &RunEnd) -> Vec<Row> {
-        if end.will_retry {
-            return Vec::new();
+        let stopped_because = self.stopped_because.take();
+        // Who stopped it themselves is told nothing new.
+        let by_person = end.outcome == RunOutcome::Aborted && stopped_because.is_none();
+        match run_ending::notice(end, stopped_because.as_deref()) {
+            Some((_, text)) if by_person => self.note(NoticeLevel::Warning, text),
+            Some((level, text)) => self.note(level, text),
+            None => Vec::new(),
         }
-        match &end.outcome {
-            RunOutcome::Completed if !self.has_answered => {
-                self.note(NoticeLevel::Warning, "the model gave an empty answer")
-            }
-            RunOutcome::Completed => Vec::new(),
-            RunOutcome::Refused => self.note(NoticeLevel::Error, "the model declined to answer"),
-            RunOutcome::OutputLimit => {
-                let text = "the answer was cut at the model's output limit";
-                self.note(NoticeLevel::Error, text)
-            }
-            RunOutcome::Aborted => self.note(NoticeLevel::Warning, "stopped"),
-            RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. } => {
-                self.note(NoticeLevel::Error, message)
-            }
-        }
+    }
+
+    /// Takes note why the run is being stopped; that is shown when it has ended.
+    pub fn on_stop(&mut self, why: String) {
+        self.stopped_because = Some(why);
     }
 
     fn note(&mut self, level: NoticeLevel, text: &str) -> Vec<Row> {

@@ -161,6 +161,45 @@ steps = [{ tool = "edit", id = "wrong", arguments = { path = "a.txt", edits = [{
 }
 
 #[test]
+fn a_change_is_shown_with_its_call_by_whichever_path_the_file_is_named() {
+    let (mut client, session) = Client::unasked(
+        r#"
+on_exhausted = { text = "Done." }
+[[turn]]
+steps = [
+  { tool = "write", id = "one", arguments = { path = "link/a.txt", content = "one\n" } },
+  { tool = "write", id = "two", arguments = { path = "real/b.txt", content = "two\n" } },
+]
+[[turn]]
+steps = [{ tool = "write", id = "three", arguments = { path = "link/../real/a.txt", content = "three\n" } }]
+"#,
+        json!({}),
+    );
+    client.world.file("work/real/a.txt", "zero\n");
+    std::os::unix::fs::symlink("real", client.world.path("work/link")).unwrap();
+    let id = client.prompt(&session, "go");
+    let messages = client.serve(id, |_| None);
+    let all = ["one", "two", "three"].map(|call| changes(&client, &messages, call));
+    expect![[r#"
+        update pending
+        update -
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/link/a.txt","oldText":"zero\n","newText":"one\n"}
+        update pending
+        update -
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/real/b.txt","newText":"two\n","oldText":null}
+        update pending
+        update -
+        update in_progress
+        update completed
+        {"type":"diff","path":"~~/work/link/../real/a.txt","oldText":"one\n","newText":"three\n"}"#]]
+    .assert_eq(&all.join("\n"));
+}
+
+#[test]
 fn a_change_that_is_too_long_to_be_shown_is_said_to_be_left_out() {
     let long = "x".repeat(200_000);
     let scenario = format!(

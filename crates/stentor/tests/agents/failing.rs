@@ -312,7 +312,11 @@ async fn a_child_that_dies_at_any_stage_ends_the_run_and_the_next_prompt_starts_
         (
             "with a terminal open",
             &format!("{ready} read a; say \"$terminal\"; read a; die"),
-            vec![],
+            vec![
+                r#"call bash {"command":"exec sleep 600"}"#,
+                "start client_request_1",
+                "failed client_request_1 The agent did not report how this call ended.",
+            ],
         ),
     ] {
         // The first two die; the third answers.

@@ -2,10 +2,10 @@
 //! policy and in its sandbox.
 
 use serde_json::{Value, json};
-use stentor_client::{AgentEvent, Events};
+use stentor_client::{Agent, AgentEvent, Dialect, Events};
 
 use crate::acp_child::{Steps, answers, start, world};
-use crate::shown::{Answering, turn, until};
+use crate::shown::{Answering, options, turn, until};
 
 fn result(id: &str, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
@@ -21,6 +21,14 @@ fn offered(world: &crate::world::World) -> Value {
     let hello: Value = serde_json::from_str(&hello).unwrap();
     let capabilities = &hello["params"]["clientCapabilities"];
     json!([capabilities["fs"], capabilities["terminal"]])
+}
+
+/// Asks what a terminal shows until a word is in it.
+fn until_written(word: &str, terminal: u64) -> String {
+    let params = json!({ "sessionId": "s", "terminalId": format!("term_{terminal}") });
+    let frame =
+        json!({ "jsonrpc": "2.0", "id": "o", "method": "terminal/output", "params": params });
+    format!("until grep -q {word} answers; do ask '{frame}'; done")
 }
 
 async fn completed(events: &mut Events) -> Vec<String> {
@@ -384,4 +392,100 @@ async fn more_terminals_than_there_may_be_are_refused() {
             result("c37", json!({ "terminalId": "term_33" })),
         ]
     );
+}
+
+#[tokio::test]
+async fn what_a_child_asks_for_without_a_call_is_shown_as_a_call_of_its_own_in_every_dialect() {
+    for outer in Dialect::ALL {
+        let world = world("", |work| {
+            let file = format!("{work}/short");
+            let terminal =
+                |number: u64| json!({ "sessionId": "s", "terminalId": format!("term_{number}") });
+            let command = |name: &str| json!({ "sessionId": "s", "command": name });
+            let text = json!({
+                "sessionUpdate": "agent_message_chunk",
+                "content": { "type": "text", "text": "I go on." },
+            });
+            Steps::default()
+                .shell("printf 'one\\n' > short")
+                .shell("printf '#!/bin/sh\\necho three; exit 3\\n' > three")
+                .shell("printf '#!/bin/sh\\necho four; exec sleep 600\\n' > four")
+                .shell("chmod +x three four")
+                .ask(
+                    "fs/read_text_file",
+                    json!({ "sessionId": "s", "path": file }),
+                )
+                .ask(
+                    "fs/read_text_file",
+                    json!({ "sessionId": "s", "path": "/dev/nosuch" }),
+                )
+                .ask(
+                    "fs/write_text_file",
+                    json!({ "sessionId": "s", "path": file, "content": "two\n" }),
+                )
+                .ask("terminal/create", command("./three"))
+                .ask("terminal/wait_for_exit", terminal(1))
+                .ask("terminal/release", terminal(1))
+                // One that is still running when the agent goes on.
+                .ask("terminal/create", command("./four"))
+                .shell(&until_written("four", 2))
+                .update(text)
+                .ask("terminal/release", terminal(2))
+        });
+        let mut options = options(&world, outer);
+        let model = ["--model".to_owned(), "agent/child".to_owned()];
+        options.command.extend(model);
+        let host = Answering::default();
+        let (agent, mut events) = Agent::start(options, host.clone()).await.unwrap();
+        agent.prompt("Go on.").await.unwrap();
+        let lines = completed(&mut events).await;
+        let path = world.path("work/short").display().to_string();
+        let call = |name: &str, input: Value| format!("call {name} {input}");
+        let start = |number: u64| format!("start client_request_{number}");
+        let ended =
+            |how: &str, number: u64, text: &str| format!("{how} client_request_{number} {text}");
+        // Failed calls cannot be told from others there.
+        let failed = if outer == Dialect::Synaps {
+            "ended"
+        } else {
+            "failed"
+        };
+        let missing = "ENOENT: no such file or directory, access '/dev/nosuch'";
+        let written = match outer {
+            Dialect::Acp => "The file has been written. [\"two\\n\"]",
+            _ => "The file has been written.",
+        };
+        let mut expected = vec!["turn".to_owned()];
+        for (number, call, how, text) in [
+            (1, call("read", json!({ "path": path })), "ended", "one"),
+            (
+                2,
+                call("read", json!({ "path": "/dev/nosuch" })),
+                failed,
+                missing,
+            ),
+            (
+                3,
+                call("write", json!({ "path": path, "content": "two\n" })),
+                "ended",
+                written,
+            ),
+            (
+                4,
+                call("bash", json!({ "command": "./three" })),
+                failed,
+                "three",
+            ),
+            (
+                5,
+                call("bash", json!({ "command": "./four" })),
+                "ended",
+                "four",
+            ),
+        ] {
+            expected.extend([call, start(number), ended(how, number, text)]);
+        }
+        expected.extend(["text I go on.".to_owned(), "end Completed 0+0".to_owned()]);
+        assert_eq!(lines, expected, "{outer}");
+    }
 }

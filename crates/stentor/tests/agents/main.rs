@@ -17,6 +17,10 @@ mod faults;
 #[cfg(test)]
 mod host_tools;
 #[cfg(test)]
+mod modes;
+#[cfg(test)]
+mod resumed;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod shown;

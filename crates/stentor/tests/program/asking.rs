@@ -401,7 +401,16 @@ fn an_empty_answer_and_a_model_that_runs_in_circles_are_said() {
     assert_eq!(ran.status, Some(1), "{}", ran.err);
     let stopped = "error: stopped: the model made the same call 6 times in a row, with the same \
                    result: ls .\n";
-    assert!(ran.err.contains(stopped), "{}", ran.err);
+    assert!(ran.err.ends_with(stopped), "{}", ran.err);
+    assert_eq!(ran.err.matches("stopped").count(), 1, "{}", ran.err);
+    let ran = ask_echo(&world, &["-p", "hello", "--json"]);
+    let notice = r#"{"type":"notice","level":"error","message":"stopped: the model made the same"#;
+    assert!(ran.out.contains(notice), "{}", ran.out);
+    let done = "[[turn]]\ntool = \"ls\"\narguments = {}\n[[turn]]\ntext = \" \"\n";
+    world.file("work/echo.toml", done);
+    let ran = ask_echo(&world, &["-p", "hello"]);
+    let empty = "warning: the model gave an empty answer\n";
+    assert!(ran.err.ends_with(empty), "{}", ran.err);
 }
 
 #[test]

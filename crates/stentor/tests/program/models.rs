@@ -26,10 +26,40 @@ fn server() -> std::net::SocketAddr {
 }
 
 fn configured(address: impl std::fmt::Display) -> World {
+    configured_with(address, "")
+}
+
+fn configured_with(address: impl std::fmt::Display, more: &str) -> World {
     let world = World::new();
-    let config = format!("[providers.acme]\nbase_url = \"http://{address}/v1\"\n");
+    let config = format!("[providers.acme]\nbase_url = \"http://{address}/v1\"\n{more}");
     world.file("home/.config/stentor/config.toml", &config);
     world
+}
+
+#[test]
+fn what_a_described_model_of_ones_own_server_holds_is_learnt_and_else_assumed_to_be_small() {
+    let models = "[[providers.acme.models]]\nid = \"mine\"\n\
+                  [[providers.acme.models]]\nid = \"own\"\ncontext_window = 9000\n";
+    let world = configured_with(server(), models);
+    let listed = world.run(&["models"]).ok();
+    let of = |id: &str| {
+        let line = listed.lines().find(|line| line.contains(id));
+        line.unwrap_or_else(|| panic!("{id}: {listed}")).to_owned()
+    };
+    assert!(of("acme/mine").contains(" 4k context"), "{listed}");
+    assert!(of("acme/own").contains(" 9k context"), "{listed}");
+    let no_list = listen(|mut connection| {
+        if let Ok(Some(_)) = Request::of(&connection) {
+            let _ = connection.write_all(json("404 Not Found", "{}").as_bytes());
+        }
+    });
+    let world = configured_with(no_list, models);
+    let listed = world.run(&["models"]).ok();
+    let line = listed.lines().find(|line| line.contains("acme/mine"));
+    assert!(
+        line.is_some_and(|line| line.contains(" 16k context")),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -102,6 +132,22 @@ fn a_part_of_a_name_means_the_newest_and_a_filter_without_a_match_says_so() {
         listed.contains("\nanthropic/claude-sonnet-5-5: chosen by --model\n"),
         "{listed}"
     );
+    for near in ["anthropic/sonnet", "sonnet:high"] {
+        let listed = run(&["models", "--model", near]).ok();
+        assert!(
+            listed.contains("\nanthropic/claude-sonnet-5-5: chosen by --model\n"),
+            "{listed}"
+        );
+    }
+    let listed = run(&["models", "--provider", "anthropic", "--model", "sonnet"]).ok();
+    assert!(
+        listed.contains("\nanthropic/claude-sonnet-5-5: chosen by --model\n"),
+        "{listed}"
+    );
+    let near_miss = run(&["-p", "hello", "--model", "anthropic/sonet"]);
+    assert_eq!(near_miss.status, Some(1), "{}", near_miss.err);
+    let nearest = "there is no model `anthropic/sonet` (the nearest: anthropic/claude-sonnet-5-5";
+    assert!(near_miss.err.contains(nearest), "{}", near_miss.err);
     let listed = run(&["models", "nothing-like-it"]).ok();
     assert!(
         listed.starts_with("nothing matches `nothing-like-it`\n"),
@@ -142,4 +188,12 @@ fn attempts_that_fail_use_up_no_turn() {
         "{}",
         ran.err
     );
+}
+
+#[test]
+fn a_fallback_is_named_as_people_name_models() {
+    let world = configured_with(server(), "[retry]\nfallback = [\"acme/min\"]\n");
+    world.file("work/plan.toml", "[[turn]]\nerror = \"quota\"\n");
+    let ran = world.run(&["--model", "script/plan.toml", "-p", "go"]);
+    assert!(ran.err.contains(" acme/mine steps in for "), "{}", ran.err);
 }

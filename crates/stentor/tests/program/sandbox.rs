@@ -3,10 +3,14 @@
 //! On a kernel without Landlock the tests say so, and check that the program says so, too.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::{IoSlice, Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::world::{Ran, World};
 
@@ -445,27 +449,90 @@ fn the_sandbox_is_told_to_the_user_and_to_the_model() {
     assert!(!ground.run(&["--help"]).ok().contains("__command"));
 }
 
+/// What came of an order to the helper.
+#[derive(Debug, PartialEq, Eq)]
+struct Obeyed {
+    status: Option<i32>,
+    /// What the program wrote, or the helper in its place.
+    written: String,
+    reports: String,
+}
+
+/// Gives the helper one order, as the program does: the word, the outputs, and the words that say what.
+fn order_helper(mut command: Command, words: &[&str]) -> Obeyed {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut helper = command
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(command);
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let files = [writer.as_fd(), writer.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&files));
+    let word = [IoSlice::new(b"+")];
+    sendmsg(&ours, &word, &mut ancillary, SendFlags::empty()).unwrap();
+    drop(writer);
+    let text: String = words.iter().map(|word| format!("{word}\0")).collect();
+    let length = u32::try_from(text.len()).unwrap();
+    ours.write_all(&length.to_le_bytes()).unwrap();
+    ours.write_all(text.as_bytes()).unwrap();
+    ours.shutdown(Shutdown::Write).unwrap();
+    let mut obeyed = Obeyed {
+        status: None,
+        written: String::new(),
+        reports: String::new(),
+    };
+    ours.read_to_string(&mut obeyed.reports).unwrap();
+    obeyed.status = helper.wait().unwrap().code();
+    reader.read_to_string(&mut obeyed.written).unwrap();
+    obeyed
+}
+
 #[test]
 fn the_helper_runs_nothing_that_it_cannot_hold() {
     let world = World::new();
-    for words in [
-        &[
-            "__command",
-            "--mode",
-            "none",
-            "--",
-            "/bin/sh",
-            "-c",
-            "echo ran",
-        ][..],
-        &["__command", "--frob", "--", "/bin/sh", "-c", "echo ran"],
-        &["__command", "--mode", "off"],
-        &["__command", "--mode", "off", "--", "/nowhere/sh"],
-    ] {
-        let Ran { status, out, err } = world.run(words);
+    let run = ["--", "/bin/sh", "-c", "echo ran"];
+    for words in [&["--mode", "none"][..], &["--frob"], &["--mode"]] {
+        // Nobody but the program starts one.
+        let Ran { status, out, err } = world.run(&[&["__command"], words, &run].concat());
         assert_eq!((status, out.as_str()), (Some(126), ""), "{words:?}");
         assert!(err.starts_with("stentor: "), "{words:?}: {err}");
+        let obeyed = order_helper(world.command(&["__command"]), &[words, &run].concat());
+        let nothing = Obeyed {
+            status: Some(126),
+            written: String::new(),
+            reports: String::new(),
+        };
+        assert_eq!(obeyed, nothing, "{words:?}");
     }
+    let missing = ["--free", "--", "/nowhere/sh"];
+    let obeyed = order_helper(world.command(&["__command"]), &missing);
+    assert_eq!(obeyed.reports, "failed 2\n");
+    assert_eq!(world.run(&["__command"]).status, Some(126));
+}
+
+#[test]
+fn a_helper_is_there_for_the_next_command_unless_something_is_left() {
+    let ground = ground();
+    let commands = [
+        "echo $PPID > first",
+        "cd /; export A=1; ulimit -c 0",
+        "echo $PPID $A $PWD > second; sleep 1000 > /dev/null 2>&1 &",
+        "echo $PPID > third",
+    ];
+    ground.bash("off", &commands);
+    let read = |name| fs::read_to_string(ground.world.work(name)).unwrap();
+    let work = fs::canonicalize(ground.world.work(".")).unwrap();
+    let first = read("first");
+    assert_eq!(
+        read("second"),
+        format!("{} {}\n", first.trim(), work.display())
+    );
+    assert_ne!(read("third"), first);
 }
 
 /// Starts the program on a thread to whose children the kernel says that it has no Landlock.
@@ -502,17 +569,11 @@ fn without_landlock_the_program_says_so_and_refuses_when_it_must() {
                 "{shown}"
             );
             // And the helper fails closed.
-            let words = [
-                "__command",
-                "--mode",
-                "read-only",
-                "--",
-                "/bin/sh",
-                "-c",
-                "echo ran",
-            ];
-            let Ran { status, out, err } = ground.run(&words);
-            assert_eq!((status, out.as_str()), (Some(126), ""), "{err}");
+            let words = ["--mode", "read-only", "--", "/bin/sh", "-c", "echo ran"];
+            let obeyed = order_helper(ground.command(&["__command"]), &words);
+            assert_eq!(obeyed.reports, "started 0\nexited 126\n");
+            let refused = "stentor: the sandbox cannot be entered: ";
+            assert!(obeyed.written.starts_with(refused), "{obeyed:?}");
         });
         without.join().unwrap();
     });

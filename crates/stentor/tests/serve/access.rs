@@ -145,23 +145,6 @@ fn who_sends_too_many_wrong_tokens_has_to_wait() {
 }
 
 #[test]
-fn a_token_to_observe_opens_the_page_and_no_dialect_and_has_no_flags() {
-    let server = http_server("");
-    let observer = format!("Authorization: Bearer {}", server.token("observe"));
-    for path in ["/acp", "/omp", "/psi", "/synaps"] {
-        assert_eq!(status(&server, path, &[&observer]), 403, "{path}");
-    }
-    assert_eq!(server.ask("POST /acp", &[&observer], "{}").status, 403);
-    server
-        .world
-        .executable("work/e.sh", "#!/bin/sh\ntouch PWNED\n");
-    let program = server.world.path("work/e.sh");
-    let path = format!("/page?arg=-e&arg={}", program.display());
-    assert_eq!(status(&server, &path, &[&observer]), 101);
-    assert!(!server.world.path("work/PWNED").exists());
-}
-
-#[test]
 fn it_does_not_listen_beyond_this_machine_without_a_token_that_was_named() {
     let world = World::new("", "");
     let socket = world.path("s").display().to_string();

@@ -134,8 +134,8 @@ fn each_mistake_has_its_status() {
     );
     let again = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
     assert_eq!(client.post(&again, &[]).status, 400);
-    // A token that may less reaches the page only.
+    // A token that may less does not reach what another one has opened.
     let observer = format!("Authorization: Bearer {}", server.token("observe"));
     let headers = [JSON, &client.connection, &observer];
-    assert_eq!(server.ask("POST /acp", &headers, list).status, 403);
+    assert_eq!(server.ask("POST /acp", &headers, list).status, 404);
 }

@@ -21,6 +21,8 @@ mod idle_sessions;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod observers;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod relays;

@@ -64,8 +64,8 @@ impl Fallbacks {
 
     async fn read_chains(&mut self) {
         if self.chains.is_none() {
-            let settings = self.settings.clone();
-            let read = tasks::spawn_blocking(move || settings.all()).await;
+            let chains = Arc::clone(&self.settings.chains);
+            let read = tasks::spawn_blocking(move || chains()).await;
             self.chains = read
                 .inspect_err(|error| tracing::warn!(%error, "no chains of models could be read"))
                 .ok();

@@ -25,6 +25,8 @@ pub(super) struct ModelSelection {
     host: Arc<SessionToolHost>,
     chosen: Option<ChosenModel>,
     thinking: ThinkingLevel,
+    /// The level the session began at, whether or not its model had it.
+    begun_at: ThinkingLevel,
     /// What cycling goes through; all available models when empty.
     scoped: Vec<ScopedModel>,
     /// What the run that is going on has instead.
@@ -45,6 +47,7 @@ impl ModelSelection {
             host,
             chosen: None,
             thinking: options.thinking.unwrap_or(ThinkingLevel::Medium),
+            begun_at: ThinkingLevel::Medium,
             scoped: options.scoped_models.clone(),
             run_model: None,
             run_thinking: None,
@@ -64,6 +67,7 @@ impl ModelSelection {
 
     /// The level a session begins with.
     pub fn begin_at(&mut self, level: ThinkingLevel) {
+        self.begun_at = level;
         self.thinking = self.info().map_or(level, |info| info.clamp(level));
     }
 
@@ -204,6 +208,35 @@ impl ModelSelection {
         self.publish_change(StateChange::Model(Arc::clone(&choice.model)));
         self.set_thinking(log, choice.thinking)?;
         Ok(())
+    }
+
+    /// Has the session's model under the form that it has taken itself. Another model than the
+    /// session's is none of its business.
+    pub fn become_form(&mut self, log: &mut SessionLog, info: Arc<ModelInfo>) {
+        let Some(chosen) = self.chosen.as_mut().filter(|chosen| chosen.info != info) else {
+            return;
+        };
+        let opened = chosen.opened.as_ref().ok();
+        let Some(model) = opened.and_then(|model| model.switched_to(&info)) else {
+            return;
+        };
+        if chosen.info.full_name() != info.full_name()
+            && let Err(error) = log.note_model(&info, false)
+        {
+            tracing::warn!(%error, "the form of a model could not be recorded");
+        }
+        let had_levels = chosen.info.reasoning;
+        *chosen = ChosenModel {
+            info: Arc::clone(&info),
+            opened: Ok(model),
+        };
+        self.update_host();
+        self.publish_change(StateChange::Model(Arc::clone(&info)));
+        if info.reasoning && !had_levels {
+            // Nobody can have chosen one so far.
+            self.thinking = info.clamp(self.begun_at);
+            self.publish_change(StateChange::ThinkingLevel(self.thinking));
+        }
     }
 
     /// The model after the current one. `None` when there is no other.

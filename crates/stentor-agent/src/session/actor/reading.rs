@@ -127,6 +127,18 @@ impl Actor {
         });
     }
 
+    /// Answers whether the newest answer with this response id is on the path the session goes on
+    /// from. One that cannot be found is not.
+    pub(super) fn answer_has_newest(&self, response_id: String, reply: Reply<bool>) {
+        let (Some(leaf), Ok(reader)) = (self.log.leaf().cloned(), self.log.reader()) else {
+            return answer(reply, false);
+        };
+        tasks::spawn_blocking(move || {
+            let found = reader.newest_answer_is_on_path(&leaf, &response_id);
+            answer(reply, found.unwrap_or(false));
+        });
+    }
+
     /// Answers with what `read` makes of the journal, which it reads on another thread.
     pub(super) fn answer_from_journal<T: Send + 'static>(
         &self,

@@ -110,6 +110,13 @@ impl Actor {
                 let recorded = self.compacted(result);
                 self.answer_when_synced(reply, recorded);
             }
+            Request::HasNewestAnswer { response_id, reply } => {
+                self.answer_has_newest(response_id, reply);
+            }
+            Request::ModelBecame { info, reply } => {
+                self.models.become_form(&mut self.log, info);
+                answer(reply, ());
+            }
             Request::Finish {
                 may_compact,
                 go_on,

@@ -13,6 +13,7 @@ pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> CommandOu
     struct Taken {
         tool_names: Vec<String>,
     }
+    dialect.agent.may_drive()?;
     let tool_names = dialect.hosting.set_tools(offered.tools)?;
     dialect.hosting.equip(dialect).await;
     Data::of(&Taken { tool_names })
@@ -24,6 +25,7 @@ pub(super) async fn schemes(dialect: &Dialect, offered: SetHostUriSchemes) -> Co
     struct Taken {
         schemes: Vec<String>,
     }
+    dialect.agent.may_drive()?;
     let schemes = dialect.hosting.set_schemes(offered.schemes)?;
     dialect.hosting.equip(dialect).await;
     Data::of(&Taken { schemes })

@@ -72,7 +72,7 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
             Err(error) => {
                 let mut options = dialect.options_for_next()?;
                 options.storage = Storage::Memory;
-                let next = Next::new(&dialect.agent, options, NewSession::default())?;
+                let next = Next::first(&dialect.agent, options)?;
                 leaving.enter(next).await;
                 return Err(error.into());
             }
@@ -143,6 +143,7 @@ pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> CommandOutc
     struct Exported {
         path: String,
     }
+    dialect.agent.may_drive()?;
     let session = dialect.session();
     let view = view_of(&session).await?;
     let path = match export.output_path.filter(|path| !path.is_empty()) {

@@ -110,7 +110,7 @@ pub(super) async fn cancel(dialect: Arc<Dialect>, which: SubagentId) -> CommandO
     let session = dialect.session();
     let number = dialect.connection.subagents.number(&which.subagent_id);
     let cancelled = match number {
-        Some(number) => session.subagents().cancel(number).await,
+        Some(number) => session.cancel_subagent(number).await?,
         None => false,
     };
     Data::of(&Stopped { cancelled })
@@ -127,7 +127,7 @@ pub(super) async fn steer(dialect: &Dialect, message: SteerSubagent) -> CommandO
     let number = number.ok_or_else(not_running)?;
     let content = vec![ContentBlock::text(message.message.clone())];
     let session = dialect.session();
-    match session.subagents().steer(number, content).await {
+    match session.steer_subagent(number, content).await {
         Ok(()) => Ok(Data::none()),
         Err(SteerError::NotRunning) => Err(not_running()),
         Err(SteerError::Refused(why)) => Err(Failure::new(why.to_string())),

@@ -36,6 +36,8 @@ pub(super) struct Encoder {
     queues: Arc<Queues>,
     nested: Nested,
     rest: Option<Duration>,
+    /// The client only watches.
+    observes: bool,
 }
 
 impl Encoder {
@@ -49,7 +51,13 @@ impl Encoder {
             queues: Arc::default(),
             nested: Nested::default(),
             rest: None,
+            observes: false,
         }
+    }
+
+    /// The same for a client that only watches: it is asked nothing.
+    pub fn observing(self, observes: bool) -> Self {
+        Self { observes, ..self }
     }
 
     fn event(&self, frames: &mut Vec<u8>, name: &'static str, frame: &AgentFrame<'_>) {

@@ -39,11 +39,18 @@ impl Encoder {
     }
 
     pub(super) fn ask(&self, frames: &mut Vec<u8>, id: &str, method: UiMethod<'_>) {
+        // Nobody is there who may answer.
+        if self.observes {
+            return;
+        }
         let frame = Frame::ExtensionUiRequest(UiRequest { id, method });
         self.always(frames, "extension_ui_request", &frame);
     }
 
     fn withdraw(&self, frames: &mut Vec<u8>, kind: UiKind, number: u64) {
+        if self.observes {
+            return;
+        }
         let target = ui::request_id(kind, self.generation, number);
         self.show(frames, UiMethod::Cancel { target_id: &target });
     }

@@ -95,6 +95,10 @@ fn ask(
     title: String,
     shape: DialogShape,
 ) {
+    // Nobody is there who may answer.
+    if encoder.live.session.observes() {
+        return;
+    }
     let opened = wire.shared.ui().ask(&encoder.live, question, title, shape);
     if opened {
         wire.dialog_opened();

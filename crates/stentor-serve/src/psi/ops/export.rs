@@ -11,6 +11,7 @@ use crate::psi::request::{Call, Done, Handled};
 
 /// Writes the conversation as a web page, to `:output-path` or beside the working folder's files.
 pub(in crate::psi) async fn export_html(call: &mut Call<'_>) -> Handled {
+    call.connection.shared.agent.may_drive()?;
     let wanted = call.params.text("output-path")?.map(PathBuf::from);
     let live = call.target().await?;
     let view = live.view(false).await?;

@@ -48,7 +48,7 @@ pub(in crate::psi) async fn inspect(call: &mut Call<'_>) -> Handled {
 pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
     let id = call.params.filled("job-id")?;
     let live = call.target().await?;
-    let job = live.session.jobs().cancel(id).ok_or_else(|| unknown(id))?;
+    let job = live.session.cancel_job(id)?.ok_or_else(|| unknown(id))?;
     Done::data(payload::map(|data| {
         let shown = ShownJob {
             job: &job,

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_agent::agent::AgentError;
 use stentor_agent::hub::{CursorMissed, Subscription};
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::tasks;
-use stentor_journal::store::{self, Entry, EntryKind, StoreError};
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::Connection;
@@ -180,11 +181,11 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     if let Some(session) = shared.agent.join(path) {
         return joined(shared, session).await;
     }
-    let file = path.to_owned();
+    let (agent, file) = (shared.agent.clone(), path.to_owned());
     let open = move || {
-        let opened = store::open(&file)?;
+        let opened = agent.open(&file)?;
         let folder = PathBuf::from(&opened.journal.header().cwd);
-        Ok::<_, StoreError>((opened, Some(folder).filter(|folder| folder.is_dir())))
+        Ok::<_, AgentError>((opened, Some(folder).filter(|folder| folder.is_dir())))
     };
     let (opened, folder) = tasks::spawn_blocking(open).await??;
     let header = opened.journal.header().clone();

@@ -110,6 +110,7 @@ async fn store_default(
     id: &str,
     scope: DefaultModelScope,
 ) -> Result<StoredDefaultModel, NotChosen> {
+    shared.agent.may_drive().map_err(NotChosen::Session)?;
     let store = shared.options.default_model_store.clone().ok_or_else(|| {
         NotChosen::NotStored(
             "a model can be set for the session only: no file is configured".into(),

@@ -43,6 +43,9 @@ pub(super) async fn perform(
 }
 
 async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect {
+    if let Err(why) = shared.agent.may_drive() {
+        return Effect::Text(format!("Nothing is remembered: {why}."));
+    }
     let Some(memory) = shared.options.memory.clone() else {
         return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
     };

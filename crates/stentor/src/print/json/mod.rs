@@ -10,7 +10,7 @@ mod subagent;
 mod tool_call;
 
 use serde_json::{Value, json};
-use stentor_agent::event::{Event, EventKind};
+use stentor_agent::event::{Event, EventKind, NoticeLevel};
 use stentor_agent::sandbox::SandboxState;
 
 use crate::asked_session::Answering;
@@ -37,6 +37,15 @@ pub fn model_json(session: &str, answering: &Answering) -> Value {
         "why": answering.why,
         "session": session,
     })
+}
+
+/// What a person should know that is no event of the session.
+pub fn notice_json(session: &str, level: NoticeLevel, message: &str) -> Value {
+    let mut notice = panel::notice(level, message);
+    if let Value::Object(fields) = &mut notice {
+        fields.insert("session".to_owned(), json!(session));
+    }
+    notice
 }
 
 /// What holds for the commands of a session, before its first event.

@@ -135,6 +135,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         context_window: 10,
         max_tokens: 5,
         thinking_levels: Vec::new(),
+        modes: Vec::new(),
     };
     let plan = Plan {
         phases: vec![PlanPhase {

@@ -1,0 +1,213 @@
+//! Putting back what checkpoints say was there before.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::checkpoint::{self, Change, Changes, CheckpointId, Merged};
+use crate::state::{State, Unstored};
+use crate::store::FolderStore;
+use crate::tree::Tree;
+
+/// What a rewind would do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What is put back.
+    pub steps: Vec<Step>,
+    /// What somebody else has changed, and so is put back only by force.
+    pub changed: Vec<Step>,
+    /// What cannot be put back, and why.
+    pub lost: Vec<(PathBuf, String)>,
+    /// What may have changed without anybody knowing.
+    pub unknown: Vec<String>,
+    /// Checkpoints that are not here: the session was copied, or they were too old.
+    pub missing: usize,
+}
+
+/// One path and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// From the folder of the session.
+    pub path: PathBuf,
+    pub now: State,
+    pub wanted: State,
+}
+
+/// What a rewind did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rewound {
+    /// What was put back: a checkpoint of its own, so that it can be undone.
+    pub changes: Changes,
+    /// What was not, and why.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+impl Step {
+    /// The path as people are shown it, with what becomes of it.
+    pub fn shown(&self) -> String {
+        let path = self.path.display();
+        match (&self.now, &self.wanted) {
+            (_, State::Absent) => format!("{path} (removed)"),
+            (State::Absent, _) => format!("{path} (was deleted)"),
+            _ => path.to_string(),
+        }
+    }
+}
+
+/// What it would take to undo these checkpoints, the oldest first.
+pub fn plan(store: &FolderStore, ids: &[CheckpointId]) -> io::Result<Plan> {
+    let mut plan = Plan::default();
+    let mut changes = Vec::new();
+    for id in ids {
+        match checkpoint::read(&store.file_of(id)) {
+            Ok(stored) => {
+                changes.extend(stored.changes);
+                plan.unknown.extend(stored.unknown);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => plan.missing += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    if changes.is_empty() {
+        return Ok(plan);
+    }
+    let tree = Tree::open(&store.folder)?;
+    for (path, merged) in checkpoint::merge(changes.into_iter()) {
+        plan.add(store, &tree, path, merged);
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn add(&mut self, store: &FolderStore, tree: &Tree, path: PathBuf, merged: Merged) {
+        let Merged {
+            before: wanted,
+            after,
+            is_interrupted,
+        } = merged;
+        let now = tree.state(&path, None, store.all.limits.written_bytes);
+        if now == wanted {
+            return;
+        }
+        let why = match &wanted {
+            State::Unknown { why, .. } => Some(why.to_string()),
+            State::Other => Some("it was no file".to_owned()),
+            State::File { hash, size, .. } if !store.objects.has(*hash, *size) => {
+                Some("its copy is gone".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(why) = why {
+            return self.lost.push((path, why));
+        }
+        // A folder that a run made is removed when nothing is left in it, whoever looked into it.
+        let is_theirs = !matches!((&now, &wanted), (State::Folder { .. }, State::Absent));
+        let is_changed = is_theirs && (is_interrupted || now != after);
+        let step = Step { path, now, wanted };
+        match is_changed {
+            true => self.changed.push(step),
+            false => self.steps.push(step),
+        }
+    }
+
+    /// Does it. With `force` what somebody else has changed is put back, too.
+    pub fn apply(&self, store: &FolderStore, force: bool) -> io::Result<Rewound> {
+        let _held = store.hold()?;
+        let tree = Tree::open(&store.folder)?;
+        let forced = self.changed.iter().filter(|_| force);
+        let mut steps: Vec<&Step> = self.steps.iter().chain(forced).collect();
+        // What is in the way goes first, the deepest first; then folders and files come back.
+        steps.sort_by_key(|step| (Phase::of(step), step.path.components().count()));
+        let removals = steps
+            .iter()
+            .take_while(|step| Phase::of(step) < Phase::Make);
+        let removals = removals.count();
+        if let Some(removals) = steps.get_mut(..removals) {
+            removals.sort_by_key(|step| {
+                let depth = step.path.components().count();
+                (Phase::of(step), std::cmp::Reverse(depth))
+            });
+        }
+        let mut rewound = Rewound::default();
+        for step in steps {
+            match take(store, &tree, step) {
+                Ok(Some(change)) => rewound.changes.files.push(change),
+                Ok(None) => {}
+                Err(error) => rewound.failed.push((step.path.clone(), error.to_string())),
+            }
+        }
+        Ok(rewound)
+    }
+}
+
+/// In which order steps are taken.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    RemoveFile,
+    RemoveFolder,
+    Make,
+}
+
+impl Phase {
+    fn of(step: &Step) -> Self {
+        let is_folder = |state: &State| matches!(state, State::Folder { .. });
+        match (&step.now, &step.wanted) {
+            (State::Absent, _) => Self::Make,
+            (now, State::Absent) if !is_folder(now) => Self::RemoveFile,
+            (now, wanted) if !is_folder(now) && is_folder(wanted) => Self::RemoveFile,
+            (now, wanted) if is_folder(now) && !is_folder(wanted) => Self::RemoveFolder,
+            _ => Self::Make,
+        }
+    }
+}
+
+/// Takes one step; `None` when there was nothing to do after all.
+fn take(store: &FolderStore, tree: &Tree, step: &Step) -> io::Result<Option<Change>> {
+    // What is there is stored before it goes, and is what was looked at when the step was planned.
+    let limit_bytes = store.all.limits.written_bytes;
+    let now = tree.state(&step.path, Some(&store.objects), limit_bytes);
+    if now != step.now {
+        return Err(io::Error::other(match now {
+            State::Unknown {
+                why: why @ Unstored::Failed(_),
+                ..
+            } => why.to_string(),
+            _ => "it is being changed by somebody else".to_owned(),
+        }));
+    }
+    if Phase::of(step) < Phase::Make {
+        match tree.put(&step.path, &State::Absent, &store.objects) {
+            // Somebody has put something into it.
+            Err(error) if is_occupied(&error) && step.wanted == State::Absent => return Ok(None),
+            removed => removed?,
+        }
+    }
+    if step.wanted != State::Absent {
+        tree.put(&step.path, &step.wanted, &store.objects)?;
+    }
+    Ok(Some(Change {
+        path: step.path.clone(),
+        before: now,
+        after: tree.state(&step.path, None, limit_bytes),
+    }))
+}
+
+fn is_occupied(error: &io::Error) -> bool {
+    matches!(
+        rustix::io::Errno::from_io_error(error),
+        Some(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST)
+    )
+}
+
+/// The paths that a checkpoint changed; `None` when it is not here.
+pub fn changed_paths(store: &FolderStore, id: &CheckpointId) -> Option<Vec<PathBuf>> {
+    let stored = checkpoint::read(&store.file_of(id)).ok()?;
+    let is_file = |change: &Change| {
+        let is_folder = |state: &State| matches!(state, State::Folder { .. });
+        !is_folder(&change.before) && !is_folder(&change.after)
+    };
+    let changed = stored.changes.into_iter().filter(is_file);
+    Some(changed.map(|change| change.path).collect())
+}
+
+#[cfg(test)]
+mod tests;

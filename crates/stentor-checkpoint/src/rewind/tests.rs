@@ -1,0 +1,384 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use super::*;
+use crate::Limits;
+use crate::testing::Workshop;
+
+/// Undoes runs and says what became of it: what was put back, what was changed, what is lost.
+fn rewind(workshop: &Workshop, ids: &[CheckpointId], force: bool) -> (Vec<String>, CheckpointId) {
+    let store = workshop.recorder.store();
+    let plan = plan(store, ids).unwrap();
+    let rewound = plan.apply(store, force).unwrap();
+    let shown = |step: &Step| step.shown();
+    let mut lines: Vec<String> = plan.steps.iter().map(shown).collect();
+    lines.extend(
+        plan.changed
+            .iter()
+            .map(|step| format!("changed: {}", step.shown())),
+    );
+    let lost = plan.lost.iter().chain(&rewound.failed);
+    lines.extend(lost.map(|(path, why)| format!("{}: {why}", path.display())));
+    let id = workshop.record(&rewound.changes);
+    (lines, id)
+}
+
+#[test]
+fn everything_a_command_did_is_undone_and_done_again() {
+    let workshop = Workshop::new();
+    workshop.write("changed", "old");
+    workshop.write("deleted", "gone");
+    workshop.write("renamed", "same");
+    workshop.write("deep/er/file", "deep");
+    workshop.write("mode", "");
+    workshop.set_mode("mode", 0o644);
+    fs::write(workshop.path("binary"), [0, 159, 146, 150]).unwrap();
+    symlink("changed", workshop.path("link")).unwrap();
+    let run = workshop.command(|| {
+        workshop.write("changed", "new");
+        fs::remove_file(workshop.path("deleted")).unwrap();
+        fs::rename(workshop.path("renamed"), workshop.path("other")).unwrap();
+        fs::remove_dir_all(workshop.path("deep")).unwrap();
+        workshop.set_mode("mode", 0o600);
+        fs::write(workshop.path("binary"), [255]).unwrap();
+        fs::remove_file(workshop.path("link")).unwrap();
+        workshop.write("made/here/too", "");
+    });
+    let (lines, undone) = rewind(&workshop, std::slice::from_ref(&run), false);
+    assert_eq!(
+        lines,
+        [
+            "binary",
+            "changed",
+            "deep (was deleted)",
+            "deep/er (was deleted)",
+            "deep/er/file (was deleted)",
+            "deleted (was deleted)",
+            "link (was deleted)",
+            "made (removed)",
+            "made/here (removed)",
+            "made/here/too (removed)",
+            "mode",
+            "other (removed)",
+            "renamed (was deleted)",
+        ]
+    );
+    assert_eq!(workshop.read("changed"), "old");
+    assert_eq!(workshop.read("deleted"), "gone");
+    assert_eq!(workshop.read("renamed"), "same");
+    assert_eq!(workshop.read("deep/er/file"), "deep");
+    assert_eq!(workshop.mode("mode"), 0o644);
+    assert_eq!(
+        fs::read(workshop.path("binary")).unwrap(),
+        [0, 159, 146, 150]
+    );
+    assert_eq!(
+        fs::read_link(workshop.path("link")).unwrap(),
+        PathBuf::from("changed")
+    );
+    assert!(!workshop.path("made").exists() && !workshop.path("other").exists());
+
+    rewind(&workshop, &[undone], false);
+    assert_eq!(workshop.read("changed"), "new");
+    assert_eq!(workshop.read("made/here/too"), "");
+    assert!(!workshop.path("deep").exists() && !workshop.path("link").is_symlink());
+
+    let (lines, _) = rewind(&workshop, &[run], false);
+    assert_eq!(lines.len(), 13);
+}
+
+#[test]
+fn a_second_rewind_has_nothing_to_do() {
+    let workshop = Workshop::new();
+    workshop.write("file", "1");
+    let run = workshop.tool("file", "2");
+    rewind(&workshop, std::slice::from_ref(&run), false);
+    let (lines, _) = rewind(&workshop, &[run], false);
+    assert_eq!(lines, [""; 0]);
+    assert_eq!(workshop.read("file"), "1");
+}
+
+#[test]
+fn a_file_that_changed_since_is_shown_and_overwritten_only_by_force() {
+    let workshop = Workshop::new();
+    workshop.write("mine", "1");
+    let run = workshop.tool("mine", "2");
+    let other = workshop.tool("other", "2");
+    workshop.write("mine", "3");
+    let ids = [run, other];
+    let (lines, _) = rewind(&workshop, &ids, false);
+    assert_eq!(lines, ["other (removed)", "changed: mine"]);
+    assert_eq!(workshop.read("mine"), "3");
+    let (_, forced) = rewind(&workshop, &ids, true);
+    assert_eq!(workshop.read("mine"), "1");
+    rewind(&workshop, &[forced], false);
+    assert_eq!(workshop.read("mine"), "3");
+}
+
+#[test]
+fn what_somebody_wrote_between_two_runs_is_shown() {
+    let workshop = Workshop::new();
+    workshop.write("file", "1");
+    let first = workshop.tool("file", "2");
+    workshop.write("file", "3");
+    let second = workshop.tool("file", "4");
+    let (lines, _) = rewind(&workshop, &[first, second.clone()], false);
+    assert_eq!(lines, ["changed: file"]);
+    rewind(&workshop, &[second], false);
+    assert_eq!(workshop.read("file"), "3");
+}
+
+#[test]
+fn a_link_put_in_the_way_leads_nowhere() {
+    let workshop = Workshop::new();
+    let outside = tempfile::tempdir().unwrap();
+    workshop.write("in/file", "1");
+    let run = workshop.tool("in/file", "2");
+    fs::write(outside.path().join("file"), "2").unwrap();
+    fs::rename(workshop.path("in"), workshop.path("was")).unwrap();
+    symlink(outside.path(), workshop.path("in")).unwrap();
+    rewind(&workshop, std::slice::from_ref(&run), true);
+    assert_eq!(
+        fs::read_to_string(outside.path().join("file")).unwrap(),
+        "2"
+    );
+    // A link in the place of the file itself is replaced, not followed.
+    fs::remove_file(workshop.path("in")).unwrap();
+    fs::create_dir(workshop.path("in")).unwrap();
+    symlink(outside.path().join("file"), workshop.path("in/file")).unwrap();
+    rewind(&workshop, &[run], true);
+    assert_eq!(
+        fs::read_to_string(outside.path().join("file")).unwrap(),
+        "2"
+    );
+    assert_eq!(workshop.read("in/file"), "1");
+    assert!(!workshop.path("in/file").is_symlink());
+}
+
+#[test]
+fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() {
+    let workshop = Workshop::new();
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("file");
+    fs::write(&file, "2").unwrap();
+    workshop.write(".git/config", "2");
+    let hash = workshop.recorder.store().objects.store(b"1").unwrap();
+    let before = State::File {
+        hash,
+        size: 1,
+        mode: 0o644,
+    };
+    let changes = [
+        &*file,
+        "../x".as_ref(),
+        ".git/config".as_ref(),
+        "a/.GIT/b".as_ref(),
+    ];
+    let changes = changes.map(|path| Change {
+        path: path.to_owned(),
+        before: before.clone(),
+        after: State::Absent,
+    });
+    let run = workshop.record(&Changes {
+        files: changes.to_vec(),
+        unknown: Vec::new(),
+    });
+    rewind(&workshop, &[run], true);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "2");
+    assert_eq!(workshop.read(".git/config"), "2");
+    assert!(!workshop.path("a").exists() && !workshop.path("../x").exists());
+}
+
+#[test]
+fn other_names_of_a_file_see_it_come_back() {
+    let workshop = Workshop::new();
+    workshop.write("one", "1");
+    fs::hard_link(workshop.path("one"), workshop.path("two")).unwrap();
+    let run = workshop.tool("one", "2");
+    let inode = fs::metadata(workshop.path("one")).unwrap().ino();
+    rewind(&workshop, &[run], false);
+    assert_eq!(workshop.read("two"), "1");
+    assert_eq!(fs::metadata(workshop.path("one")).unwrap().ino(), inode);
+}
+
+#[test]
+fn what_was_not_copied_is_named() {
+    let workshop = Workshop::with(Limits {
+        file_bytes: 2,
+        ..Limits::default()
+    });
+    workshop.write("large", "123");
+    let run = workshop.command(|| workshop.write("large", "1"));
+    let (lines, _) = rewind(&workshop, &[run], true);
+    assert_eq!(lines, ["large: it was too large to be copied"]);
+    assert_eq!(workshop.read("large"), "1");
+}
+
+#[test]
+fn a_copy_that_is_gone_or_damaged_changes_nothing() {
+    let workshop = Workshop::new();
+    for name in ["gone", "damaged"] {
+        workshop.write(name, name);
+    }
+    let runs = [workshop.tool("gone", "2"), workshop.tool("damaged", "2")];
+    let objects = &workshop.recorder.store().objects;
+    let path = |content: &[u8]| objects.path(objects.store(content).unwrap());
+    fs::remove_file(path(b"gone")).unwrap();
+    fs::write(path(b"damaged"), "DAMAGED").unwrap();
+    let (lines, _) = rewind(&workshop, &runs, false);
+    assert_eq!(
+        lines,
+        [
+            "damaged",
+            "gone: its copy is gone",
+            "damaged: the stored copy is damaged"
+        ]
+    );
+    assert_eq!(workshop.read("damaged"), "2");
+}
+
+#[test]
+fn a_folder_that_somebody_uses_stays() {
+    let workshop = Workshop::new();
+    let run = workshop.tool("made/file", "");
+    workshop.write("made/mine", "");
+    rewind(&workshop, &[run], false);
+    assert!(!workshop.path("made/file").exists() && workshop.path("made/mine").exists());
+}
+
+#[test]
+fn a_file_and_a_folder_change_places() {
+    let workshop = Workshop::new();
+    workshop.write("a", "file");
+    workshop.write("b/c", "inside");
+    let run = workshop.command(|| {
+        fs::remove_file(workshop.path("a")).unwrap();
+        fs::remove_dir_all(workshop.path("b")).unwrap();
+        workshop.write("a/c", "now inside");
+        workshop.write("b", "now a file");
+    });
+    rewind(&workshop, &[run], false);
+    assert_eq!(
+        (workshop.read("a"), workshop.read("b/c")),
+        ("file".into(), "inside".into())
+    );
+}
+
+#[test]
+fn checkpoints_that_are_not_here_are_counted() {
+    let workshop = Workshop::new();
+    let missing = CheckpointId::of_entry("another", "session");
+    let found = plan(workshop.recorder.store(), &[missing]).unwrap();
+    assert_eq!((found.missing, found.steps), (1, Vec::new()));
+    assert!("../../etc/passwd".parse::<CheckpointId>().is_err());
+}
+
+#[test]
+fn a_half_written_last_line_costs_that_line() {
+    let workshop = Workshop::new();
+    workshop.write("file", "1");
+    let run = workshop.tool("file", "2");
+    let path = workshop.recorder.store().file_of(&run);
+    let mut text = fs::read(&path).unwrap();
+    text.extend(b"{\"path\":\"x\",\"bef");
+    fs::write(&path, text).unwrap();
+    rewind(&workshop, &[run], false);
+    assert_eq!(workshop.read("file"), "1");
+}
+
+#[test]
+fn names_that_are_no_text_come_back() {
+    use std::os::unix::ffi::OsStrExt;
+    let workshop = Workshop::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let path = workshop.path("").join(name);
+    if fs::write(&path, "1").is_err() {
+        return; // Some systems have no such names.
+    }
+    let run = workshop.command(|| fs::remove_file(&path).unwrap());
+    rewind(&workshop, &[run], false);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "1");
+}
+
+mod whatever_commands_do {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: [&str; 6] = ["a", "b", "d/a", "d/b", "d/e/a", "f"];
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Write(usize, u8),
+        Delete(usize),
+        Rename(usize, usize),
+        Mode(usize, u32),
+        Link(usize, usize),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        let name = || 0..NAMES.len();
+        prop_oneof![
+            (name(), 0..3u8).prop_map(|(name, content)| Act::Write(name, content)),
+            name().prop_map(Act::Delete),
+            (name(), name()).prop_map(|(from, to)| Act::Rename(from, to)),
+            (name(), prop_oneof![Just(0o600), Just(0o755)]).prop_map(|(n, m)| Act::Mode(n, m)),
+            (name(), name()).prop_map(|(name, to)| Act::Link(name, to)),
+        ]
+    }
+
+    fn perform(workshop: &Workshop, acts: &[Act]) {
+        let at = |name: &usize| workshop.path(NAMES[*name]);
+        for act in acts {
+            // What cannot be done is not done.
+            let _ = match act {
+                Act::Write(name, content) => {
+                    let _ = fs::create_dir_all(at(name).parent().unwrap());
+                    fs::write(at(name), [*content])
+                }
+                Act::Delete(name) => fs::remove_file(at(name)).or_else(|_| {
+                    let above = at(name).parent().unwrap().to_owned();
+                    fs::remove_dir(above)
+                }),
+                Act::Rename(from, to) => fs::rename(at(from), at(to)),
+                Act::Mode(name, mode) => {
+                    let mode = std::os::unix::fs::PermissionsExt::from_mode(*mode);
+                    fs::set_permissions(at(name), mode)
+                }
+                Act::Link(name, to) => symlink(NAMES[*to], at(name)),
+            };
+        }
+    }
+
+    fn all(workshop: &Workshop) -> BTreeMap<PathBuf, State> {
+        let tree = Tree::open(&workshop.path("")).unwrap();
+        let names = NAMES.iter().chain(&["d", "d/e"]);
+        let state = |name: &&str| (PathBuf::from(name), tree.state(name.as_ref(), None, 100));
+        names.map(state).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #[test]
+        fn a_rewind_gives_the_folder_as_it_was(
+            before in prop::collection::vec(act(), 0..12),
+            runs in prop::collection::vec(prop::collection::vec(act(), 0..6), 1..4),
+        ) {
+            let workshop = Workshop::new();
+            workshop.write("stays", "");
+            perform(&workshop, &before);
+            let was = all(&workshop);
+            let ids: Vec<CheckpointId> = runs
+                .iter()
+                .map(|acts| workshop.command(|| perform(&workshop, acts)))
+                .collect();
+            let is = all(&workshop);
+            let (_, undone) = rewind(&workshop, &ids, false);
+            prop_assert_eq!(all(&workshop), was);
+            rewind(&workshop, &[undone], false);
+            prop_assert_eq!(all(&workshop), is);
+        }
+    }
+}

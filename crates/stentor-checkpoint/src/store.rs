@@ -1,0 +1,101 @@
+//! Where checkpoints are: below one folder of the program's own, a folder for each folder of the user.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::checkpoint::CheckpointId;
+use crate::content_hash::ContentHash;
+use crate::limits::Limits;
+use crate::objects::Objects;
+
+/// The checkpoints of all folders.
+#[derive(Debug, Clone)]
+pub struct Checkpoints {
+    pub(crate) root: PathBuf,
+    pub(crate) limits: Limits,
+}
+
+impl Checkpoints {
+    /// Those below `root`, which need not be there yet.
+    pub fn in_folder(root: PathBuf, limits: Limits) -> Self {
+        Self { root, limits }
+    }
+
+    /// Those of a folder of the user.
+    pub fn of_folder(&self, folder: &Path) -> FolderStore {
+        const DIGITS: usize = 24;
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let name = ContentHash::of(folder.as_os_str().as_bytes()).to_string();
+        let name: String = name.chars().take(DIGITS).collect();
+        FolderStore::at(self.root.join(name), folder, self.clone())
+    }
+}
+
+/// The checkpoints of one folder of the user.
+#[derive(Debug, Clone)]
+pub struct FolderStore {
+    /// The folder of the user.
+    pub(crate) folder: PathBuf,
+    /// Where its checkpoints are.
+    pub(crate) place: PathBuf,
+    pub(crate) objects: Objects,
+    pub(crate) all: Checkpoints,
+}
+
+impl FolderStore {
+    pub(crate) fn at(place: PathBuf, folder: PathBuf, all: Checkpoints) -> Self {
+        Self {
+            objects: Objects::in_folder(place.join("objects")),
+            folder,
+            place,
+            all,
+        }
+    }
+
+    /// True when a checkpoint is here.
+    pub fn has(&self, id: &CheckpointId) -> bool {
+        self.file_of(id).is_file()
+    }
+
+    pub(crate) fn file_of(&self, id: &CheckpointId) -> PathBuf {
+        self.runs().join(format!("{id}.jsonl"))
+    }
+
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.place.join("runs")
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.place.join("index")
+    }
+
+    /// Makes the folders, for their owner alone, and keeps what is in them from being removed.
+    pub(crate) fn hold(&self) -> io::Result<Held> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(self.runs())?;
+        let name = self.place.join("folder");
+        if !name.exists() {
+            fs::write(name, self.folder.as_os_str().as_bytes())?;
+        }
+        let lock = self.lock_file()?;
+        rustix::fs::flock(&lock, FlockOperation::LockShared)?;
+        Ok(Held { _lock: lock })
+    }
+
+    pub(crate) fn lock_file(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        options.open(self.place.join("lock"))
+    }
+}
+
+/// While it is there, nothing of a folder's checkpoints is removed.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _lock: File,
+}

@@ -1,0 +1,185 @@
+//! Looking at a folder: what is in it, without any content.
+//!
+//! Folders are looked at level by level, each whole or not at all. So when there are too many files,
+//! or no time is left, it is known which folders were seen: only in those can changes be found.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rustix::fs::AtFlags;
+
+use crate::ignored::Ignored;
+use crate::limits::Limits;
+use crate::state::{Kind, Stamp};
+use crate::tree::{TEMPORARY, Tree, is_git, stamp_of};
+
+/// What was in a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// By the path from the folder.
+    pub entries: HashMap<PathBuf, Stamp>,
+    /// The folders that were seen whole, that of the session with an empty path.
+    pub seen: HashSet<PathBuf>,
+    /// What is there and not looked at: ignored, on another device, or our own.
+    pub skipped: HashSet<PathBuf>,
+    /// Folders that should have been seen and were not; everything below them was not seen either.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// Folders that are named when some were left out.
+const NAMED: usize = 3;
+
+/// When to stop.
+pub(crate) struct Until<'a> {
+    pub deadline: Instant,
+    pub stop: &'a AtomicBool,
+}
+
+impl Until<'_> {
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+}
+
+/// Lists a folder. `stored_in` is left out: what is stored of the folder must not be looked at itself.
+pub(crate) fn list(
+    tree: &Tree,
+    folder: &Path,
+    stored_in: &Path,
+    limits: &Limits,
+    until: &Until<'_>,
+) -> Listing {
+    let mut listing = Listing::default();
+    let stored_in = stored_in.strip_prefix(folder).ok();
+    let mut waiting = VecDeque::from([(PathBuf::new(), Ignored::above(folder))]);
+    while let Some((path, rules)) = waiting.pop_front() {
+        if listing.entries.len() >= limits.files || until.is_over() {
+            listing.left_out.push(path);
+            break;
+        }
+        let walk = FolderWalk {
+            tree,
+            folder,
+            path: &path,
+            above: &rules,
+            stored_in,
+        };
+        match walk.entries(limits, until, &mut listing.skipped) {
+            Ok(Some((entries, rules))) => {
+                for (path, stamp) in entries {
+                    if stamp.kind == Kind::Folder {
+                        waiting.push_back((path.clone(), rules.clone()));
+                    }
+                    listing.entries.insert(path, stamp);
+                }
+                listing.seen.insert(path);
+            }
+            Ok(None) => listing.left_out.push(path),
+            // It is gone again, or nobody may look into it: nothing is known of what is in it.
+            Err(_) => {}
+        }
+    }
+    listing
+        .left_out
+        .extend(waiting.into_iter().map(|(path, _)| path));
+    listing
+}
+
+impl Listing {
+    /// True when it is known what was at a path: something, or nothing.
+    pub fn covers(&self, path: &Path) -> bool {
+        if self.skipped.contains(path) {
+            return false;
+        }
+        for above in path.ancestors().skip(1) {
+            if self.seen.contains(above) {
+                return true;
+            }
+            let is_unseen = |stamp: &Stamp| stamp.kind == Kind::Folder;
+            if self.skipped.contains(above) || self.entries.get(above).is_some_and(is_unseen) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// What people are told of the folders that were left out.
+    pub fn what_is_missing(&self) -> Option<String> {
+        let named =
+            self.left_out
+                .iter()
+                .take(NAMED)
+                .map(|path| match path.as_os_str().is_empty() {
+                    true => "the folder".to_owned(),
+                    false => path.display().to_string(),
+                });
+        let mut text = named.collect::<Vec<_>>().join(", ");
+        match self.left_out.len() {
+            0 => return None,
+            count if count > NAMED => text.push_str(&format!(" and {} more", count - NAMED)),
+            _ => {}
+        }
+        Some(text)
+    }
+}
+
+struct FolderWalk<'a> {
+    tree: &'a Tree,
+    folder: &'a Path,
+    path: &'a Path,
+    above: &'a Option<Arc<Ignored>>,
+    stored_in: Option<&'a Path>,
+}
+
+type Entries = (Vec<(PathBuf, Stamp)>, Option<Arc<Ignored>>);
+
+impl FolderWalk<'_> {
+    /// What is in the folder, and the rules that hold below it; `None` when that is too much.
+    fn entries(
+        &self,
+        limits: &Limits,
+        until: &Until<'_>,
+        skipped: &mut HashSet<PathBuf>,
+    ) -> io::Result<Option<Entries>> {
+        let opened = self.tree.folder(self.path)?;
+        let rules = Ignored::inside(&opened, self.folder, self.path, self.above);
+        let here = self.folder.join(self.path);
+        let mut entries = Vec::new();
+        for (count, entry) in rustix::fs::Dir::read_from(&opened)?.enumerate() {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." || is_git(name) || is_temporary(name) {
+                continue;
+            }
+            if count >= limits.folder_entries || (count % 256 == 255 && until.is_over()) {
+                return Ok(None);
+            }
+            // It may be gone again.
+            let Ok(stat) = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let (stamp, path) = (stamp_of(&stat), self.path.join(name));
+            let is_folder = stamp.kind == Kind::Folder;
+            let is_ignored = rules
+                .as_ref()
+                .is_some_and(|rules| rules.ignores(&here.join(name), is_folder));
+            let is_elsewhere = is_folder && !self.tree.is_on_device(&stat);
+            match is_ignored || is_elsewhere || self.stored_in == Some(&path) {
+                true => drop(skipped.insert(path)),
+                false => entries.push((path, stamp)),
+            }
+        }
+        Ok(Some((entries, rules)))
+    }
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(TEMPORARY.as_bytes()) && name.ends_with(b".tmp")
+}

@@ -1,0 +1,177 @@
+//! Files and terminals that an ACP agent asks for without having reported a call: each is shown as a
+//! call of its own, so that whoever is asked about it knows what it belongs to.
+
+use serde_json::{Value, json};
+use stentor_wire::acp::method;
+
+use super::json::{list, str};
+use super::turn::Turn;
+use super::{Answered, Effects};
+use crate::event::{ToolCall, ToolOutput};
+
+/// The calls that were made up for requests of a session.
+#[derive(Default)]
+pub(super) struct UnreportedCalls {
+    last: u64,
+    /// Terminals that are still used, with their calls.
+    terminals: Vec<(String, String)>,
+}
+
+/// What the answer to a request means for such a call.
+pub(super) enum Concerns {
+    /// It is a file of this call, which is over then.
+    File(String),
+    /// It is the terminal of this call.
+    Terminal(String),
+    /// The command of this terminal may be over.
+    TerminalEnd(String),
+}
+
+impl UnreportedCalls {
+    /// The call that a request for a file or a terminal belongs to: one that was reported, else one of
+    /// its own. None outside of a turn.
+    pub fn call_of(
+        &mut self,
+        name: &str,
+        params: &Value,
+        turn: &mut Turn,
+        fx: &mut Effects,
+    ) -> Option<(String, Option<Concerns>)> {
+        if !turn.is_active() {
+            return None;
+        }
+        let about = str(params, if is_terminal(name) { "command" } else { "path" });
+        if let Some(id) = reported(turn, about) {
+            // One that needs a file or a terminal is under way, reported or not.
+            turn.started(&id, fx);
+            return Some((id, None));
+        }
+        self.leave_terminals(turn, fx);
+        self.last += 1;
+        let id = format!("{PREFIX}{}", self.last);
+        turn.called(made_up(id.clone(), name, params), fx);
+        turn.started(&id, fx);
+        let concerns = match is_terminal(name) {
+            true => Concerns::Terminal(id.clone()),
+            false => Concerns::File(id.clone()),
+        };
+        Some((id, Some(concerns)))
+    }
+
+    /// What the answer to a request about a terminal means.
+    pub fn end_of_terminal(&self, terminal: &str) -> Option<Concerns> {
+        let mut terminals = self.terminals.iter();
+        let is_known = terminals.any(|(id, _)| id == terminal);
+        is_known.then(|| Concerns::TerminalEnd(terminal.to_owned()))
+    }
+
+    /// Takes the answer to a request.
+    pub fn answered(
+        &mut self,
+        concerns: Concerns,
+        answer: &Answered,
+        turn: &mut Turn,
+        fx: &mut Effects,
+    ) {
+        match (concerns, answer) {
+            (Concerns::Terminal(call), Answered::Terminal(Ok(terminal))) => {
+                self.terminals.push((terminal.clone(), call.clone()));
+                turn.progress(&call, shown(terminal), fx);
+            }
+            (Concerns::File(call) | Concerns::Terminal(call), answer) => {
+                let (text, is_error) = match answer {
+                    Answered::File(Ok(text)) => (text.clone(), false),
+                    Answered::Written(Ok(())) => ("The file has been written.".to_owned(), false),
+                    Answered::File(Err(why))
+                    | Answered::Written(Err(why))
+                    | Answered::Terminal(Err(why)) => (why.to_string(), true),
+                    _ => ("Nobody has answered.".to_owned(), true),
+                };
+                end(turn, &call, ToolOutput::text(text), is_error, fx);
+            }
+            (Concerns::TerminalEnd(terminal), answer) => {
+                let failed = match answer {
+                    Answered::Exit(Ok(exit)) => exit.code != Some(0),
+                    Answered::Output(Ok(output)) => match &output.exit {
+                        Some(exit) => exit.code != Some(0),
+                        None => return,
+                    },
+                    // It was killed or released.
+                    Answered::Written(Ok(())) => false,
+                    _ => return,
+                };
+                let place = self.terminals.iter().position(|(id, _)| *id == terminal);
+                if let Some((id, call)) = place.map(|place| self.terminals.remove(place)) {
+                    end(turn, &call, shown(&id), failed, fx);
+                }
+            }
+        }
+    }
+
+    /// The agent goes on while its commands run: what they wrote so far is what their calls gave, since
+    /// what it does next is shown after them.
+    pub fn leave_terminals(&mut self, turn: &mut Turn, fx: &mut Effects) {
+        for (terminal, call) in std::mem::take(&mut self.terminals) {
+            end(turn, &call, shown(&terminal), false, fx);
+        }
+    }
+}
+
+/// How the ids of such calls begin.
+const PREFIX: &str = "client_request_";
+
+/// The call that was reported for a request about a path or a command: the only open one, else the one
+/// that names it, else the first, which nothing else waits before.
+fn reported(turn: &Turn, about: &str) -> Option<String> {
+    let open = || turn.open().filter(|call| !call.id.starts_with(PREFIX));
+    let names = |call: &&ToolCall| {
+        let input = call.input.as_object();
+        let mut values = input.into_iter().flat_map(|input| input.values());
+        values.any(|value| value.as_str() == Some(about))
+    };
+    let call = open().find(names).or_else(|| open().next());
+    call.map(|call| call.id.clone())
+}
+
+fn is_terminal(name: &str) -> bool {
+    name == method::TERMINAL_CREATE
+}
+
+fn made_up(id: String, name: &str, params: &Value) -> ToolCall {
+    let path = str(params, "path");
+    let (tool, kind, input) = match name {
+        method::READ_TEXT_FILE => ("read", "read", json!({ "path": path })),
+        method::WRITE_TEXT_FILE => {
+            let content = str(params, "content");
+            ("write", "edit", json!({ "path": path, "content": content }))
+        }
+        _ => {
+            let arguments = list(params, "args").iter().filter_map(Value::as_str);
+            let words: Vec<&str> = std::iter::once(str(params, "command"))
+                .chain(arguments)
+                .collect();
+            ("bash", "execute", json!({ "command": words.join(" ") }))
+        }
+    };
+    ToolCall {
+        id,
+        name: tool.to_owned(),
+        title: None,
+        kind: Some(kind.to_owned()),
+        input,
+    }
+}
+
+fn shown(terminal: &str) -> ToolOutput {
+    ToolOutput {
+        terminals: vec![terminal.to_owned()],
+        ..ToolOutput::default()
+    }
+}
+
+/// The turn may have ended before, and the call with it.
+fn end(turn: &mut Turn, call: &str, output: ToolOutput, is_error: bool, fx: &mut Effects) {
+    if turn.open().any(|open| open.id == call) {
+        turn.ended(call, output, is_error, fx);
+    }
+}

@@ -1,0 +1,313 @@
+//! How long the contexts of one's own server may be, as the server says it.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::configuration::SMALL_CONTEXT_WINDOW;
+
+/// On loopback a port is open, closed or taken by something slow; only the last costs time.
+const TIMEOUT: Duration = Duration::from_millis(300);
+const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
+/// Of so many models that Ollama has not loaded it is asked what it knows of them.
+const MOST_ASKED_FOR: usize = 32;
+
+/// The list of models that all kinds of servers have.
+#[derive(Deserialize)]
+pub(super) struct ModelList {
+    pub data: Vec<ListedModel>,
+}
+
+/// A model as a server lists it.
+#[derive(Deserialize)]
+pub(super) struct ListedModel {
+    pub id: String,
+    /// vLLM says here how long a context may be, gateways in one of the next two.
+    max_model_len: Option<u64>,
+    context_length: Option<u64>,
+    context_window: Option<u64>,
+    /// LM Studio, of a model that is loaded and of one that is not.
+    loaded_context_length: Option<u64>,
+    max_context_length: Option<u64>,
+    #[serde(default)]
+    meta: Option<ModelMeta>,
+}
+
+/// llama.cpp, beside a model in the list.
+#[derive(Deserialize)]
+struct ModelMeta {
+    n_ctx_train: Option<u64>,
+}
+
+/// What llama.cpp says of itself at `/props`.
+#[derive(Deserialize)]
+struct Properties {
+    default_generation_settings: GenerationSettings,
+}
+
+#[derive(Deserialize)]
+struct GenerationSettings {
+    n_ctx: u64,
+}
+
+/// The models that Ollama has loaded, at `/api/ps`.
+#[derive(Deserialize)]
+struct LoadedModels {
+    models: Vec<LoadedModel>,
+}
+
+#[derive(Deserialize)]
+struct LoadedModel {
+    name: String,
+    context_length: Option<u64>,
+}
+
+/// What Ollama knows of a model that is not loaded, at `/api/show`.
+#[derive(Deserialize)]
+struct ShownModel {
+    /// Lines of a name and a value, such as `num_ctx 8192`.
+    #[serde(default)]
+    parameters: String,
+    #[serde(default)]
+    model_info: Map<String, Value>,
+}
+
+/// What is known of the length of a model's contexts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Window {
+    /// What the server has room for.
+    allocated: Option<u64>,
+    /// What the model was trained for. Its server often has room for much less, and cuts off what
+    /// does not fit without a word.
+    trained: Option<u64>,
+}
+
+impl Window {
+    fn tokens(self) -> u64 {
+        let known = |tokens: &u64| *tokens > 0;
+        let trained = || self.trained.filter(known);
+        let allocated = self.allocated.filter(known);
+        allocated.unwrap_or_else(|| {
+            trained().map_or(SMALL_CONTEXT_WINDOW, |most| most.min(SMALL_CONTEXT_WINDOW))
+        })
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            allocated: self.allocated.or(other.allocated),
+            trained: self.trained.or(other.trained),
+        }
+    }
+}
+
+impl ListedModel {
+    fn window(&self) -> Window {
+        let lengths = [
+            self.loaded_context_length,
+            self.max_model_len,
+            self.context_length,
+            self.context_window,
+        ];
+        let meta = self.meta.as_ref();
+        Window {
+            allocated: lengths.into_iter().flatten().next(),
+            trained: self
+                .max_context_length
+                .or(meta.and_then(|meta| meta.n_ctx_train)),
+        }
+    }
+}
+
+impl ShownModel {
+    fn window(&self) -> Window {
+        let mut lines = self.parameters.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?, words.next()?))
+        });
+        let set = lines.find(|(name, _)| *name == "num_ctx");
+        let mut facts = self.model_info.iter();
+        let trained = facts.find(|(name, _)| name.ends_with(".context_length"));
+        Window {
+            allocated: set.and_then(|(_, value)| value.parse().ok()),
+            trained: trained.and_then(|(_, value)| value.as_u64()),
+        }
+    }
+}
+
+/// What a server says of the length of its contexts besides the list that all of them have.
+#[derive(Default)]
+pub(super) struct Windows {
+    /// One for whatever it serves.
+    same: Option<u64>,
+    each: HashMap<String, Window>,
+}
+
+impl Windows {
+    /// What a server of this kind says; `None` when it does not answer as one.
+    pub(super) fn of(kind: &str, place: &Place, listed: &[ListedModel]) -> Option<Self> {
+        match kind {
+            "llamacpp" => place.get::<Properties>("/props").map(|properties| Self {
+                same: Some(properties.default_generation_settings.n_ctx),
+                ..Self::default()
+            }),
+            "ollama" => of_ollama(place, listed),
+            "lmstudio" => place.get::<ModelList>("/api/v0/models").map(|list| {
+                let models = list.data.into_iter();
+                Self {
+                    each: models
+                        .map(|model| (model.id.clone(), model.window()))
+                        .collect(),
+                    ..Self::default()
+                }
+            }),
+            _ => None,
+        }
+    }
+
+    /// What a server says that somebody has configured: which kind it is shows in what it answers.
+    /// Nothing is known of one that is spoken to in private.
+    pub(super) fn at(base_url: &str, listed: &[ListedModel]) -> Self {
+        let Some(place) = Place::of(base_url) else {
+            return Self::default();
+        };
+        let mut kinds = ["llamacpp", "ollama", "lmstudio"].into_iter();
+        let said = kinds.find_map(|kind| Self::of(kind, &place, listed));
+        said.unwrap_or_default()
+    }
+
+    /// How long a context of this model may be. What no server says is assumed to be small.
+    pub(super) fn window_of(&self, model: &ListedModel) -> u64 {
+        let of_all = Window {
+            allocated: self.same,
+            trained: None,
+        };
+        let own = self.each.get(&model.id).copied().unwrap_or_default();
+        of_all.or(own).or(model.window()).tokens()
+    }
+}
+
+fn of_ollama(place: &Place, listed: &[ListedModel]) -> Option<Windows> {
+    let loaded = place.get::<LoadedModels>("/api/ps")?.models;
+    let loaded = loaded.into_iter().filter_map(|model| {
+        let allocated = Some(model.context_length?);
+        let trained = None;
+        Some((model.name, Window { allocated, trained }))
+    });
+    let mut each: HashMap<String, Window> = loaded.collect();
+    let unloaded = listed.iter().filter(|model| !each.contains_key(&model.id));
+    let unloaded = unloaded.take(MOST_ASKED_FOR);
+    // One question without an answer is enough: the others would only take time.
+    let shown: Vec<(String, Window)> = unloaded
+        .map_while(|model| {
+            let shown: ShownModel = place.post("/api/show", &json!({ "model": model.id }))?;
+            Some((model.id.clone(), shown.window()))
+        })
+        .collect();
+    each.extend(shown);
+    Some(Windows { same: None, each })
+}
+
+/// Where a server listens that is spoken to in the clear.
+pub(super) struct Place {
+    host: String,
+    port: u16,
+}
+
+impl Place {
+    pub(super) fn on_loopback(port: u16) -> Self {
+        Self {
+            host: Ipv4Addr::LOCALHOST.to_string(),
+            port,
+        }
+    }
+
+    /// The host and port of `http://host:port/v1`.
+    fn of(base_url: &str) -> Option<Self> {
+        let rest = base_url.strip_prefix("http://")?;
+        let host = rest.split('/').next()?;
+        let (host, port) = match host.rsplit_once(':') {
+            Some((host, port)) => (host, port.parse().ok()?),
+            None => (host, 80),
+        };
+        // A name and password in it are for the provider's own requests.
+        (!host.contains('@') && !host.is_empty()).then(|| Self {
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        self.ask("GET", path, "")
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Option<T> {
+        self.ask("POST", path, &body.to_string())
+    }
+
+    /// What the server answers. Plain HTTP by hand: building a client for a question to a port that
+    /// is usually closed would cost more than the question.
+    fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, body: &str) -> Option<T> {
+        let (host, port) = (self.host.as_str(), self.port);
+        let address = (host, port).to_socket_addrs().ok()?.next()?;
+        let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).ok()?;
+        socket.set_read_timeout(Some(TIMEOUT)).ok()?;
+        socket.set_write_timeout(Some(TIMEOUT)).ok()?;
+        let content = match body.len() {
+            0 => String::new(),
+            bytes => format!("content-type: application/json\r\ncontent-length: {bytes}\r\n"),
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nhost: {host}:{port}\r\naccept: application/json\r\n\
+             {content}connection: close\r\n\r\n{body}"
+        );
+        socket.write_all(request.as_bytes()).ok()?;
+        let mut answer = Vec::new();
+        // A server that keeps the connection open has said everything when it falls silent.
+        let _ = socket.take(LONGEST_ANSWER_BYTES).read_to_end(&mut answer);
+        let answer = String::from_utf8(answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let is_ok = head.split(' ').nth(1) == Some("200");
+        let start = body.find('{')?;
+        let end = body.rfind('}')? + 1;
+        let answer = serde_json::from_str(body.get(start..end)?).ok()?;
+        is_ok.then_some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_was_trained_for_is_only_an_upper_limit() {
+        for (allocated, trained, tokens) in [
+            (None, None, SMALL_CONTEXT_WINDOW),
+            (None, Some(131_072), SMALL_CONTEXT_WINDOW),
+            (None, Some(2048), 2048),
+            (Some(32_768), Some(131_072), 32_768),
+            (Some(0), Some(0), SMALL_CONTEXT_WINDOW),
+        ] {
+            let window = Window { allocated, trained };
+            assert_eq!(window.tokens(), tokens, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn ollama_shows_what_a_model_is_given_and_what_it_was_trained_for() {
+        let shown: ShownModel = serde_json::from_value(json!({
+            "parameters": "stop    \"<|end|>\"\nnum_ctx    8192",
+            "model_info": {"general.architecture": "llama", "llama.context_length": 131_072},
+        }))
+        .unwrap();
+        let window = Window {
+            allocated: Some(8192),
+            trained: Some(131_072),
+        };
+        assert_eq!(shown.window(), window);
+    }
+}
