@@ -83,7 +83,7 @@ struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 struct Piece<'a> {
     #[serde(flatten)]
-    data: Data<'a>,
+    data: Payload<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ struct Piece<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Data<'a> {
+enum Payload<'a> {
     Text(&'a str),
     #[serde(rename_all = "camelCase")]
     InlineData {
@@ -128,7 +128,7 @@ impl<'a> Body<'a> {
         let has_tools = !request.tools.is_empty() || searches;
         Self {
             system_instruction: has_system.then(|| Parts {
-                parts: vec![Piece::new(Data::Text(&request.system))],
+                parts: vec![Piece::new(Payload::Text(&request.system))],
             }),
             tools: has_tools.then(|| {
                 [Tools {
@@ -215,7 +215,7 @@ fn is_third_generation(info: &ModelInfo) -> bool {
 }
 
 impl<'a> Piece<'a> {
-    fn new(data: Data<'a>) -> Self {
+    fn new(data: Payload<'a>) -> Self {
         Self {
             data,
             thought: None,
@@ -225,12 +225,12 @@ impl<'a> Piece<'a> {
 
     fn of(part: &'a Part<'_>) -> Self {
         Self::new(match part {
-            Part::Text(text) => Data::Text(text),
-            Part::Image(image) => Data::InlineData {
+            Part::Text(text) => Payload::Text(text),
+            Part::Image(image) => Payload::InlineData {
                 mime_type: &image.mime_type,
                 data: &image.data,
             },
-            Part::Pdf(document) => Data::InlineData {
+            Part::Pdf(document) => Payload::InlineData {
                 mime_type: &document.mime_type,
                 data: &document.data,
             },
@@ -245,19 +245,19 @@ fn assistant_parts<'a>(parts: &'a [AssistantPart<'_>], signs_calls: bool) -> Vec
         out.push(match part {
             AssistantPart::Text { text, signature } => Piece {
                 thought_signature: *signature,
-                ..Piece::new(Data::Text(text))
+                ..Piece::new(Payload::Text(text))
             },
             AssistantPart::Thinking { text, signature } => Piece {
                 thought: Some(true),
                 thought_signature: Some(signature),
-                ..Piece::new(Data::Text(text))
+                ..Piece::new(Payload::Text(text))
             },
             AssistantPart::Redacted { .. } => continue,
             AssistantPart::Call {
                 call, signature, ..
             } => {
                 let first = std::mem::replace(&mut is_first_call, false);
-                let call = Data::FunctionCall {
+                let call = Payload::FunctionCall {
                     name: &call.name,
                     args: &call.arguments,
                 };
@@ -277,7 +277,7 @@ fn results<'a>(answers: &'a [ToolAnswer<'_>], contents: &mut Vec<Content<'a>>) {
     for answer in answers {
         let (text, more) = split_media(&answer.parts);
         media.extend(more.into_iter().map(Piece::of));
-        responses.push(Piece::new(Data::FunctionResponse {
+        responses.push(Piece::new(Payload::FunctionResponse {
             name: answer.name,
             response: match answer.is_error {
                 true => Response::Error(text),
@@ -292,7 +292,7 @@ fn results<'a>(answers: &'a [ToolAnswer<'_>], contents: &mut Vec<Content<'a>>) {
     if !media.is_empty() {
         media.insert(
             0,
-            Piece::new(Data::Text("(media of the tool results above)")),
+            Piece::new(Payload::Text("(media of the tool results above)")),
         );
         contents.push(Content {
             role: "user",

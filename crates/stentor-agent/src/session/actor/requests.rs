@@ -87,19 +87,14 @@ impl Actor {
                 is_approved,
                 reply,
             } => {
-                if self.activities.is_stopping() {
-                    // Nobody would answer a question now, and it would stay open for ever.
-                    answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
-                } else {
-                    let wanted = Wanted {
-                        call,
-                        is_own,
-                        spec,
-                        touches,
-                        is_approved,
-                    };
-                    self.permissions.permit(&mut self.log, wanted, reply);
-                }
+                let wanted = Wanted {
+                    call,
+                    is_own,
+                    spec,
+                    touches,
+                    is_approved,
+                };
+                self.permit(wanted, reply);
             }
             Request::Automatic { reply } => answer(reply, self.automatic),
             Request::LimitReached { reply } => {
@@ -125,6 +120,15 @@ impl Actor {
                 go_on,
                 reply,
             } => self.finish(may_compact, go_on, reply).await,
+        }
+    }
+
+    fn permit(&mut self, wanted: Wanted, reply: Reply<Verdict>) {
+        if self.activities.is_stopping() {
+            // Nobody would answer a question now, and it would stay open for ever.
+            answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
+        } else {
+            self.permissions.permit(&mut self.log, wanted, reply);
         }
     }
 
