@@ -117,8 +117,12 @@ fn a_title_is_set_whether_the_session_is_open_or_not() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"A name…"}}}
         {"id":4,"result":{}}"#]].assert_eq(&titled(&mut client, json!("  A name\nand more ")));
-    expect![[r#"{"id":5,"error":{"code":-32602,"message":"title must not be empty"}}"#]].assert_eq(&titled(&mut client, json!(" \n ")));
-    expect![[r#"{"id":6,"error":{"code":-32602,"message":"invalid type: null, expected a string"}}"#]].assert_eq(&titled(&mut client, json!(null)));
+    expect![[r#"{"id":5,"error":{"code":-32602,"message":"title must not be empty"}}"#]]
+        .assert_eq(&titled(&mut client, json!(" \n ")));
+    expect![[
+        r#"{"id":6,"error":{"code":-32602,"message":"invalid type: null, expected a string"}}"#
+    ]]
+    .assert_eq(&titled(&mut client, json!(null)));
     let mut client = client.restart();
     expect![[r#"{"id":3,"result":{}}"#]].assert_eq(&titled(&mut client, json!("Another")));
     let listed = client.ask("session/list", json!({}));

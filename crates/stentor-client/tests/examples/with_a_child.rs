@@ -1,4 +1,4 @@
-//! The examples, each with a child of its dialect that is a script of a shell.
+//! Each example with a child of its dialect that is a script of a shell.
 
 use std::io::Write;
 use std::path::PathBuf;
