@@ -16,6 +16,8 @@ pub struct CheckReport {
     pub agent: Option<String>,
     /// The model it uses.
     pub model: Option<String>,
+    /// Its modes by their ids, where it has some.
+    pub modes: Vec<String>,
     /// How many models it offers, where it can be asked.
     pub models: Option<usize>,
     /// How many sessions it has stored, where it can be asked.
@@ -43,6 +45,7 @@ pub async fn check(
     let report = CheckReport {
         agent: opened.agent.clone(),
         model: opened.model.clone(),
+        modes: opened.modes.iter().map(|(id, _)| id.clone()).collect(),
         models,
         sessions,
         features: features.into(),

@@ -122,8 +122,14 @@ impl Agent {
     /// Whether it has a feature: what the dialect says, and where that depends on the agent, what
     /// it announced.
     pub fn support(&self, feature: Feature) -> Support {
+        let announced = &self.shared.opened.announced;
         match feature.support_in(self.shared.dialect) {
-            Support::IfAnnounced if self.shared.opened.announced.contains(&feature) => Support::Yes,
+            Support::IfAnnounced if announced.contains(&feature) => Support::Yes,
+            Support::IfAnnounced
+                if feature == Feature::Resume && announced.contains(&Feature::Load) =>
+            {
+                Support::Partly("by loading it: what it repeats is left out")
+            }
             Support::IfAnnounced => Support::No("the agent does not announce it"),
             support => support,
         }

@@ -338,7 +338,8 @@ impl Encoder {
             return;
         };
         self.message = None;
-        if !answer.usage.is_zero() {
+        // Another agent may report what it cost and not what it consumed.
+        if !answer.usage.is_zero() || answer.usage.cost.total > 0.0 {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
             if let Some(update) = write::usage(&self.settings, used, self.cost) {

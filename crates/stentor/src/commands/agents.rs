@@ -110,6 +110,7 @@ fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) ->
         let report = json!({
             "agent": report.agent,
             "model": report.model,
+            "modes": report.modes,
             "models": report.models,
             "sessions": report.sessions,
             "features": features.collect::<Vec<_>>(),
@@ -121,6 +122,9 @@ fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) ->
     writeln!(out, "{PROVIDER}/{name} works.\n")?;
     writeln!(out, "program   {}", said(&report.agent))?;
     writeln!(out, "model     {}", said(&report.model))?;
+    if !report.modes.is_empty() {
+        writeln!(out, "modes     {}", report.modes.join(", "))?;
+    }
     writeln!(out, "models    {}", count(report.models))?;
     writeln!(out, "sessions  {}\n", count(report.sessions))?;
     let width = report

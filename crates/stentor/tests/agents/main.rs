@@ -19,6 +19,8 @@ mod host_tools;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod reported;
+#[cfg(test)]
 mod resumed;
 #[cfg(test)]
 mod settings;

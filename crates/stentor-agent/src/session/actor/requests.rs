@@ -9,7 +9,7 @@ use stentor_journal::store::StoreError;
 use super::permissions::Wanted;
 use super::tools::CurrentTools;
 use super::{Actor, answer};
-use crate::model::{ModelError, ModelErrorKind};
+use crate::model::{ModelError, ModelErrorKind, ModelInfo};
 use crate::session::command::Reply;
 use crate::tasks;
 use crate::tool::ToolHost;
@@ -111,10 +111,7 @@ impl Actor {
             Request::HasNewestAnswer { response_id, reply } => {
                 self.answer_has_newest(response_id, reply);
             }
-            Request::ModelBecame { info, reply } => {
-                self.models.become_form(&mut self.log, info);
-                answer(reply, ());
-            }
+            Request::ModelBecame { info, reply } => self.model_became(info, reply),
             Request::Finish {
                 may_compact,
                 go_on,
@@ -130,6 +127,11 @@ impl Actor {
         } else {
             self.permissions.permit(&mut self.log, wanted, reply);
         }
+    }
+
+    fn model_became(&mut self, info: Arc<ModelInfo>, reply: Reply<()>) {
+        self.models.become_form(&mut self.log, info);
+        answer(reply, ());
     }
 
     /// Counts what a model call consumed.

@@ -90,6 +90,46 @@ fn appended_entries_come_back_in_order_in_files_and_in_memory() {
 }
 
 #[test]
+fn the_newest_answer_with_a_response_id_is_on_the_path_or_on_another_branch() {
+    let dir = tempfile::tempdir().unwrap();
+    let journals: [Box<dyn Journal>; 2] = [
+        create(dir.path(), header("s1"), &clock()).unwrap(),
+        memory(header("s1")),
+    ];
+    let answer = |id: &str, parent: &str, response_id: &str| {
+        let line = assistant_line(id, parent, "m").replacen(
+            r#""role":"assistant""#,
+            &format!(r#""role":"assistant","responseId":"{response_id}""#),
+            1,
+        );
+        Entry::from_line(line.as_bytes()).unwrap()
+    };
+    let entries = [
+        user("a", None, "one"),
+        answer("b", "a", "x"),
+        user("c", Some("b"), "two"),
+        answer("d", "c", "x"),
+        user("e", Some("b"), "instead of two"),
+        answer("f", "e", "y"),
+    ];
+    for mut journal in journals {
+        for entry in &entries {
+            journal.append(entry).unwrap();
+        }
+        let reader = journal.reader().unwrap();
+        let is_on_path =
+            |leaf, response_id| reader.newest_answer_is_on_path(leaf, response_id).unwrap();
+        assert!(is_on_path("d", "x"));
+        // It gave another answer after the one on this path.
+        assert!(!is_on_path("b", "x"));
+        assert!(!is_on_path("f", "x"));
+        assert!(is_on_path("f", "y"));
+        assert!(!is_on_path("d", "y"));
+        assert!(!is_on_path("f", "nobody's"));
+    }
+}
+
+#[test]
 fn a_session_goes_on_where_it_was_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = create(dir.path(), header("s1"), &clock()).unwrap();

@@ -1,0 +1,108 @@
+//! What a child reports of its turn, for whoever watches and for whoever reads it later.
+
+use serde_json::json;
+use stentor_client::AgentEvent;
+
+use crate::acp_child::{self, Steps, outer};
+use crate::shown::{Answering, turn};
+
+/// A turn with everything that the dialect has words for.
+fn steps(work: &str) -> Steps {
+    let text = |kind: &str, text: &str| json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } });
+    let output =
+        |text: &str| json!({ "type": "content", "content": { "type": "text", "text": text } });
+    let diff = json!({
+        "type": "diff", "path": format!("{work}/f"), "oldText": "one\n", "newText": "two\n",
+    });
+    Steps::default()
+        .update(text("agent_thought_chunk", "Let me see."))
+        .update(json!({
+            "sessionUpdate": "plan",
+            "entries": [
+                { "content": "Change it", "priority": "high", "status": "in_progress" },
+                { "content": "Check it", "priority": "low", "status": "pending" },
+            ],
+        }))
+        .update(json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Change f", "kind": "edit",
+            "status": "in_progress", "rawInput": { "path": format!("{work}/f") },
+        }))
+        .update(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "t", "content": [output("half")],
+        }))
+        .update(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
+            "content": [output("changed"), diff],
+        }))
+        .update(text("agent_message_chunk", "It is two now."))
+        .update(json!({
+            "sessionUpdate": "usage_update", "used": 120, "size": 1000,
+            "cost": { "amount": 0.25, "currency": "USD" },
+        }))
+}
+
+#[tokio::test]
+async fn what_a_child_reports_is_shown_and_is_in_a_replay_and_an_export() {
+    let world = acp_child::world("", steps);
+    let path = world.path("work/f").display().to_string();
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Change it.").await.unwrap();
+    let mut shown = Vec::new();
+    let mut cost = None;
+    loop {
+        match events.next().await.unwrap() {
+            AgentEvent::TurnEnded(_) => break,
+            AgentEvent::Context(context) => cost = context.cost_usd,
+            AgentEvent::Plan(plan) => {
+                shown.extend(plan.into_iter().map(|entry| format!("plan {}", entry.text)));
+            }
+            AgentEvent::ToolProgress { output, .. } => {
+                shown.push(format!("so far {}", output.text))
+            }
+            AgentEvent::ToolEnded { output, .. } => {
+                let diff = &output.diffs[0];
+                let change = (diff.old.as_deref(), diff.new.as_str());
+                shown.push(format!("ended {} {change:?}", output.text));
+            }
+            AgentEvent::Thinking(text) | AgentEvent::Text(text) => shown.push(text),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        shown,
+        [
+            "Let me see.",
+            "plan Change it",
+            "plan Check it",
+            "so far half",
+            r#"ended changed (Some("one\n"), "two\n")"#,
+            "It is two now.",
+        ]
+    );
+    assert_eq!(cost, Some(0.25));
+    let id = agent.session().await.unwrap().id.unwrap();
+    agent.stop().await;
+    // Another process repeats it.
+    let (agent, mut events) =
+        stentor_client::Agent::start(outer(&world, &[]), Answering::default())
+            .await
+            .unwrap();
+    agent.load_session(&id).await.unwrap();
+    agent.prompt("And now?").await.unwrap();
+    let repeated = turn(&mut events).await;
+    let expected = [
+        "user Change it.".to_owned(),
+        "thinking Let me see.".to_owned(),
+        format!(r#"call edit {{"path":"{path}"}}"#),
+        r#"ended t changed ["two\n"]"#.to_owned(),
+        "text It is two now.".to_owned(),
+    ];
+    for line in expected {
+        assert!(repeated.contains(&line), "{line} in {repeated:?}");
+    }
+    agent.stop().await;
+    let page = world.asked(&["export", &id, "-o", "-"]);
+    for text in ["Let me see.", "changed", "It is two now."] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+}
