@@ -299,6 +299,7 @@ mod tests {
                 "retry.fallback_cooldown_ms",
                 "retry.fallback_returns",
                 "max_answer_bytes",
+                "undo",
                 "sandbox.writable",
                 "sandbox.unreadable",
                 "limits.processes",

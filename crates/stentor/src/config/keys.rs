@@ -161,6 +161,7 @@ settings! {
         "retry.fallback_cooldown_ms" retry_fallback_cooldown_ms: u64 = 300_000, "How long a failed model is not used, unless its provider names a time.";
         "retry.fallback_returns" retry_fallback_returns: bool = true, "Whether to return to the first model after that.";
         "max_answer_bytes" max_answer_bytes: u64 = MAX_ANSWER_BYTES, "The maximum size of one model answer in bytes; a longer one ends there.";
+        "undo" undo: bool = true, "Whether to record what runs change in the folder, so that it can be undone.";
         "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Additional folders that commands in the sandbox may write to.";

@@ -175,6 +175,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         retry.fallback_cooldown_ms  300000  default
         retry.fallback_returns  true  default
         max_answer_bytes  33554432  default
+        undo  true  default
         sandbox.mode  "off"  default
         sandbox.network  false  default
         sandbox.writable  []  default

@@ -84,8 +84,8 @@ impl Failure {
         });
         let is_new = |line: &&str| {
             let line = line.trim();
-            let is_whole = || summary.ends_with(line);
-            !line.is_empty() && !line.starts_with(EXITED) && !(first == Some(line) && is_whole())
+            let is_in_summary = first == Some(line) && summary.ends_with(line);
+            !(line.is_empty() || line.starts_with(EXITED) || is_in_summary)
         };
         let last = text.lines().rev().filter(is_new).take(most_lines);
         let mut last_lines: Vec<String> = last.map(str::to_owned).collect();

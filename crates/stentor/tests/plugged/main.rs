@@ -24,6 +24,8 @@ mod many_calls;
 #[cfg(all(test, target_os = "linux"))]
 mod memory;
 #[cfg(test)]
+mod rewind;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod unreadable_line;

@@ -29,6 +29,8 @@ mod prompt_caching;
 #[cfg(test)]
 mod pty;
 #[cfg(test)]
+mod rewind;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(test)]

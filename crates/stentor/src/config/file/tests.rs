@@ -191,6 +191,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         memory = false
         todo_clear_after_s = 30
         max_answer_bytes = 9
+        undo = false
         ca_file = "~/root.pem"
         [budget]
         tokens = 1
@@ -259,6 +260,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         retry.fallback_cooldown_ms = 8 (config.toml:37)
         retry.fallback_returns = false (config.toml:38)
         max_answer_bytes = 9 (config.toml:24)
+        undo = true (default)
         sandbox.mode = "read-only" (config.toml:40)
         sandbox.network = true (config.toml:41)
         sandbox.writable = ["/home/u/w"] (config.toml:42)
