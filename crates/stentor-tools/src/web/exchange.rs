@@ -167,10 +167,10 @@ impl Exchange {
 }
 
 /// What is in the cell, made if need be. Who comes second uses what the first made.
-fn built<'a>(
-    cell: &'a OnceLock<Client>,
+fn built(
+    cell: &OnceLock<Client>,
     make: impl FnOnce() -> Result<Client, FetchError>,
-) -> Result<&'a Client, FetchError> {
+) -> Result<&Client, FetchError> {
     if let Some(client) = cell.get() {
         return Ok(client);
     }

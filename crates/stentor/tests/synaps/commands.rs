@@ -210,7 +210,7 @@ fn the_probe_on_the_command_line_prints_one_array() {
     let output = home.command(&["tools_list", "--json"]).output().unwrap();
     assert!(output.status.success());
     let tools: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 9);
+    assert_eq!(tools.as_array().unwrap().len(), 10);
     assert_eq!(output.stderr, b"");
 }
 
