@@ -42,3 +42,4 @@ mod tool_output;
 pub mod tool_servers;
 mod tool_spec;
 pub mod turn;
+pub mod undo;

@@ -47,6 +47,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// True when it may change files while it answers: an agent with tools of its own.
+    fn changes_files(&self) -> bool {
+        false
+    }
+
     /// The run that asked it has ended. What it still does for that run it stops.
     fn run_ended(&self) {}
 }
@@ -224,6 +229,8 @@ pub enum Purpose {
     Compaction,
     /// For somebody else, beside the conversation: a server that brings tools.
     Aside,
+    /// What a search of the web finds that the provider makes itself. Only some wires can say that.
+    WebSearch,
 }
 
 /// One step of an answer.

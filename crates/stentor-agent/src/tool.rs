@@ -18,6 +18,7 @@ use crate::jobs::Jobs;
 use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
+use crate::undo::Undo;
 
 mod call_hooks;
 
@@ -340,6 +341,11 @@ pub trait ToolHost: Send + Sync {
 
     /// Where a tool notes the subagents it has at work, so that others reach them.
     fn subagents(&self) -> Option<Arc<Subagents>> {
+        None
+    }
+
+    /// Where what calls change is recorded, for a tool that has sessions of its own.
+    fn undo(&self) -> Option<Arc<Undo>> {
         None
     }
 

@@ -88,6 +88,10 @@ impl Model for AgentModel {
         }))
     }
 
+    fn changes_files(&self) -> bool {
+        true
+    }
+
     fn run_ended(&self) {
         if !self.agent.shared.busy.load(Ordering::Acquire) {
             return;

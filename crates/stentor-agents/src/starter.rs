@@ -40,7 +40,9 @@ impl Starter {
             Purpose::Compaction => {
                 Some("it looks after its own context; there is nothing to compact")
             }
-            Purpose::Aside => Some("an agent answers nothing beside its own conversation"),
+            Purpose::Aside | Purpose::WebSearch => {
+                Some("an agent answers nothing beside its own conversation")
+            }
         };
         if let Some(why) = refused {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::content_hash::ContentHash;
+use crate::own_file::own_file;
 use crate::path_text;
 use crate::state::State;
 
@@ -98,8 +98,7 @@ pub(crate) struct Stored {
 
 /// Appends changes to the file of a checkpoint.
 pub(crate) fn append(path: &Path, session: &str, changes: &Changes) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.append(true).create(true).mode(0o600).open(path)?;
+    let mut file = own_file(path)?;
     let mut lines = Vec::new();
     if file.metadata()?.len() == 0 {
         let session = session.to_owned();

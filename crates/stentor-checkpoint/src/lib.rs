@@ -20,6 +20,7 @@ mod ignored;
 mod index;
 pub mod limits;
 mod objects;
+mod own_file;
 mod path_text;
 mod prune;
 pub mod recorder;

@@ -1,7 +1,7 @@
 //! What is removed from the checkpoints: what is too old, and the oldest where there is too much.
 
 use std::collections::HashSet;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,7 @@ use rustix::fs::FlockOperation;
 use crate::checkpoint;
 use crate::content_hash::ContentHash;
 use crate::index;
+use crate::own_file::own_file;
 use crate::state::State;
 use crate::store::{Checkpoints, FolderStore};
 
@@ -25,10 +26,17 @@ pub(crate) fn now_and_then(all: &Checkpoints) {
         Ok(modified) if !is_due(modified) => return,
         _ => {}
     }
-    let pruned = File::create(&stamp).and_then(|_| prune(all));
-    if let Err(error) = pruned {
-        tracing::warn!(%error, "old checkpoints were not removed");
+    let stamped = own_file(&stamp).and_then(|file| file.set_modified(SystemTime::now()));
+    if let Err(error) = stamped {
+        return tracing::warn!(%error, "old checkpoints are not removed");
     }
+    // Nobody waits for it, not even the end of the program: what it did not come to is done next time.
+    let all = all.clone();
+    std::thread::spawn(move || {
+        if let Err(error) = prune(&all) {
+            tracing::warn!(%error, "old checkpoints were not removed");
+        }
+    });
 }
 
 fn prune(all: &Checkpoints) -> io::Result<()> {

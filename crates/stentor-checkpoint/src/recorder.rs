@@ -123,7 +123,7 @@ impl Recorder {
         {
             let Some(path) = path else {
                 if looks_outside(&given) != before {
-                    let text = format!("{} is outside the folder", given.display());
+                    let text = format!("{} is outside the folder, or in .git", given.display());
                     changes.unknown.push(text);
                 }
                 continue;
@@ -195,7 +195,7 @@ impl Recorder {
     /// Appends what has changed to a checkpoint.
     pub fn append(&self, id: &CheckpointId, changes: &Changes) -> io::Result<()> {
         self.hold(&mut self.lock())?;
-        checkpoint::append(&self.store.file_of(id), &self.session, changes)
+        self.store.append(id, &self.session, changes)
     }
 
     /// Nothing runs any more: what is only needed for the next command is let go.

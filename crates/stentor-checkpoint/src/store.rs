@@ -1,17 +1,18 @@
 //! Where checkpoints are: below one folder of the program's own, a folder for each folder of the user.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{self, Changes, CheckpointId};
 use crate::content_hash::ContentHash;
 use crate::limits::Limits;
 use crate::objects::Objects;
+use crate::own_file::own_file;
 
 /// The checkpoints of all folders.
 #[derive(Debug, Clone)]
@@ -62,6 +63,11 @@ impl FolderStore {
         self.file_of(id).is_file()
     }
 
+    /// Appends what a session has changed to a checkpoint.
+    pub fn append(&self, id: &CheckpointId, session: &str, changes: &Changes) -> io::Result<()> {
+        checkpoint::append(&self.file_of(id), session, changes)
+    }
+
     pub(crate) fn file_of(&self, id: &CheckpointId) -> PathBuf {
         self.runs().join(format!("{id}.jsonl"))
     }
@@ -80,7 +86,7 @@ impl FolderStore {
         builder.recursive(true).mode(0o700).create(self.runs())?;
         let name = self.place.join("folder");
         if !name.exists() {
-            fs::write(name, self.folder.as_os_str().as_bytes())?;
+            own_file(&name)?.write_all(self.folder.as_os_str().as_bytes())?;
         }
         let lock = self.lock_file()?;
         rustix::fs::flock(&lock, FlockOperation::LockShared)?;
@@ -88,9 +94,7 @@ impl FolderStore {
     }
 
     pub(crate) fn lock_file(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        options.open(self.place.join("lock"))
+        own_file(&self.place.join("lock"))
     }
 }
 

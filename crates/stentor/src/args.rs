@@ -89,7 +89,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Show and drive sessions in a browser; starts the server if none runs
     Page(PageArgs),
-    /// List the stored sessions of this folder, or search, rename or delete some
+    /// List the stored sessions of this folder, or search, rename, rewind or delete some
     #[command(disable_help_subcommand = true)]
     Sessions {
         #[command(subcommand)]
@@ -223,6 +223,8 @@ pub enum SessionsAction {
         /// The new name
         name: String,
     },
+    /// Go back to before a message: files, conversation or both
+    Rewind(RewindArgs),
     /// Delete sessions for good, after asking
     Delete {
         /// The sessions: files, ids, or the beginnings of ids or short ids
@@ -232,6 +234,28 @@ pub enum SessionsAction {
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+/// What to go back to.
+#[derive(Debug, clap::Args)]
+pub struct RewindArgs {
+    /// The session: its file, its id, or the beginning of its id or short id
+    #[arg(value_name = "ID")]
+    pub session: String,
+    /// The message: its id or its number in the list, 1 for the last one; without it, list the messages
+    pub message: Option<String>,
+    /// Put back only the files
+    #[arg(long, conflicts_with = "conversation")]
+    pub files: bool,
+    /// Rewind only the conversation
+    #[arg(long)]
+    pub conversation: bool,
+    /// Also overwrite files that somebody else has changed since
+    #[arg(long)]
+    pub force: bool,
+    /// Undo the last rewind
+    #[arg(long, conflicts_with = "message")]
+    pub undo: bool,
 }
 
 /// Which sessions to sum up.

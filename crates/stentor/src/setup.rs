@@ -22,6 +22,8 @@ use stentor_agent::session::{
 use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
+use stentor_agent::undo::UndoSource;
+use stentor_checkpoint::{Checkpoints, Limits};
 use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
@@ -51,7 +53,7 @@ use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
 use crate::user_folders::{agent_folders, command_folders};
-use crate::{extensions, mcp_servers};
+use crate::{extensions, mcp_servers, web};
 
 pub use error::{FolderError, SetupError};
 
@@ -134,8 +136,9 @@ impl Defaults {
         let launcher = launcher(config, self.models.registry().key_variables());
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
         let launcher = sandbox.launcher;
-        let (mut tools, subagents) =
-            chosen_tools(settings, self.tools.started_by(&launcher), self.subagents)?;
+        let mut all = self.tools.started_by(&launcher);
+        all.extend(web::tools(config, &self.models));
+        let (mut tools, subagents) = chosen_tools(settings, all, self.subagents)?;
         tools.extend(self.notes.tool(settings, config.project.root()));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);
@@ -177,6 +180,7 @@ impl Defaults {
         if self.rules {
             options.rules = Arc::new(rules(config));
         }
+        options.undo = undo(config, cwd);
         options.commands = Some(Arc::new(CommandCache::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
@@ -493,6 +497,14 @@ pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, Refuse
 pub fn stored_answers(config: &Config) -> Option<StoredAnswers> {
     let data_dir = config.settings.data_dir.as_ref()?;
     Some(StoredAnswers::in_folder(&data_dir.value))
+}
+
+/// Where sessions in `cwd` record what can be undone, if they do.
+pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
+    let data_dir = config.settings.data_dir.as_ref()?;
+    let all = Checkpoints::in_folder(data_dir.value.join("checkpoints"), Limits::default());
+    let is_on = config.settings.undo.value;
+    is_on.then(|| UndoSource::Own(all.of_folder(cwd)))
 }
 
 /// Tools that are made of more than the machine: they are put together elsewhere.

@@ -1,5 +1,6 @@
 //! The commands of the conversation itself: their names, and what they are for.
 
+use stentor_agent::session::{REWIND, REWIND_HINT};
 use stentor_text::spelling::nearest;
 
 /// A command.
@@ -16,6 +17,7 @@ pub enum Builtin {
     Resume,
     Fork,
     Tree,
+    Rewind,
     Export,
     Quit,
 }
@@ -44,7 +46,7 @@ const fn described(
 }
 
 /// All commands, in the order in which they are listed.
-pub const BUILTINS: [Described; 13] = [
+pub const BUILTINS: [Described; 14] = [
     described(Builtin::Help, "help", "", "list the commands and keys"),
     described(
         Builtin::Model,
@@ -100,6 +102,12 @@ pub const BUILTINS: [Described; 13] = [
         "tree",
         "",
         "show the session with all its branches",
+    ),
+    described(
+        Builtin::Rewind,
+        REWIND,
+        REWIND_HINT,
+        "go back to before a message: files, conversation or both",
     ),
     described(
         Builtin::Export,

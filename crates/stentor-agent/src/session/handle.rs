@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use stentor_checkpoint::FolderStore;
 use stentor_journal::message::{ContentBlock, KnownBlock};
 use stentor_journal::store::Opened;
 use tokio::sync::{mpsc, oneshot};
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub left_running: Arc<LeftRunning>,
     pub subagents: Arc<Subagents>,
     pub slash: Arc<SlashCommands>,
+    /// Where the checkpoints of its folder are.
+    pub undo_store: Option<FolderStore>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -171,6 +174,10 @@ impl Session {
     /// The subagents at work for it.
     pub fn subagents(&self) -> &Arc<Subagents> {
         &self.shared.subagents
+    }
+
+    pub(super) fn undo_store(&self) -> Option<FolderStore> {
+        self.shared.undo_store.clone()
     }
 
     /// The slash commands it has.

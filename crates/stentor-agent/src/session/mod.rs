@@ -15,6 +15,7 @@ mod options;
 mod plan_store;
 mod queues;
 mod record;
+mod rewind;
 mod servers;
 mod state;
 mod subagent;
@@ -33,6 +34,10 @@ pub use options::{
     SessionOptions, Storage,
 };
 pub use queues::QueueKind;
+pub use rewind::{
+    REWIND, REWIND_ABOUT, REWIND_HINT, Rewind, RewindAnswer, RewindCommand, RewindError,
+    RewindPoint, RewindReport, RewindScope, RewindTarget, RewindUsage,
+};
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
     BashResult, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,

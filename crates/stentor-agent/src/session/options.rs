@@ -18,8 +18,10 @@ use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
+use crate::system_prompt::Instructions;
 use crate::tool::{Place, Shell, Tool, ToolHost};
 use crate::turn::RetryPolicy;
+use crate::undo::UndoSource;
 
 /// How long one answer may become unless something else is said: many times what the models with
 /// the largest answers can write, and small beside the memory of a machine.
@@ -42,6 +44,8 @@ pub struct SessionOptions {
     pub id: Option<String>,
     pub cwd: PathBuf,
     pub system_prompt: Arc<str>,
+    /// What the client wants its model to be told beside or instead of the system prompt.
+    pub instructions: Option<Instructions>,
     /// The model; a resumed session's own when absent.
     pub model: Option<Arc<ModelInfo>>,
     /// What a resumed session goes on with that names no model, or one that is not known here.
@@ -100,6 +104,8 @@ pub struct SessionOptions {
     /// The session whose policy decides about calls that a tool or a model makes on its own account;
     /// its own when absent.
     pub permits: Option<Arc<dyn ToolHost>>,
+    /// Where what it changes is recorded, so that it can be undone.
+    pub undo: Option<UndoSource>,
 }
 
 /// When what is done leaves the plan.
@@ -195,6 +201,7 @@ impl SessionOptions {
         Self {
             id: None,
             system_prompt: Arc::from(""),
+            instructions: None,
             model: None,
             usual_model: None,
             thinking: None,
@@ -230,6 +237,7 @@ impl SessionOptions {
             servers: None,
             left_running: None,
             permits: None,
+            undo: None,
             cwd,
         }
     }

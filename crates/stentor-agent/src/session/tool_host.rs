@@ -25,6 +25,7 @@ use crate::tool::{
     CallHooks, CapacityFuture, DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches,
 };
 use crate::turn::{Request, Verdict};
+use crate::undo::Undo;
 
 /// What the tools of a session see of it.
 ///
@@ -39,6 +40,7 @@ pub(super) struct SessionToolHost {
     requests: mpsc::Sender<Request>,
     permits: Option<Arc<dyn ToolHost>>,
     path_rules: PathRules,
+    undo: Option<Arc<Undo>>,
     plan: PlanStore,
     state: Mutex<HostState>,
 }
@@ -61,6 +63,7 @@ impl SessionToolHost {
         (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
         (requests, permits): (mpsc::Sender<Request>, Option<Arc<dyn ToolHost>>),
         path_rules: PathRules,
+        undo: Option<Arc<Undo>>,
         clearing: PlanClearing,
     ) -> Self {
         Self {
@@ -73,6 +76,7 @@ impl SessionToolHost {
             requests,
             permits,
             path_rules,
+            undo,
             state: Mutex::default(),
         }
     }
@@ -173,6 +177,10 @@ impl ToolHost for SessionToolHost {
 
     fn path_rules(&self) -> PathRules {
         self.path_rules.clone()
+    }
+
+    fn undo(&self) -> Option<Arc<Undo>> {
+        self.undo.clone()
     }
 
     fn session_file(&self) -> Option<PathBuf> {

@@ -24,6 +24,7 @@ use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
 use crate::rules::RuleBook;
+use crate::tool::{ToolEffect, ToolSpec};
 
 /// A complete answer, not yet in the conversation.
 pub(super) struct FinishedAnswer {
@@ -219,6 +220,7 @@ pub(super) fn failed_inside(model: &str) -> ModelError {
 struct Writing<'a> {
     link: &'a Link,
     rules: &'a RuleBook,
+    specs: &'a [ToolSpec],
     live: LiveMessage,
     model: &'a ModelInfo,
     /// For errors.
@@ -251,6 +253,7 @@ impl<'a> Writing<'a> {
         Self {
             link,
             rules: &call.rules,
+            specs: &call.specs,
             live,
             model,
             model_name: model.full_name(),
@@ -284,6 +287,7 @@ impl<'a> Writing<'a> {
                 self.begin();
                 self.close(None, false);
                 self.link.wait_for_capacity().await;
+                self.expect_command(&kind);
                 let block = self.live.open_block(kind);
                 self.open = Some(Arc::clone(&block));
                 self.publish(EventKind::BlockStarted {
@@ -319,6 +323,19 @@ impl<'a> Writing<'a> {
             ModelEvent::Nothing | ModelEvent::Finished(_) => {}
         }
         Ok(())
+    }
+
+    /// Has the folder looked at while a call is written that will run a program.
+    fn expect_command(&self, kind: &LiveBlockKind) {
+        let (Some(undo), LiveBlockKind::ToolCall { name, .. }) = (&self.link.undo, kind) else {
+            return;
+        };
+        let mut specs = self.specs.iter();
+        let is_command =
+            |spec: &ToolSpec| spec.name == *name && spec.effect == ToolEffect::Executes;
+        if specs.any(is_command) {
+            undo.expect_command();
+        }
     }
 
     fn begin(&mut self) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use serde_json::Value;
+use stentor_checkpoint::CheckpointId;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, ToolCall};
@@ -23,6 +24,7 @@ use crate::sandbox::SandboxState;
 use crate::tool::{Place, Tool, ToolHost, ToolSpec, Touches};
 use crate::turn::compaction::{CompactionError, CompactionPlan};
 use crate::turn::retry::RetryPolicy;
+use crate::undo::Undo;
 
 /// Requests a run may have waiting for the actor. The run waits when it is full.
 pub(crate) const LINK_REQUESTS: usize = 16;
@@ -45,6 +47,8 @@ pub(crate) struct Link {
     /// What is asked about prompts and calls.
     pub hooks: Option<Arc<dyn Hooks>>,
     pub slash: Arc<SlashCommands>,
+    /// Records what calls change.
+    pub undo: Option<Arc<Undo>>,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
     /// Told when only the waiting for a retry must stop; says nothing to a later one.
@@ -136,6 +140,8 @@ pub(crate) enum Request {
     NextCall {
         reply: Reply<Result<ModelCall, Refusal>>,
     },
+    /// Something has changed that can be undone. The answer is the checkpoint it is recorded in.
+    BeginCheckpoint { reply: Reply<CheckpointId> },
     /// Counts what a model call consumed that leaves no message.
     Consumed { usage: Usage },
     /// Counts what the tools of a round consumed, such as subagents, and says how much it was.

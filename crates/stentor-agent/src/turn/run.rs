@@ -19,6 +19,7 @@ use super::tools::{self, Stopped};
 use crate::event::{EventKind, RunOutcome};
 use crate::model::{Model, ModelError, ModelErrorKind};
 use crate::rules;
+use crate::tool::{ToolEffect, Touches};
 
 /// What a run did.
 #[derive(Default)]
@@ -146,7 +147,14 @@ async fn turn(
             match link.ask(|reply| Request::NextCall { reply }).await? {
                 Ok(call) => {
                     asked.now(&call.model);
-                    ask_model(link, &call, ran, on_success).await
+                    let asking = ask_model(link, &call, ran, on_success);
+                    match &link.undo {
+                        Some(undo) if call.model.changes_files() => {
+                            let (effect, touches) = (ToolEffect::Executes, Touches::default());
+                            undo.watch(effect, &touches, asking).await
+                        }
+                        _ => asking.await,
+                    }
                 }
                 Err(refusal) => refused(link, refusal, ran).await,
             }

@@ -26,7 +26,7 @@ use super::link::{Gone, Link, ModelCall, Request, Verdict};
 use super::run_hooks;
 use crate::arguments;
 use crate::event::EventKind;
-use crate::tool::{Progress, Tool, ToolContext, ToolOutput, ToolSpec, Touches};
+use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput, ToolSpec, Touches};
 
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
 const CALLS_AT_ONCE: usize = 16;
@@ -258,6 +258,7 @@ async fn run_call(
         effect: tool.effect_of(&arguments),
         ..tool.spec().clone()
     };
+    let effect = spec.effect;
     match permit(link, &wanted, spec, touches.clone()).await {
         Ok(Verdict::Allowed) => {}
         Ok(Verdict::Denied(why)) => return Err(why.into()),
@@ -268,7 +269,8 @@ async fn run_call(
         return Err(super::NOT_RUN_ABORTED.to_owned().into());
     }
     let started = Instant::now();
-    let run = execute(link, model_call, call, Arc::clone(tool), arguments, touches);
+    let tool = Arc::clone(tool);
+    let run = execute(link, model_call, call, tool, arguments, touches, effect);
     let output = run.await;
     let took = started.elapsed();
     let output = run_hooks::after_call(link, &wanted, output).await;
@@ -305,7 +307,9 @@ async fn execute(
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
     touches: Touches,
+    effect: ToolEffect,
 ) -> ToolOutput {
+    let judged = Arc::new(touches);
     let over = Arc::new(AtomicBool::new(false));
     let cancel = link.cancel.child_token();
     let context = ToolContext {
@@ -316,7 +320,7 @@ async fn execute(
         place: Arc::clone(&model_call.place),
         host: Arc::clone(&model_call.host),
         spill_dir: Arc::clone(&link.spill_dir),
-        touches: Arc::new(touches),
+        touches: Arc::clone(&judged),
     };
     // Also when the tool panics: no report of a call may follow its end.
     let _over = Over(over);
@@ -329,9 +333,15 @@ async fn execute(
         }
         tool.run(arguments, context).await
     };
-    tokio::select! {
-        output = running => output,
-        () = overdue(&cancel) => ToolOutput::error("Command aborted"),
+    let ended = async {
+        tokio::select! {
+            output = running => output,
+            () = overdue(&cancel) => ToolOutput::error("Command aborted"),
+        }
+    };
+    match &link.undo {
+        Some(undo) => undo.watch(effect, &judged, ended).await,
+        None => ended.await,
     }
 }
 

@@ -1,4 +1,4 @@
-use std::fs::FileTimes;
+use std::fs::{File, FileTimes};
 
 use super::*;
 use crate::Limits;

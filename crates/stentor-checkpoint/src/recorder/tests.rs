@@ -170,7 +170,10 @@ fn a_write_outside_the_folder_is_named() {
     fs::write(&file, "").unwrap();
     assert_eq!(
         shown(&workshop.recorder.after_write(before)),
-        [format!("{} is outside the folder", file.display())]
+        [format!(
+            "{} is outside the folder, or in .git",
+            file.display()
+        )]
     );
 }
 

@@ -41,6 +41,23 @@ pub(super) fn restore<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Rest
     })
 }
 
+/// What of a whole path is in context, as [`Opened::context`](super::Opened::context) has it.
+pub fn in_context(mut path: Vec<Entry>) -> Vec<Entry> {
+    let newest_first = path.iter().enumerate().rev();
+    let mut compactions = newest_first.filter_map(|(at, entry)| match &entry.kind {
+        EntryKind::Compaction(compaction) => Some((at, compaction)),
+        _ => None,
+    });
+    let Some((at, compaction)) = compactions.next() else {
+        return path;
+    };
+    let before = path.iter().take(at);
+    let first_kept = before
+        .clone()
+        .rposition(|entry| entry.id == compaction.first_kept_entry_id);
+    path.split_off(first_kept.unwrap_or(at))
+}
+
 /// The newest settings; the walk meets the newest first.
 #[derive(Default)]
 struct Settings {

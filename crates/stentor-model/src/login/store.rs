@@ -98,6 +98,17 @@ impl LoginStore {
         Ok(was_there)
     }
 
+    /// Forgets every login and every key.
+    pub fn clear(&self, lock: &StoreLock) -> Result<(), StoreError> {
+        let mut content = self.read()?;
+        if content.logins.is_empty() && content.keys.is_empty() {
+            return Ok(());
+        }
+        content.logins.clear();
+        content.keys.clear();
+        self.file.write(lock, &content)
+    }
+
     /// The API keys, by provider.
     pub fn keys(&self) -> Result<BTreeMap<String, Secret>, StoreError> {
         let keys = self.read()?.keys.into_iter();

@@ -3,12 +3,14 @@
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{CommandInfo, CommandSource};
+use stentor_agent::session::{REWIND, REWIND_ABOUT, REWIND_HINT};
 
 /// What a prompt asks for instead of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
     Compact { instructions: Option<String> },
     Name { name: String },
+    Rewind { arguments: String },
 }
 
 /// The commands that every session has.
@@ -27,6 +29,7 @@ fn builtins() -> Vec<CommandInfo> {
             "what to keep in mind (optional)",
         ),
         info("name", "Name this session.", "the name"),
+        info(REWIND, &format!("{REWIND_ABOUT}."), REWIND_HINT),
     ]
 }
 
@@ -43,6 +46,9 @@ pub(super) fn builtin(text: &str) -> Option<Builtin> {
         }),
         "name" => Some(Builtin::Name {
             name: argument.to_owned(),
+        }),
+        REWIND => Some(Builtin::Rewind {
+            arguments: argument.to_owned(),
         }),
         _ => None,
     }

@@ -54,6 +54,10 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
             Ok(()) => format!("This session is now called {name:?}."),
             Err(error) => error.to_string(),
         },
+        Builtin::Rewind { arguments } => match session.rewind_command(&arguments).await {
+            Ok(answer) => answer.text,
+            Err(error) => error.to_string(),
+        },
         // They would begin a run when the compaction is over, and nobody's turn with it.
         Builtin::Compact { .. } if has_queued(&session).await => {
             "Messages from before are still waiting: send a prompt first, then compact.".to_owned()

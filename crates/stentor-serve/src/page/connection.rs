@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::dialog::DialogAnswer;
 use stentor_agent::model::NamedBy;
-use stentor_agent::session::{ForkPoint, Session, SessionError};
+use stentor_agent::session::{ForkPoint, RewindCommand, RewindError, Session, SessionError};
 use stentor_agent::tasks;
 use tokio::task::JoinHandle;
 
@@ -61,6 +61,8 @@ enum PageError {
     NoLine,
     #[error(transparent)]
     Session(SessionError),
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
     #[error(transparent)]
     Agent(AgentError),
     #[error("the server failed inside")]
@@ -287,6 +289,16 @@ impl Page {
             self.start(None).await?;
         }
         let session = self.session()?;
+        if let Some(arguments) = RewindCommand::called(&said.text) {
+            let answer = session.rewind_command(arguments).await?;
+            let (level, text) = ("info", &answer.text);
+            self.write(&Op::Notice { level, text }).await?;
+            let prompt = answer.prompt.filter(|_| answer.has_moved);
+            return match prompt {
+                Some(text) => Ok(self.write(&Op::Editor { text: &text }).await?),
+                None => Ok(()),
+            };
+        }
         let content = session.expand(said.content()?).await?;
         match session.prompt(content.clone()).await {
             Ok(accepted) => drop(accepted),

@@ -13,6 +13,7 @@ use stentor_agent::model::{ModelInfo, NamedBy};
 use stentor_agent::session::{Session, SessionOptions, Storage};
 use stentor_agent::subagents::RunningSubagent;
 use stentor_agent::tool::ToolContext;
+use stentor_agent::undo::UndoSource;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store;
 use stentor_journal::usage::Usage;
@@ -322,6 +323,7 @@ fn options(
     options.model = Some(model(setup, job, context)?);
     options.budget = context.host.budget_left();
     options.left_running = context.host.left_running();
+    options.undo = context.host.undo().map(UndoSource::Of);
     Ok(options)
 }
 

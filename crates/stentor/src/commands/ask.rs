@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
-use stentor_agent::session::{Session, SessionError};
+use stentor_agent::session::{RewindError, Session, SessionError};
 use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_serve::signals::{EndSignal, EndSignals};
@@ -105,6 +105,8 @@ pub enum AskError {
 pub enum CommandError {
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
     #[error(transparent)]
     Name(#[from] NameError),
     #[error("use {flag} to choose a {what}")]
@@ -281,6 +283,7 @@ async fn command(
                 done.tokens_before, done.tokens_after
             )
         }
+        Builtin::Rewind => session.rewind_command(rest).await?.text,
         Builtin::Help => return Ok(help(session, out).await?),
         Builtin::Model => return is_flag("--model", "model"),
         Builtin::Thinking => return is_flag("--thinking", "level"),
@@ -297,10 +300,10 @@ async fn command(
 }
 
 async fn help(session: &Session, out: &mut impl Write) -> io::Result<()> {
-    for one in BUILTINS
-        .iter()
-        .filter(|one| matches!(one.builtin, Builtin::Name | Builtin::Compact))
-    {
+    for one in BUILTINS.iter().filter(|one| {
+        let works_here = [Builtin::Name, Builtin::Compact, Builtin::Rewind];
+        works_here.contains(&one.builtin)
+    }) {
         writeln!(out, "/{} {}  {}", one.name, one.hint, one.description)?;
     }
     for one in session.slash().list().await.iter() {

@@ -13,6 +13,7 @@ pub mod mcp_login;
 pub mod models;
 pub mod permissions;
 pub mod pick_session;
+pub mod rewind;
 pub mod scenario;
 pub mod session_changes;
 pub mod sessions;

@@ -7,7 +7,7 @@ use std::path::Path;
 use stentor_journal::clock::iso_time;
 use stentor_journal::store::short_id;
 
-use super::{Failure, Job, UNASKED};
+use super::{Failure, Job, UNASKED, block_on};
 use crate::args::{SessionsAction, UsageArgs, Values};
 use crate::commands::session_changes::{Consent, delete, rename};
 use crate::commands::sessions::{SessionLine, about};
@@ -48,6 +48,14 @@ impl Job<'_> {
                 let file = find(session)?;
                 rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
                 Failure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
+            }
+            Some(SessionsAction::Rewind(wanted)) => {
+                let file = find(&wanted.session)?;
+                let environment = agent.environment().clone();
+                let undo = |folder: &Path| setup::undo(&self.config, folder);
+                let work = commands::rewind::run(&file, environment, undo, wanted, json, out);
+                block_on(work)?.map_err(Failure::other)?;
+                Ok(0)
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
                 let mut files = Vec::new();

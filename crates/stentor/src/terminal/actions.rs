@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stentor_agent::agent::Agent;
 use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
-use stentor_agent::session::{ForkPoint, Session};
+use stentor_agent::session::{ForkPoint, Rewind, RewindCommand, Session};
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
 use stentor_journal::message::{KnownMessage, Message};
@@ -15,6 +15,7 @@ use stentor_journal::store::{Entry, Listed};
 use stentor_policy::PermissionMode;
 
 use super::menu::{Item, Menu};
+use super::rewinding;
 use super::styled::{Colour, Look, Row};
 use crate::export::to_file;
 use crate::models::Models;
@@ -35,6 +36,8 @@ pub enum Outcome {
     Open(Option<PathBuf>),
     /// The conversation goes on in a copy, with this text in the line.
     Forked(Box<Session>, String),
+    /// The conversation goes on as it was before a message, with this text in the line.
+    Rewound(Vec<Row>, Option<String>),
     /// A prompt was not taken.
     NotPrompted(String),
     /// What the footer shows.
@@ -51,6 +54,9 @@ pub enum Purpose {
     Resume(Vec<PathBuf>),
     /// The ids of user messages.
     Fork(Vec<String>),
+    /// The ids of user messages.
+    RewindTo(Vec<String>),
+    Rewind(Vec<Rewind>),
 }
 
 /// What actions need.
@@ -63,7 +69,7 @@ pub struct Actions {
 }
 
 /// The error is shown and nothing else.
-type Acted = Result<Outcome, BoxError>;
+pub(super) type Acted = Result<Outcome, BoxError>;
 
 impl Actions {
     /// Does what a command is for.
@@ -80,6 +86,7 @@ impl Actions {
             Builtin::Resume => self.resume(rest).await,
             Builtin::Fork => self.fork().await,
             Builtin::Tree => self.tree().await,
+            Builtin::Rewind => self.rewind(&rest).await,
             Builtin::Export => self.export(&rest).await,
             Builtin::Quit => Ok(Outcome::Leave),
         };
@@ -104,6 +111,14 @@ impl Actions {
             Purpose::Resume(files) => Ok(Outcome::Open(files.into_iter().nth(index))),
             Purpose::Fork(ids) => match ids.into_iter().nth(index) {
                 Some(id) => self.fork_before(id).await,
+                None => Ok(nothing()),
+            },
+            Purpose::RewindTo(ids) => match ids.into_iter().nth(index) {
+                Some(id) => rewinding::scopes(&self.session, id).await,
+                None => Ok(nothing()),
+            },
+            Purpose::Rewind(ways) => match ways.into_iter().nth(index) {
+                Some(wanted) => rewinding::go(&self.session, wanted).await,
                 None => Ok(nothing()),
             },
         };
@@ -338,6 +353,13 @@ impl Actions {
             .await;
         let (session, text) = forked?;
         Ok(Outcome::Forked(Box::new(session), text.unwrap_or_default()))
+    }
+
+    async fn rewind(&self, rest: &str) -> Acted {
+        match RewindCommand::parse(rest)? {
+            RewindCommand::List => rewinding::messages(&self.session).await,
+            command => rewinding::run(&self.session, command).await,
+        }
     }
 
     async fn tree(&self) -> Acted {

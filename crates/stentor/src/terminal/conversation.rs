@@ -411,6 +411,13 @@ impl Conversation<'_> {
                 self.editor.set(&text);
                 Ok(())
             }
+            Outcome::Rewound(rows, prompt) => {
+                self.print(rows)?;
+                if let Some(text) = prompt {
+                    self.editor.set(&text);
+                }
+                Ok(())
+            }
             Outcome::Leave => {
                 self.left = Some(0);
                 Ok(())

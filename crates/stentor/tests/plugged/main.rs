@@ -26,6 +26,8 @@ mod mcp_asks;
 #[cfg(all(test, target_os = "linux"))]
 mod memory;
 #[cfg(test)]
+mod rewind;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod unreadable_line;

@@ -29,7 +29,11 @@ mod models;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod prompt_caching;
+#[cfg(test)]
 mod pty;
+#[cfg(test)]
+mod rewind;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox;

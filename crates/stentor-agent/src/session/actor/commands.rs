@@ -23,6 +23,7 @@ use crate::session::handle::{Accepted, RunId, Session};
 use crate::session::injected::{Delivery, Injected};
 use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
+use crate::session::rewind::{Rewind, RewindError, RewindReport};
 use crate::session::state::{
     BashResult, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot, SessionState,
     SessionStats,
@@ -390,6 +391,20 @@ impl Session {
         self.driving()?
             .send(move |actor| actor.tools.set(tools))
             .await
+    }
+}
+
+/// Going back.
+impl Session {
+    pub(in crate::session) async fn ask_to_rewind(
+        &self,
+        wanted: Rewind,
+    ) -> Result<RewindReport, RewindError> {
+        self.driving()?
+            .ask_async(move |actor, reply| {
+                Box::pin(async move { answer(reply, actor.rewind(wanted).await) })
+            })
+            .await?
     }
 }
 

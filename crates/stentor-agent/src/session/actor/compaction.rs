@@ -167,8 +167,8 @@ impl Actor {
     }
 
     /// Repeats what a reader of the newest part of the file must know: opening a long session
-    /// does not read what lies before the compaction.
-    fn note_settings_again(&mut self) -> Result<(), StoreError> {
+    /// does not read what lies before the compaction, nor what is on another branch.
+    pub(super) fn note_settings_again(&mut self) -> Result<(), StoreError> {
         let log = &mut self.log;
         if let Some(info) = self.models.info() {
             log.note_model(info, true)?;

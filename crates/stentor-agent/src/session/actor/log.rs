@@ -16,6 +16,7 @@ use crate::hub::Hub;
 use crate::model::{ModelInfo, ThinkingLevel};
 use crate::session::options::{Environment, SessionOptions, Storage};
 use crate::session::record::Record;
+use crate::undo::Undo;
 
 /// How the types of entries begin that a session makes for itself.
 const OWN_TYPES: &str = "stentor.";
@@ -33,6 +34,8 @@ pub(super) struct SessionLog {
     reserved: HashSet<String>,
     /// The id of the next answer, once it was asked for.
     answer_id: Option<Arc<str>>,
+    /// Has a checkpoint for each message of the user.
+    undo: Option<Arc<Undo>>,
 }
 
 /// A record for a new session.
@@ -70,7 +73,13 @@ impl SessionLog {
             name: None,
             reserved: HashSet::new(),
             answer_id: None,
+            undo: None,
         }
+    }
+
+    /// Has `undo` begin anew with each message of the user.
+    pub fn set_undo(&mut self, undo: Arc<Undo>) {
+        self.undo = Some(undo);
     }
 
     pub fn now_ms(&self) -> u64 {
@@ -162,8 +171,17 @@ impl SessionLog {
         };
         let now_ms = self.clock.now_ms();
         let id = self.append_at(id, now_ms, kind, true)?;
+        if let (Some(undo), Some(_)) = (&self.undo, message.as_user()) {
+            undo.message_came();
+        }
         self.conversation.push(id, message);
         Ok(())
+    }
+
+    /// Goes on from another entry, with no messages in context.
+    pub fn move_to(&mut self, leaf: Option<String>) {
+        self.leaf = leaf;
+        self.conversation = Conversation::default();
     }
 
     /// Adds a message whose entry is there already.

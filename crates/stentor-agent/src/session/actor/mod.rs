@@ -27,6 +27,7 @@ mod shells;
 mod spending;
 mod tools;
 mod unanswered;
+mod undo;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ use crate::jobs::Jobs;
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
+use crate::undo::{Undo, UndoSource};
 
 use activities::Activities;
 use fallbacks::Fallbacks;
@@ -91,6 +93,9 @@ pub(super) struct Actor {
     shells: UserShells,
     spending: Spending,
     activities: Activities,
+    /// Records what calls change; the session's own, or that of the session it works for.
+    undo: Option<Arc<Undo>>,
+    has_own_undo: bool,
 
     dialogs: Arc<Dialogs>,
     sandbox: Arc<SandboxState>,
@@ -164,18 +169,24 @@ impl Actor {
         let jobs = Jobs::new(Arc::clone(clock));
         let left_running = options.left_running.clone().unwrap_or_default();
         let signals = Arc::<Signals>::default();
+        let undo = undo::of_session(options, &id, &hub, &requests.0);
         let host = Arc::new(SessionToolHost::new(
             hub.clone(),
             Arc::clone(&dialogs),
             (Arc::clone(&jobs), Arc::clone(&left_running)),
             (requests.0.clone(), options.permits.clone()),
             options.policy.path_rules(),
+            undo.clone(),
             options.plan_clearing.clone(),
         ));
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
+        slash.set_instructions(options.instructions.clone());
         slash.set_base_prompt(Arc::clone(&options.system_prompt));
         let mut log = SessionLog::new(hub.clone(), Arc::clone(clock), record, leaf);
         log.set_name(options.name.clone());
+        if let (Some(undo), Some(UndoSource::Own(_))) = (&undo, &options.undo) {
+            log.set_undo(Arc::clone(undo));
+        }
         let (shared, home) = (|| environment.clone(), || Arc::clone(&cwd));
         Self {
             queues: MessageQueues::new(hub.clone(), Arc::clone(&signals), options),
@@ -192,6 +203,8 @@ impl Actor {
             spending: Spending::new(Arc::clone(&host), options.budget),
             tools: SessionTools::new(options, host, Arc::new(slash)),
             activities: Activities::default(),
+            has_own_undo: matches!(options.undo, Some(UndoSource::Own(_))),
+            undo,
             sandbox: Arc::clone(&options.sandbox),
             automatic: Automatic {
                 retry: options.auto_retry,
@@ -232,6 +245,7 @@ impl Actor {
             left_running: Arc::clone(self.shells.left_running()),
             subagents: self.tools.host.running_subagents(),
             slash: Arc::clone(&self.tools.slash),
+            undo_store: self.undo.as_ref().map(|undo| undo.store().clone()),
         }
     }
 

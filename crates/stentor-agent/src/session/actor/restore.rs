@@ -160,7 +160,7 @@ impl Actor {
             .begin_at(level.unwrap_or(self.models.thinking()));
     }
 
-    fn restore_messages(&mut self, context: &[Entry]) {
+    pub(super) fn restore_messages(&mut self, context: &[Entry]) {
         let is_compaction = |entry: &&Entry| matches!(entry.kind, EntryKind::Compaction(_));
         let summary = context.iter().rev().find(is_compaction);
         if let Some((entry, summary)) = summary.and_then(|entry| Some((entry, entry.to_message()?)))
@@ -218,20 +218,8 @@ impl Actor {
         }
     }
 
-    /// The plan is in the newest note of one, or in the details of the newest result that set it.
     fn restore_plan(&mut self, context: &[Entry]) {
-        let plan = context.iter().rev().find_map(|entry| match &entry.kind {
-            EntryKind::Custom {
-                custom_type,
-                data: Some(data),
-            } if custom_type == PLAN => Plan::deserialize(data).ok(),
-            EntryKind::Message { message } => {
-                let details = message.as_tool_result()?.details.as_ref()?;
-                Plan::deserialize(details).ok()
-            }
-            _ => None,
-        });
-        if let Some(plan) = plan {
+        if let Some(plan) = plan_in(context) {
             self.tools.host.restore_plan(plan);
         }
     }
@@ -313,6 +301,21 @@ pub(super) fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<
             custom_type,
             data: Some(data),
         } if custom_type == wanted => Some(data),
+        _ => None,
+    })
+}
+
+/// The plan is in the newest note of one, or in the details of the newest result that set it.
+pub(super) fn plan_in(context: &[Entry]) -> Option<Plan> {
+    context.iter().rev().find_map(|entry| match &entry.kind {
+        EntryKind::Custom {
+            custom_type,
+            data: Some(data),
+        } if custom_type == PLAN => Plan::deserialize(data).ok(),
+        EntryKind::Message { message } => {
+            let details = message.as_tool_result()?.details.as_ref()?;
+            Plan::deserialize(details).ok()
+        }
         _ => None,
     })
 }

@@ -151,6 +151,7 @@ impl Actor {
             watch: Arc::clone(&self.watch),
             hooks: self.tools.hooks.clone(),
             slash: Arc::clone(&self.tools.slash),
+            undo: self.undo.clone(),
             cancel: activity.cancel.clone(),
             cancel_retry: Arc::clone(&activity.cancel_retry),
         };
@@ -323,6 +324,7 @@ impl Actor {
         self.signals.retry_attempt.store(0, Ordering::Release);
         self.set_for_run(RunOptions::default());
         self.queues.forget_unannounced();
+        self.finish_undo();
         // A run that died leaves its questions behind.
         self.permissions.cancel_questions();
         if let Err(error) = self.shells.deliver(&mut self.log) {

@@ -8,7 +8,7 @@ use stentor_agent::commands::Called;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::session::{Session, SessionError};
+use stentor_agent::session::{RewindCommand, Session, SessionError};
 use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{Image, MessageCommand, Prompt, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
@@ -57,6 +57,15 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
             // It was there a moment ago. What is said is for the agent then.
             None => {}
         }
+    }
+    if let Some(arguments) = own_command(&session, &prompt.message).await {
+        return match session.rewind_command(arguments).await {
+            Ok(answer) => handled(dialect, id.as_deref(), Some(answer.text), None).await,
+            Err(error) => {
+                let failure = Failure::new(error.to_string());
+                dialect.answer(id.as_deref(), NAME, &Err(failure)).await;
+            }
+        };
     }
     let content = match expanded(&session, prompt.message, prompt.images).await {
         Ok(content) => content,
@@ -180,6 +189,14 @@ async fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
 async fn extension_command(session: &Session, message: &str) -> Option<Called> {
     let called = session.slash().called_in_time(message).await?;
     (called.source == CommandSource::Extension).then_some(called)
+}
+
+/// What follows `/rewind`, the one command of the program itself, unless somebody has written another
+/// by that name.
+async fn own_command<'a>(session: &Session, message: &'a str) -> Option<&'a str> {
+    let arguments = RewindCommand::called(message)?;
+    let theirs = session.slash().called_in_time(message).await;
+    theirs.is_none().then_some(arguments)
 }
 
 /// Answers a prompt that an extension took. Why it failed has been told with `extension_error`.

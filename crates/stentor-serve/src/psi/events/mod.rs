@@ -157,12 +157,15 @@ async fn setting(encoder: &mut SessionEncoder, wire: &mut Wire, change: &StateCh
             wire.snapshots(&live, &encoder.cause).await;
             wire.context_changed().await;
         }
+        StateChange::Leaf(_) => {
+            wire.rehydration(&live, &encoder.cause).await;
+            wire.snapshots(&live, &encoder.cause).await;
+        }
         StateChange::SteeringMode(_)
         | StateChange::FollowUpMode(_)
         | StateChange::InterruptMode(_)
         | StateChange::AutoRetry(_)
-        | StateChange::PermissionMode(_)
-        | StateChange::Leaf(_) => {}
+        | StateChange::PermissionMode(_) => {}
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) async fn perform(
     let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
     match command {
         Command::Resume => pickers::stored_sessions(shared, live, cause).await,
+        Command::Rewind => rewind(live, arguments).await,
         Command::Remember => remember(shared, live, arguments).await,
         Command::Login => match login::slash_login(shared, live, arguments, cause.clone()).await {
             Ok(parts) => Effect::Published(parts),
@@ -40,6 +41,15 @@ pub(super) async fn perform(
         // The others take no time, and the caller knows.
         _ => Effect::Text("[not a command]".to_owned()),
     }
+}
+
+/// The client's transcript follows the conversation by itself.
+async fn rewind(live: &Live, arguments: Option<String>) -> Effect {
+    let arguments = arguments.unwrap_or_default();
+    Effect::Text(match live.session.rewind_command(&arguments).await {
+        Ok(answer) => answer.text,
+        Err(error) => error.to_string(),
+    })
 }
 
 async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect {

@@ -68,9 +68,11 @@ pub(super) async fn perform(
         Command::ReloadExtensions => texts::extensions(&live.commands().await),
         Command::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
         // The caller takes these.
-        Command::Remember | Command::Login | Command::Logout | Command::ReloadModels => {
-            Effect::Text("[not a command]".to_owned())
-        }
+        Command::Rewind
+        | Command::Remember
+        | Command::Login
+        | Command::Logout
+        | Command::ReloadModels => Effect::Text("[not a command]".to_owned()),
     }
 }
 

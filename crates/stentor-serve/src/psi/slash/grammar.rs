@@ -1,6 +1,7 @@
 //! What a slash command is (section 13.1).
 
 use stentor_agent::event::CommandSource;
+use stentor_agent::session::{REWIND, REWIND_ABOUT};
 
 /// A built-in command.
 pub(in crate::psi) struct Builtin {
@@ -26,6 +27,7 @@ pub(super) enum Command {
     New,
     Resume,
     Tree,
+    Rewind,
     Model,
     Thinking,
     Status,
@@ -56,6 +58,7 @@ pub(in crate::psi) const BUILTINS: &[Builtin] = &[
         "Choose a stored session, or load the one in a file"),
     builtin("tree", Command::Tree, Arguments::Any,
         "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"),
+    builtin(REWIND, Command::Rewind, Arguments::Any, REWIND_ABOUT),
     builtin("model", Command::Model, Arguments::Any,
         "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too"),
     builtin("thinking", Command::Thinking, Arguments::Any,
@@ -117,7 +120,7 @@ impl Command {
     pub fn takes_long(self, arguments: &str) -> bool {
         match self {
             Self::Resume => arguments.is_empty(),
-            Self::Remember | Self::Login | Self::Logout | Self::ReloadModels => true,
+            Self::Rewind | Self::Remember | Self::Login | Self::Logout | Self::ReloadModels => true,
             _ => false,
         }
     }

@@ -191,6 +191,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         memory = false
         todo_clear_after_s = 30
         max_answer_bytes = 9
+        undo = false
         ca_file = "~/root.pem"
         [budget]
         tokens = 1
@@ -240,6 +241,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         extension_files = ["/home/u/guard.py"] (config.toml:18)
         retry.fallback = ["p/b"] (config.toml:36)
         todo_clear_after_s = 30 (config.toml:23)
+        web.search_url is not set
+        web.search_key_env is not set
         limits.memory_mb = 9 (config.toml:47)
         budget.tokens = 1 (config.toml:27)
         budget.cost = 0.5 (config.toml:28)
@@ -257,6 +260,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         retry.fallback_cooldown_ms = 8 (config.toml:37)
         retry.fallback_returns = false (config.toml:38)
         max_answer_bytes = 9 (config.toml:24)
+        undo = true (default)
         sandbox.mode = "read-only" (config.toml:40)
         sandbox.network = true (config.toml:41)
         sandbox.writable = ["/home/u/w"] (config.toml:42)
@@ -273,6 +277,11 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         use_mcp_servers = true (default)
         mcp_wait_ms = 10000 (default)
         use_local_servers = true (default)
+        web.allow_private = [] (default)
+        web.timeout_s = 30 (default)
+        web.max_bytes = 5242880 (default)
+        web.search = "off" (default)
+        web.search_key_header = "X-Subscription-Token" (default)
         attach = "never" (default)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));

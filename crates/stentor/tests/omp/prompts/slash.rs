@@ -58,9 +58,9 @@ fn commands_are_told_after_ready_and_listed_in_the_words_of_both_families() {
     frames.extend(child.done(json!({"id": 1, "type": "get_commands"})));
     frames.extend(child.done(json!({"id": 2, "type": "get_available_commands"})));
     expect![[r#"
-        {"type":"available_commands_update","commands":[{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}
+        {"type":"available_commands_update","commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}
         {"id":1,"type":"response","command":"get_commands","success":true,"data":{"commands":[{"name":"review","description":"Review a file","source":"prompt","sourceInfo":{"path":"ROOT/work/.claude/commands/review.md","source":"local","scope":"project","origin":"top-level"}},{"name":"skill:pdf","description":"Works with PDFs","source":"skill","sourceInfo":{"path":"ROOT/home/.pi/agent/skills/pdf/SKILL.md","source":"local","scope":"user","origin":"top-level"}},{"name":"agent:tester","description":"Tests","source":"prompt","sourceInfo":{"path":"ROOT/work/.omp/agents/tester.md","source":"local","scope":"project","origin":"top-level"}}]}}
-        {"id":2,"type":"response","command":"get_available_commands","success":true,"data":{"commands":[{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}}
+        {"id":2,"type":"response","command":"get_available_commands","success":true,"data":{"commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}}
     "#]].assert_eq(&told(&frames, &folder));
 }
 
@@ -241,7 +241,7 @@ fn commands_that_change_are_told_anew() {
     let frames = child.until_all(&[&is_update, &settled]);
     let (updates, run): (Vec<Value>, Vec<Value>) = frames.into_iter().partition(is_update);
     expect![[r#"
-        {"type":"available_commands_update","commands":[{"name":"lines","description":"Count the lines of $1.","source":"file"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}
+        {"type":"available_commands_update","commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"lines","description":"Count the lines of $1.","source":"file"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}
     "#]].assert_eq(&told(&updates, &folder));
     expect![[r#"
         {"id":"p","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}

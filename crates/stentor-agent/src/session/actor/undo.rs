@@ -1,0 +1,249 @@
+//! Checkpoints, and going back to them.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use stentor_checkpoint::rewind::{self, Plan};
+use stentor_checkpoint::{CheckpointId, FolderStore};
+use stentor_journal::store::{self, Entry, EntryKind, JournalReader};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Actor;
+use super::restore::plan_in;
+use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
+use crate::hub::Hub;
+use crate::session::options::SessionOptions;
+use crate::session::rewind::places::{self, CHECKPOINT, Place, REWOUND};
+use crate::session::rewind::{Rewind, RewindError, RewindReport, RewindScope};
+use crate::tasks;
+use crate::tool::ToolHost;
+use crate::turn::Request;
+use crate::undo::{Undo, UndoHost, UndoSource};
+
+/// What a session needs of itself to record what can be undone.
+struct OwnUndo {
+    requests: mpsc::Sender<Request>,
+    hub: Hub,
+}
+
+impl UndoHost for OwnUndo {
+    fn begin_checkpoint(&self) -> BoxFuture<'static, Option<CheckpointId>> {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let (reply, id) = oneshot::channel();
+            let asked = requests.send(Request::BeginCheckpoint { reply }).await;
+            asked.ok()?;
+            id.await.ok()
+        })
+    }
+
+    fn warn(&self, message: String) {
+        self.hub.publish(EventKind::Notice {
+            level: NoticeLevel::Warning,
+            message,
+            from: NoticeSource::Agent,
+        });
+    }
+}
+
+/// Where a session records what its calls change.
+pub(super) fn of_session(
+    options: &SessionOptions,
+    id: &Arc<str>,
+    hub: &Hub,
+    requests: &mpsc::Sender<Request>,
+) -> Option<Arc<Undo>> {
+    match options.undo.clone()? {
+        UndoSource::Of(undo) => Some(undo),
+        UndoSource::Own(store) => {
+            let host = OwnUndo {
+                requests: requests.clone(),
+                hub: hub.clone(),
+            };
+            Some(Arc::new(Undo::new(store, id, Box::new(host))))
+        }
+    }
+}
+
+/// A rewind of files that was done, or at least begun.
+#[derive(Default)]
+struct FilesRewound {
+    plan: Plan,
+    done: rewind::Rewound,
+    /// Why it can itself not be undone.
+    unrecorded: Option<String>,
+}
+
+impl Actor {
+    /// Records that something has changed that can be undone.
+    pub(super) fn begin_checkpoint(&mut self) -> CheckpointId {
+        let entry = self.log.new_entry_id();
+        let id = CheckpointId::of_entry(&self.id, &entry);
+        let kind = EntryKind::Custom {
+            custom_type: CHECKPOINT.to_owned(),
+            data: Some(json!({ "id": id.as_str() })),
+        };
+        let now_ms = self.log.now_ms();
+        if let Err(error) = self.log.append_at(entry, now_ms, kind, false) {
+            tracing::warn!(%error, "what is changed will not be undone when the session is resumed");
+        }
+        id
+    }
+
+    /// Nothing runs any more: what undo needs only during a run is let go.
+    pub(super) fn finish_undo(&self) {
+        if let (Some(undo), true) = (&self.undo, self.has_own_undo) {
+            undo.finish();
+        }
+    }
+
+    /// Goes back. The actor waits for the disk, since nothing may change in between: neither the
+    /// conversation nor what its runs change.
+    pub(super) async fn rewind(&mut self, wanted: Rewind) -> Result<RewindReport, RewindError> {
+        if self.activities.is_any_running() {
+            return Err(RewindError::Busy);
+        }
+        self.close_unanswered()?;
+        self.shells.deliver(&mut self.log)?;
+        let reader = self.log.reader()?;
+        let entries = read(&reader).await?;
+        let place = places::find(&entries, &wanted.target)?;
+        let scope = wanted.scope.unwrap_or(place.scope);
+        let store = self.undo.as_ref().map(|undo| undo.store().clone());
+        if scope == RewindScope::Files && store.is_none() {
+            return Err(RewindError::Off);
+        }
+        let entry = self.log.new_entry_id();
+        let checkpoint = CheckpointId::of_entry(&self.id, &entry);
+        let files = match store.filter(|_| scope.has_files()) {
+            Some(store) => {
+                let ids = places::checkpoints(&entries, place.since);
+                let (session, id) = (Arc::clone(&self.id), checkpoint.clone());
+                let rewound = move || rewind_files(&store, &ids, wanted.force, &session, &id);
+                Some(blocking(rewound).await?.map_err(RewindError::Files)?)
+            }
+            None => None,
+        };
+        let has_checkpoint = files
+            .as_ref()
+            .is_some_and(|files| !files.done.changes.is_empty() && files.unrecorded.is_none());
+        let from = self.log.leaf().cloned();
+        if scope.has_conversation() {
+            self.go_to(&reader, place.leaf.clone()).await?;
+        }
+        let note = json!({
+            "from": from,
+            "message": place.message,
+            "scope": scope.as_str(),
+            "checkpoint": has_checkpoint.then(|| checkpoint.as_str()),
+        });
+        let kind = EntryKind::Custom {
+            custom_type: REWOUND.to_owned(),
+            data: Some(note),
+        };
+        let now_ms = self.log.now_ms();
+        self.log.append_at(entry, now_ms, kind, false)?;
+        if scope.has_conversation() {
+            self.note_settings_again()?;
+            self.publish_change(StateChange::Leaf(self.log.leaf().cloned()));
+        }
+        Ok(report(place, scope, files))
+    }
+
+    /// Has the conversation go on from another entry.
+    async fn go_to(
+        &mut self,
+        reader: &Arc<dyn JournalReader>,
+        leaf: Option<String>,
+    ) -> Result<(), RewindError> {
+        let path = match leaf.clone() {
+            Some(leaf) => {
+                let reader = Arc::clone(reader);
+                blocking(move || reader.path_to(&leaf)).await??
+            }
+            None => Vec::new(),
+        };
+        let context = store::in_context(path);
+        self.log.move_to(leaf);
+        self.restore_messages(&context);
+        self.tools
+            .host
+            .set_plan(plan_in(&context).unwrap_or_default());
+        Ok(())
+    }
+}
+
+fn rewind_files(
+    store: &FolderStore,
+    ids: &[CheckpointId],
+    force: bool,
+    session: &str,
+    checkpoint: &CheckpointId,
+) -> std::io::Result<FilesRewound> {
+    let plan = rewind::plan(store, ids)?;
+    let done = plan.apply(store, force)?;
+    let unrecorded = match done.changes.is_empty() {
+        true => None,
+        false => store
+            .append(checkpoint, session, &done.changes)
+            .err()
+            .map(|error| error.to_string()),
+    };
+    Ok(FilesRewound {
+        plan,
+        done,
+        unrecorded,
+    })
+}
+
+fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> RewindReport {
+    let mut report = RewindReport {
+        scope,
+        message: place.message,
+        text: place.text,
+        restored: Vec::new(),
+        changed: Vec::new(),
+        lost: Vec::new(),
+        unknown: Vec::new(),
+        missing_checkpoints: 0,
+    };
+    let Some(FilesRewound {
+        plan,
+        done,
+        unrecorded,
+    }) = files
+    else {
+        return report;
+    };
+    let failed = |path: &std::path::Path| done.failed.iter().any(|(other, _)| other == path);
+    let was_done =
+        |path: &std::path::Path| done.changes.files.iter().any(|change| change.path == path);
+    let all = plan.steps.iter().chain(&plan.changed);
+    let restored = all.filter(|step| was_done(&step.path));
+    report.restored = restored.map(rewind::Step::shown).collect();
+    let left = plan.changed.iter();
+    let left = left.filter(|step| !was_done(&step.path) && !failed(&step.path));
+    report.changed = left.map(|step| step.path.display().to_string()).collect();
+    let lost = plan.lost.iter().chain(&done.failed);
+    report.lost = lost
+        .map(|(path, why)| (path.display().to_string(), why.clone()))
+        .collect();
+    report.unknown = plan.unknown;
+    report.unknown.dedup();
+    report.unknown.extend(unrecorded);
+    report.missing_checkpoints = plan.missing;
+    report
+}
+
+async fn read(reader: &Arc<dyn JournalReader>) -> Result<Vec<Entry>, RewindError> {
+    let reader = Arc::clone(reader);
+    Ok(blocking(move || reader.read_all()).await??)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RewindError> {
+    let done = tasks::spawn_blocking(work).await;
+    done.map_err(|error| RewindError::Stopped(error.to_string()))
+}

@@ -1,0 +1,148 @@
+//! Going back to before a message: the files, the conversation, or both.
+//!
+//! The conversation goes on from the parent of the message, in the same session: what was said since
+//! stays in the file, on a branch. What the runs since have changed is put back, as far as nobody else
+//! has changed it meanwhile. Going back is itself recorded, so that it can be undone.
+
+mod command;
+pub(in crate::session) mod places;
+mod report;
+
+use std::io;
+use std::path::PathBuf;
+
+use futures_util::FutureExt;
+use stentor_checkpoint::rewind as files;
+use stentor_journal::store::StoreError;
+
+use super::error::SessionError;
+use super::handle::Session;
+use crate::tasks;
+
+pub use command::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindAnswer, RewindCommand, RewindUsage};
+pub use report::{RewindReport, RewindScope};
+
+/// What somebody wants to go back to, and with what.
+#[derive(Debug, Clone)]
+pub struct Rewind {
+    pub target: RewindTarget,
+    /// Both where nobody said; a rewind that is undone has its own.
+    pub scope: Option<RewindScope>,
+    /// What somebody else has changed since is put back, too.
+    pub force: bool,
+}
+
+/// Where to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RewindTarget {
+    /// Before this message of the user, by the id of its entry.
+    Message(String),
+    /// Before the last rewind.
+    LastRewind,
+}
+
+/// A message one can go back to before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindPoint {
+    /// The id of its entry.
+    pub id: String,
+    pub text: String,
+    /// The files that changed between it and the next message.
+    pub files: Vec<PathBuf>,
+    /// Something changed whose checkpoint is not here.
+    pub is_incomplete: bool,
+}
+
+/// Why nothing went back.
+#[derive(Debug, thiserror::Error)]
+pub enum RewindError {
+    #[error("the agent is working: abort or wait, then rewind")]
+    Busy,
+    #[error("there is no message {0} to go back to; /rewind lists them")]
+    NoMessage(String),
+    #[error("nothing was said yet, so there is nothing to go back to")]
+    NothingSaid,
+    #[error("nothing was rewound that could be undone")]
+    NoRewind,
+    #[error("files are not recorded here: undo is off, or there is no folder to record them in")]
+    Off,
+    #[error("the files could not be put back: {0}")]
+    Files(io::Error),
+    #[error(transparent)]
+    Usage(#[from] RewindUsage),
+    #[error(transparent)]
+    Session(SessionError),
+    #[error("the rewind was stopped: {0}")]
+    Stopped(String),
+}
+
+impl From<SessionError> for RewindError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Busy => Self::Busy,
+            error => Self::Session(error),
+        }
+    }
+}
+
+impl From<StoreError> for RewindError {
+    fn from(error: StoreError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl Session {
+    /// Goes back. Refused while something runs.
+    pub async fn rewind(&self, wanted: Rewind) -> Result<RewindReport, RewindError> {
+        self.ask_to_rewind(wanted).await
+    }
+
+    /// The messages one can go back to before, the newest first: those of the conversation as it is.
+    pub async fn rewind_points(&self) -> Result<Vec<RewindPoint>, RewindError> {
+        let (_, path) = self.active_path().await?;
+        let (_, entries) = self.entries().await?;
+        let store = self.undo_store();
+        let points = tasks::spawn_blocking(move || {
+            let is_on_path = |id: &str| path.iter().any(|entry| entry.id == id);
+            let mut points: Vec<RewindPoint> = Vec::new();
+            for entry in &entries {
+                if let Some(text) = places::user_text(entry) {
+                    points.push(RewindPoint {
+                        id: entry.id.clone(),
+                        text,
+                        files: Vec::new(),
+                        is_incomplete: false,
+                    });
+                }
+                let (Some(point), Some(id)) = (points.last_mut(), places::checkpoint(entry)) else {
+                    continue;
+                };
+                let store = store.as_ref();
+                match store.and_then(|store| files::changed_paths(store, &id)) {
+                    None => point.is_incomplete = true,
+                    Some(changed) => point.files.extend(changed),
+                }
+            }
+            points.retain(|point| is_on_path(&point.id));
+            for point in &mut points {
+                point.files.sort();
+                point.files.dedup();
+            }
+            points.reverse();
+            points
+        });
+        let points = points.map(|points| points.map_err(|error| error.to_string()));
+        points.await.map_err(RewindError::Stopped)
+    }
+
+    /// What going back would do to the files, and whether it could.
+    pub async fn rewind_plan(&self, target: RewindTarget) -> Result<files::Plan, RewindError> {
+        let (_, entries) = self.entries().await?;
+        let place = places::find(&entries, &target)?;
+        let ids = places::checkpoints(&entries, place.since);
+        let store = self.undo_store().ok_or(RewindError::Off)?;
+        let plan = tasks::spawn_blocking(move || files::plan(&store, &ids)).await;
+        let plan = plan.map_err(|error| RewindError::Stopped(error.to_string()))?;
+        plan.map_err(RewindError::Files)
+    }
+}

@@ -1,0 +1,106 @@
+//! Where in a session one can go back to.
+
+use serde::Deserialize;
+use serde_json::Value;
+use stentor_checkpoint::CheckpointId;
+use stentor_journal::store::{Entry, EntryKind};
+
+use super::{RewindError, RewindScope, RewindTarget};
+
+/// The note that a checkpoint follows: something has changed that can be undone.
+pub(in crate::session) const CHECKPOINT: &str = "stentor.checkpoint";
+
+/// The note that somebody went back.
+pub(in crate::session) const REWOUND: &str = "stentor.rewound";
+
+/// What of the note is read again.
+#[derive(Deserialize)]
+struct RewoundNote {
+    from: Option<String>,
+    scope: String,
+    checkpoint: Option<String>,
+}
+
+/// A place to go back to.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct Place {
+    /// What changed from this entry on, in the order of the file, is undone.
+    pub since: usize,
+    /// Where the conversation goes on then.
+    pub leaf: Option<String>,
+    /// The message it stops before, and what it says.
+    pub message: Option<String>,
+    pub text: Option<String>,
+    /// What goes back if nobody says otherwise.
+    pub scope: RewindScope,
+}
+
+/// Finds a place to go back to.
+pub(in crate::session) fn find(
+    entries: &[Entry],
+    target: &RewindTarget,
+) -> Result<Place, RewindError> {
+    match target {
+        RewindTarget::Message(id) => {
+            let unknown = || RewindError::NoMessage(id.clone());
+            let since = entries.iter().rposition(|entry| entry.id == *id);
+            let since = since.ok_or_else(unknown)?;
+            let entry = entries.get(since).ok_or_else(unknown)?;
+            Ok(Place {
+                since,
+                leaf: entry.parent_id.clone(),
+                text: Some(user_text(entry).ok_or_else(unknown)?),
+                message: Some(entry.id.clone()),
+                scope: RewindScope::Both,
+            })
+        }
+        RewindTarget::LastRewind => {
+            let mut newest_first = entries.iter().enumerate().rev();
+            let found = newest_first.find_map(|(at, entry)| {
+                let note = RewoundNote::deserialize(note_of(entry, REWOUND)?).ok()?;
+                Some((at, note))
+            });
+            let (since, note) = found.ok_or(RewindError::NoRewind)?;
+            Ok(Place {
+                since,
+                leaf: note.from,
+                message: None,
+                text: None,
+                scope: note.scope.parse().unwrap_or(RewindScope::Both),
+            })
+        }
+    }
+}
+
+/// The checkpoints that were recorded from an entry on, of all branches: what they changed is on the
+/// disk, wherever the conversation went.
+pub(in crate::session) fn checkpoints(entries: &[Entry], since: usize) -> Vec<CheckpointId> {
+    entries.iter().skip(since).filter_map(checkpoint).collect()
+}
+
+/// The checkpoint that an entry records.
+pub(super) fn checkpoint(entry: &Entry) -> Option<CheckpointId> {
+    let id = match note_of(entry, CHECKPOINT) {
+        Some(data) => data.get("id")?.as_str()?.to_owned(),
+        None => {
+            let note = RewoundNote::deserialize(note_of(entry, REWOUND)?).ok()?;
+            note.checkpoint?
+        }
+    };
+    id.parse().ok()
+}
+
+/// What a message of the user says; `None` for other entries.
+pub(super) fn user_text(entry: &Entry) -> Option<String> {
+    let EntryKind::Message { message } = &entry.kind else {
+        return None;
+    };
+    Some(message.as_user()?.content.text())
+}
+
+fn note_of<'a>(entry: &'a Entry, wanted: &str) -> Option<&'a Value> {
+    match &entry.kind {
+        EntryKind::Custom { custom_type, data } if custom_type == wanted => data.as_ref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,93 @@
+//! `stentor sessions rewind`: a stored session goes back to before a message.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use stentor_agent::session::{
+    Environment, RewindAnswer, RewindCommand, RewindError, RewindScope, Session, SessionError,
+    SessionOptions,
+};
+use stentor_agent::undo::UndoSource;
+use stentor_journal::store::{self, StoreError};
+
+use crate::args::RewindArgs;
+use crate::released::with_released;
+
+/// Why nothing went back.
+#[derive(Debug, thiserror::Error)]
+pub enum RewindSessionError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
+    #[error(transparent)]
+    Print(#[from] io::Error),
+}
+
+/// Goes back in the session of a file, or lists the messages.
+pub async fn run(
+    file: &Path,
+    environment: Environment,
+    undo: impl Fn(&Path) -> Option<UndoSource>,
+    wanted: &RewindArgs,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), RewindSessionError> {
+    let mut opened = with_released(file, || store::open(file))?;
+    let folder = PathBuf::from(&opened.journal.header().cwd);
+    // Nothing but its file and its folder is needed: no model, no tools, no servers.
+    opened.model = None;
+    let mut options = SessionOptions::in_memory(&folder, Vec::new());
+    options.undo = undo(&folder);
+    let session = Session::resume(environment, options, opened)?;
+    let answered = answer(&session, command(wanted), json).await;
+    session.close().await;
+    Ok(writeln!(out, "{}", answered?)?)
+}
+
+async fn answer(
+    session: &Session,
+    command: RewindCommand,
+    json: bool,
+) -> Result<String, RewindError> {
+    if json && command == RewindCommand::List {
+        let points = session.rewind_points().await?;
+        let points = points.iter().map(|point| {
+            json!({
+                "id": point.id,
+                "text": point.text,
+                "files": point.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+                "complete": !point.is_incomplete,
+            })
+        });
+        let points: Vec<Value> = points.collect();
+        return Ok(Value::from(points).to_string());
+    }
+    let RewindAnswer {
+        text,
+        has_moved,
+        prompt,
+    } = session.run_rewind(command).await?;
+    Ok(match json {
+        false => text,
+        true => json!({ "text": text, "moved": has_moved, "prompt": prompt }).to_string(),
+    })
+}
+
+fn command(wanted: &RewindArgs) -> RewindCommand {
+    if wanted.message.is_none() && !wanted.undo {
+        return RewindCommand::List;
+    }
+    RewindCommand::Go {
+        message: wanted.message.clone(),
+        scope: match (wanted.files, wanted.conversation) {
+            (true, _) => Some(RewindScope::Files),
+            (false, true) => Some(RewindScope::Conversation),
+            (false, false) => None,
+        },
+        force: wanted.force,
+    }
+}
