@@ -227,10 +227,10 @@ pub enum Purpose {
     Turn,
     /// A summary of the older part of the conversation.
     Compaction,
-    /// For somebody else, beside the conversation: a server that brings tools.
-    Aside,
     /// What a search of the web finds that the provider makes itself. Only some wires can say that.
     WebSearch,
+    /// For somebody else, beside the conversation: a server that brings tools.
+    Aside,
 }
 
 /// One step of an answer.

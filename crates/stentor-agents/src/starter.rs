@@ -40,7 +40,7 @@ impl Starter {
             Purpose::Compaction => {
                 Some("it looks after its own context; there is nothing to compact")
             }
-            Purpose::Aside | Purpose::WebSearch => {
+            Purpose::WebSearch | Purpose::Aside => {
                 Some("an agent answers nothing beside its own conversation")
             }
         };
