@@ -1,65 +1,25 @@
 // The servers that the protocol's authors publish, used by sessions with a scripted model.
 
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 
-const STENTOR = process.env.STENTOR;
-const packages = join(import.meta.dirname, "node_modules/@modelcontextprotocol");
-const everything = join(packages, "server-everything/dist/index.js");
-const filesystem = join(packages, "server-filesystem/dist/index.js");
+import { World, calls, everything, filesystem, freePort } from "./world.mjs";
 
-const root = realpathSync(mkdtempSync(join(tmpdir(), "stentor-mcp-")));
-const home = join(root, "home");
-const work = join(root, "work");
-mkdirSync(join(home, ".config/stentor"), { recursive: true });
-mkdirSync(work);
-writeFileSync(join(work, "note.txt"), "written before\n");
+const world = new World();
+const stentor = (...words) => world.stentor(...words);
+world.file("note.txt", "written before\n");
 
-const running = [];
-
-/** A port nobody listens on. */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** Starts the server of everything over HTTP and returns when it says that it listens. */
+/** Starts the server of everything over HTTP. */
 async function overHttp(transport) {
   const port = await freePort();
-  const child = spawn(process.execPath, [everything, transport], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  running.push(child);
-  await new Promise((resolve, reject) => {
-    child.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-    for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on("line", (line) => {
-        if (/listening|running|port/i.test(line)) resolve();
-      });
-    }
-  });
+  await world.listening(everything, [transport], { PORT: String(port) });
   return port;
 }
 
 before(async () => {
   const [http, sse] = await Promise.all([overHttp("streamableHttp"), overHttp("sse")]);
   const text = JSON.stringify;
-  writeFileSync(
-    join(home, ".config/stentor/config.toml"),
-    `
+  world.configure(`
 [mcp_servers.stdio]
 command = ${text(process.execPath)}
 args = [${text(everything)}, "stdio"]
@@ -73,43 +33,18 @@ transport = "sse"
 
 [mcp_servers.files]
 command = ${text(process.execPath)}
-args = [${text(filesystem)}, ${text(work)}]
-`,
-  );
+args = [${text(filesystem)}, ${text(world.work)}]
+`);
 });
 
-after(() => {
-  for (const child of running) child.kill("SIGKILL");
-  rmSync(root, { recursive: true, force: true });
-});
-
-/** Runs the program to its end. */
-function stentor(...words) {
-  return new Promise((resolve) => {
-    const env = { PATH: process.env.PATH, HOME: home };
-    execFile(STENTOR, words, { cwd: work, env }, (error, out, err) => {
-      resolve({ status: error ? error.code : 0, out, err });
-    });
-  });
-}
+after(() => world.end());
 
 /** Asks a model that plays this scenario. */
 async function asked(scenario, prompt = "go") {
-  writeFileSync(join(work, "play.toml"), scenario);
+  world.file("play.toml", scenario);
   const ran = await stentor("--model", "script/play.toml", "--no-session", "-p", prompt);
   assert.equal(ran.status, 0, ran.err);
   return ran;
-}
-
-function calls(tool, given) {
-  return `
-[[turn]]
-tool = "${tool}"
-arguments = ${given}
-
-[[turn]]
-text = "{{last_tool_result}}"
-`;
 }
 
 for (const server of ["stdio", "http", "sse"]) {
@@ -121,7 +56,7 @@ for (const server of ["stdio", "http", "sse"]) {
 
   test(`${server}: a tool that says how far it is is called`, async () => {
     const tool = `mcp__${server}__trigger-long-running-operation`;
-    writeFileSync(join(work, "play.toml"), calls(tool, "{ duration = 2, steps = 2 }"));
+    world.file("play.toml", calls(tool, "{ duration = 2, steps = 2 }"));
     const ran = await stentor(
       ..."--model script/play.toml --no-session --json -p go".split(" "),
     );
@@ -150,7 +85,7 @@ for (const server of ["stdio", "http", "sse"]) {
 }
 
 test("a picture of a tool reaches the model", async () => {
-  writeFileSync(join(work, "play.toml"), calls("mcp__stdio__get-tiny-image", "{}"));
+  world.file("play.toml", calls("mcp__stdio__get-tiny-image", "{}"));
   const ran = await stentor(..."--model script/play.toml --no-session --json -p go".split(" "));
   assert.match(ran.out, /"type":"image"/);
 });

@@ -1,5 +1,6 @@
 //! One call of the client, from its arguments to its result.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -52,6 +53,8 @@ pub(super) enum CallError {
     FolderOfExisting,
     #[error("cwd must be an absolute path of a folder that exists")]
     NoFolder,
+    #[error("this server works in {} and below, and that is elsewhere", .0.display())]
+    Elsewhere(PathBuf),
     #[error("the prompt is empty")]
     Empty,
     #[error("{0} sessions are at work, which is as many as can be; wait until one is done")]
@@ -79,7 +82,7 @@ impl Call {
             ToolCall::Status(arguments) => self.status(&arguments.session_id).await,
             ToolCall::Sessions(arguments) => {
                 let limit = arguments.limit.clamp(1, MAX_LISTED);
-                self.sessions.list(limit, arguments.all_folders).await
+                self.sessions.list(limit, arguments.subfolders).await
             }
             ToolCall::ReadSession(arguments) => {
                 let last = arguments.last.clamp(1, MAX_READ);

@@ -1,6 +1,6 @@
 //! The sessions that are open, and those that are stored.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::{self, View};
+use stentor_journal::store::{self, Listed, View};
 use tokio::sync::Mutex;
 
 use super::call::CallError;
@@ -46,6 +46,7 @@ impl Sessions {
         if !cwd.is_dir() {
             return Err(CallError::NoFolder);
         }
+        self.must_be_within(&cwd)?;
         let mut open = self.open.lock().await;
         self.make_room(&mut open).await?;
         let agent = self.agent.clone();
@@ -64,11 +65,12 @@ impl Sessions {
             return Ok(session);
         }
         self.make_room(&mut open).await?;
+        // Whether it is one that may be opened is known without opening it.
+        let folder = self.stored(id).await?.header.cwd;
         let (agent, id) = (self.agent.clone(), id.to_owned());
         let resume = move || {
-            let file = agent.find_id(&id)?;
-            let opened = store::open(&file)?;
-            let mut options = agent.options(opened.journal.header().cwd.as_ref())?;
+            let opened = store::open(&agent.find_id(&id)?)?;
+            let mut options = agent.options(folder.as_ref())?;
             options.prefer_stored_model();
             agent.resume_opened(opened, options)
         };
@@ -113,22 +115,37 @@ impl Sessions {
                 entries,
             });
         }
+        self.stored(id).await
+    }
+
+    /// What is in the file of a session of this folder or of one below it.
+    async fn stored(&self, id: &str) -> Result<View, CallError> {
         let (agent, id) = (self.agent.clone(), id.to_owned());
         let read = move || -> Result<View, CallError> {
             let file = agent.find_id(&id)?;
             Ok(store::view(&file)?)
         };
         let view = tasks::spawn_blocking(read).await;
-        view.map_err(CallError::NotOpened)?
+        let view = view.map_err(CallError::NotOpened)??;
+        self.must_be_within(view.header.cwd.as_ref())?;
+        Ok(view)
+    }
+
+    /// Who calls is a model: it reaches the folder it was given, and nothing beside it.
+    fn must_be_within(&self, folder: &Path) -> Result<(), CallError> {
+        match folder.starts_with(&self.cwd) {
+            true => Ok(()),
+            false => Err(CallError::Elsewhere(self.cwd.clone())),
+        }
     }
 
     /// The stored sessions, newest first.
-    pub async fn list(&self, limit: usize, all_folders: bool) -> Result<Value, CallError> {
+    pub async fn list(&self, limit: usize, subfolders: bool) -> Result<Value, CallError> {
         let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
         let listed = tasks::spawn_blocking(move || {
-            let folder = (!all_folders).then_some(cwd.as_path());
-            let newest = agent.newest_first(folder);
-            let readable = newest.filter(|listed| listed.problem.is_none());
+            let newest = agent.newest_first((!subfolders).then_some(cwd.as_path()));
+            let is_here = |listed: &Listed| Path::new(&listed.cwd).starts_with(&cwd);
+            let readable = newest.filter(|one| one.problem.is_none() && is_here(one));
             readable.take(limit).collect::<Vec<_>>()
         });
         let listed = listed.await.map_err(CallError::NotOpened)?;

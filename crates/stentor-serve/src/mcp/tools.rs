@@ -47,7 +47,7 @@ pub(super) struct SessionsArguments {
     #[serde(default = "listed_usually")]
     pub limit: usize,
     #[serde(default)]
-    pub all_folders: bool,
+    pub subfolders: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -144,7 +144,7 @@ pub(super) fn listed() -> Value {
             "inputSchema": arguments(
                 json!({
                     "limit": number("How many sessions", MAX_LISTED, LISTED),
-                    "all_folders": flag("Those of other folders, too", false),
+                    "subfolders": flag("Those of the folders below, too", false),
                 }),
                 &[],
             ),
@@ -173,8 +173,8 @@ fn arguments_of_prompt() -> Value {
             "prompt": text("The task"),
             "session_id": text("A session to go on with; a new one if absent"),
             "cwd": text(
-                "The folder of a new session, absolute; the folder the server was started in if \
-                 absent",
+                "The folder of a new session, absolute: the one the server was started in, which it \
+                 is if absent, or one below it",
             ),
             "wait": flag("Whether to wait for the answer", true),
         }),

@@ -139,7 +139,12 @@ def handle(message):
         if mode == "million-tools":
             many_tools(id, params)
         elif mode == "million-tools-at-once":
-            answer(id, {"tools": [tool("t%d" % number) for number in range(1000000)]})
+            # Piece by piece: to make all of it first takes long on a busy machine.
+            raw(b'{"jsonrpc":"2.0","id":%d,"result":{"tools":[' % id)
+            for start in range(0, 1000000, 1000):
+                page = [json.dumps(tool("t%d" % number)) for number in range(start, start + 1000)]
+                raw((", ".join(page) + ", ").encode())
+            raw(json.dumps(tool("last")).encode() + b"]}}\n")
         elif mode == "endless-pages":
             answer(id, {"tools": [tool("echo")], "nextCursor": "on"})
         elif mode == "odd-tools":

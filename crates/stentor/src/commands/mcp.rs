@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_text::spelling::nearest;
+use stentor_tools::mcp::oauth::McpLogins;
 use stentor_tools::mcp::{Brought, Probed, ServerAccess, probe};
 use toml::Table;
 
@@ -40,10 +41,22 @@ impl Tested {
     }
 }
 
-/// Lists the servers and where they are configured.
-pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()> {
+/// Lists the servers, where they are configured, and to which one is logged in.
+pub fn list(
+    found: &[Found],
+    logins: &McpLogins,
+    json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let is_logged_in = |found: &Found| {
+        let server = found.server.as_ref();
+        server.is_ok_and(|server| logins.is_logged_in(server))
+    };
     if json {
-        let listed: Vec<Value> = found.iter().map(listed_json).collect();
+        let listed = found
+            .iter()
+            .map(|found| listed_json(found, is_logged_in(found)));
+        let listed: Vec<Value> = listed.collect();
         serde_json::to_writer_pretty(&mut *out, &json!({ "mcpServers": listed }))?;
         return writeln!(out);
     }
@@ -59,6 +72,7 @@ pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()>
         let Found { name, shown, .. } = found;
         let state = match &found.server {
             _ if !found.is_enabled => ", disabled".to_owned(),
+            Ok(_) if is_logged_in(found) => ", logged in".to_owned(),
             Ok(_) => String::new(),
             Err(why) => format!(", {why}"),
         };
@@ -244,13 +258,14 @@ fn print_brought(name: &str, brought: &Brought, out: &mut impl Write) -> io::Res
     Ok(())
 }
 
-fn listed_json(found: &Found) -> Value {
+fn listed_json(found: &Found, is_logged_in: bool) -> Value {
     json!({
         "name": found.name,
         "transport": found.transport,
         "target": found.shown,
         "given": found.given,
         "enabled": found.is_enabled,
+        "loggedIn": is_logged_in,
         "scope": match found.scope {
             Scope::User => "user",
             Scope::Project => "project",

@@ -33,7 +33,8 @@ impl Job<'_> {
             None | Some(McpAction::List) => {
                 let found = self.mcp_servers()?;
                 self.warn(&found);
-                Failure::printing(commands::mcp::list(&found.servers, json, out))
+                let logins = self.models.mcp_logins();
+                Failure::printing(commands::mcp::list(&found.servers, &logins, json, out))
             }
             Some(McpAction::Add(wanted)) => {
                 let file = self.file_of(wanted.scope)?;

@@ -23,13 +23,14 @@ def report(token):
         send({"method": "notifications/progress", "params": {"progressToken": token, "progress": done}})
         time.sleep(0.01)
 
-call, asked, answers = None, [], []
+call, asked, answers, others = None, [], [], []
 
 def ask_next():
     if asked:
         send({"id": "q%d" % len(asked), **asked.pop(0)})
     else:
-        said(call, json.dumps(answers))
+        for id in [call] + others:
+            said(id, json.dumps(answers))
 
 for line in sys.stdin:
     message = json.loads(line)
@@ -45,6 +46,9 @@ for line in sys.stdin:
         if arguments.get("reports"):
             token = message["params"]["_meta"]["progressToken"]
             threading.Thread(target=report, args=(token,), daemon=True).start()
+            continue
+        if arguments.get("with_other") and not others:
+            others.append(id)
             continue
         asked = arguments["asks"]
         ask_next()
@@ -309,6 +313,32 @@ fn a_server_that_gives_up_takes_its_question_back() {
         .iter()
         .find(|frame| frame["type"] == "tool_execution_end");
     assert_eq!(ended.unwrap()["result"]["content"][0]["text"], "gave up");
+    child.end();
+}
+
+#[test]
+fn a_question_that_may_be_for_either_of_two_sessions_is_asked_in_neither() {
+    let world = world_with(&json!({ "asks": [name()], "with_other": true }), "");
+    let (mut child, first) = world.acp(json!({ "elicitation": { "form": {} } }));
+    let new = json!({ "cwd": world.path("work"), "mcpServers": [] });
+    let second = child.ask_acp(4, "session/new", new).pop().unwrap();
+    let second: Value = serde_json::from_str(&second).unwrap();
+    for (id, session) in [(3, &json!(first)), (5, &second["result"]["sessionId"])] {
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+        child.request_acp(id, "session/prompt", prompt);
+    }
+    let why = "several sessions use this server, and it is not clear which one this is for";
+    let refused = format!(r#"[{{"code": -32603, "message": "{why}"}}]"#);
+    let is_answer = |frame: &Value| {
+        let update = &frame["params"]["update"];
+        update["sessionUpdate"] == "agent_message_chunk" && update["content"]["text"] == refused
+    };
+    let mut answered = 0;
+    while answered < 2 {
+        let frame = child.json();
+        assert_ne!(frame["method"], "elicitation/create");
+        answered += usize::from(is_answer(&frame));
+    }
     child.end();
 }
 

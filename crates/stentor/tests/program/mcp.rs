@@ -212,7 +212,7 @@ fn servers_are_added_listed_tried_out_and_removed() {
     "#]]
     .assert_eq(&world.run(&["mcp", "list"]).ok());
     let listed: Value = serde_json::from_str(&world.run(&["mcp", "--json"]).ok()).unwrap();
-    expect![[r#"{"enabled":true,"given":["Authorization"],"name":"web","problem":null,"scope":"user","source":"~~/home/.config/stentor/config.toml:9","target":"http://127.0.0.1:1/mcp","transport":"sse"}"#]]
+    expect![[r#"{"enabled":true,"given":["Authorization"],"loggedIn":false,"name":"web","problem":null,"scope":"user","source":"~~/home/.config/stentor/config.toml:9","target":"http://127.0.0.1:1/mcp","transport":"sse"}"#]]
         .assert_eq(&sorted(&listed["mcpServers"][1]));
     let tested = world.run(&["mcp", "test", "talk"]);
     assert_eq!(tested.status, Some(0), "{tested:?}");

@@ -106,6 +106,7 @@ fn a_login_in_a_browser_opens_the_server_and_is_kept_private() {
     ] {
         assert!(asked[0].contains(part), "{part} {asked:?}");
     }
+    assert!(world.run(&["mcp"]).out.contains(", logged in)"));
     let out = world.run(&["mcp", "logout", "far"]);
     assert_eq!(out.out, "Logged out of far.\n", "{out:?}");
     assert_eq!(stored(&world)["servers"], json!({}));

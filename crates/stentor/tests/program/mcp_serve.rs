@@ -294,11 +294,39 @@ fn wrong_calls_are_answered_and_do_no_harm() {
     }
     let unknown = client.failure("status", json!({ "session_id": "0000" }));
     assert!(unknown.contains("0000"), "{unknown}");
+    let elsewhere = client.failure("prompt", json!({ "prompt": "x", "cwd": "/" }));
+    assert!(
+        elsewhere.ends_with("and below, and that is elsewhere"),
+        "{elsewhere}"
+    );
     let outside = client.failure("read_session", json!({ "session_id": "../../etc/passwd" }));
     assert!(!outside.contains("root:"), "{outside}");
     writeln!(client.child.0.stdin.as_mut().unwrap(), "no json").unwrap();
     assert_eq!(client.read()["error"]["code"], -32700);
     assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    client.end();
+}
+
+#[test]
+fn a_session_of_another_folder_is_neither_listed_nor_read() {
+    let world = world(HELLO);
+    world.file("home/other/plan.toml", HELLO);
+    let other = world.path("home/other");
+    let words = ["--model", "script/plan.toml", "-p", "a secret", "--cwd"];
+    let mut command = world.command(&words);
+    let ran = command.arg(&other).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0));
+    let listed = world.run(&["sessions", "--all", "--json"]).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+
+    let mut client = Client::start(&world, &[], json!({}));
+    let all = client.call("sessions", json!({ "subfolders": true }));
+    assert_eq!(all["sessions"], json!([]));
+    for tool in ["read_session", "status", "abort"] {
+        let why = client.failure(tool, json!({ "session_id": id }));
+        assert!(why.ends_with("and below, and that is elsewhere"), "{why}");
+    }
     client.end();
 }
 
