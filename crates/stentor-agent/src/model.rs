@@ -229,6 +229,8 @@ pub enum Purpose {
     Compaction,
     /// What a search of the web finds that the provider makes itself. Only some wires can say that.
     WebSearch,
+    /// For somebody else, beside the conversation: a server that brings tools.
+    Aside,
 }
 
 /// One step of an answer.

@@ -16,6 +16,9 @@ pub const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a call may take without a sign of life unless something else is said.
 pub const CALL_LIMIT: Duration = Duration::from_secs(600);
 
+/// How long a call may take in all, signs of life or not, unless something else is said.
+pub const TOTAL_LIMIT: Duration = Duration::from_secs(3600);
+
 /// How often a server is started again in a row unless something else is said.
 pub const RESTARTS: u32 = 5;
 
@@ -31,10 +34,58 @@ pub struct ToolServer {
     pub start_limit: Duration,
     /// How long a call may take without a sign of life.
     pub call_limit: Duration,
+    /// How long a call may take in all.
+    pub total_limit: Duration,
     /// How often it is started again when it fails several times in a row.
     pub restarts: u32,
     /// Whether its program runs in the sandbox, where there is one.
     pub sandboxed: bool,
+    /// Whether it may ask the session's model, and how much.
+    pub sampling: SamplingSettings,
+    /// How one logs in to it.
+    pub oauth: OAuthSettings,
+}
+
+/// Whether a server may have the session's model answer it, and how much in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SamplingSettings {
+    pub consent: SamplingConsent,
+    pub calls: u32,
+    /// Of input and output together.
+    pub tokens: u64,
+}
+
+/// Who decides whether a server may ask the session's model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SamplingConsent {
+    /// A person, each time or once for the session.
+    #[default]
+    Ask,
+    /// It may, as far as the limits go.
+    Allow,
+    Deny,
+}
+
+impl Default for SamplingSettings {
+    fn default() -> Self {
+        Self {
+            consent: SamplingConsent::Ask,
+            calls: 10,
+            tokens: 50_000,
+        }
+    }
+}
+
+/// What is configured of the login to a server. Everything may be left to the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct OAuthSettings {
+    /// A client that was registered by hand.
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    /// What the login is to allow.
+    pub scopes: Vec<String>,
+    /// Where the browser returns to.
+    pub redirect: Option<String>,
 }
 
 /// Which tools of a server are offered, by the names they have there.
@@ -79,14 +130,18 @@ impl ToolServer {
             tools: ToolChoice::default(),
             start_limit: START_LIMIT,
             call_limit: CALL_LIMIT,
+            total_limit: TOTAL_LIMIT,
             restarts: RESTARTS,
             sandboxed: true,
+            sampling: SamplingSettings::default(),
+            oauth: OAuthSettings::default(),
         }
     }
 
     /// `text` without the keys and passwords this server is given, for what is told of it.
     pub fn redacted(&self, text: &str) -> String {
-        let secrets = self.transport.secrets();
+        let mut secrets = self.transport.secrets();
+        secrets.extend(self.oauth.client_secret.clone());
         redact(text, secrets.iter().map(String::as_str))
     }
 }

@@ -35,8 +35,16 @@ pub(crate) struct Starter {
 impl Starter {
     /// Gives the child what is new, and begins to read its answer.
     pub async fn begin(self, request: ModelRequest) -> Result<Answer, ModelError> {
-        if request.purpose == Purpose::Compaction {
-            let why = "it looks after its own context; there is nothing to compact";
+        let refused = match request.purpose {
+            Purpose::Turn => None,
+            Purpose::Compaction => {
+                Some("it looks after its own context; there is nothing to compact")
+            }
+            Purpose::WebSearch | Purpose::Aside => {
+                Some("an agent answers nothing beside its own conversation")
+            }
+        };
+        if let Some(why) = refused {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));
         }
         self.agent.shared.set_host(request.host.clone());

@@ -27,6 +27,7 @@ pub mod registry;
 pub mod remote;
 mod response;
 pub mod script;
-pub mod secret;
 pub mod transcript;
 pub mod wire;
+
+pub use stentor_oauth::secret;

@@ -14,6 +14,7 @@ pub mod http;
 pub mod input;
 mod loaded;
 pub mod login;
+pub mod mcp;
 pub mod merge;
 mod notice_log;
 pub mod omp;

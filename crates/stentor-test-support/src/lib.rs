@@ -13,6 +13,7 @@ pub mod dialects;
 mod folder;
 pub mod http;
 mod lines;
+pub mod mcp_oauth;
 mod process;
 
 pub use folder::{TemporaryFolder, write};

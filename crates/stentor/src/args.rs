@@ -126,7 +126,7 @@ pub enum Command {
         #[command(subcommand)]
         action: Option<ExtensionsAction>,
     },
-    /// List, add, remove or test MCP servers
+    /// List, add, remove, test or log in to MCP servers, or be one
     #[command(disable_help_subcommand = true)]
     Mcp {
         #[command(subcommand)]

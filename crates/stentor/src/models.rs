@@ -8,11 +8,13 @@ use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{
     Model, ModelError, ModelErrorKind, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel,
 };
+use stentor_journal::clock::SystemClock;
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
 use stentor_model::registry::{NameError, Named, PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 use stentor_tools::mcp::McpServers;
+use stentor_tools::mcp::oauth::McpLogins;
 
 use crate::config::ConfigErrors;
 
@@ -102,7 +104,20 @@ impl Models {
 
     /// No MCP servers yet, to be reached by the HTTP client of the models.
     pub fn mcp_servers(&self) -> McpServers {
-        McpServers::new(Arc::clone(self.registry().http()))
+        McpServers::new(Arc::clone(self.registry().http()), self.mcp_logins())
+    }
+
+    /// The logins to MCP servers, beside those of the models.
+    pub fn mcp_logins(&self) -> Arc<McpLogins> {
+        let registry = self.registry();
+        let beside = registry.credentials_file();
+        // Where there is no folder for the ones, there is none for the others.
+        let file = match beside.as_os_str().is_empty() {
+            true => PathBuf::new(),
+            false => beside.with_file_name("mcp-credentials.json"),
+        };
+        let http = Arc::clone(registry.http());
+        Arc::new(McpLogins::new(file, http, Arc::new(SystemClock)))
     }
 
     /// The logins at their providers.

@@ -1,6 +1,7 @@
 //! The program from its words to its exit status.
 
 mod describing;
+mod mcp;
 mod sessions;
 mod talking;
 
@@ -17,10 +18,9 @@ use serde_json::json;
 use stentor_journal::clock::iso_time;
 use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
-use stentor_tools::mcp::ServerAccess;
 
 use crate::args::{
-    self, AgentsAction, Args, Command, ExtensionsAction, McpAction, McpScope, PermissionsAction,
+    self, AgentsAction, Args, Command, ExtensionsAction, McpAction, PermissionsAction,
 };
 use crate::commands;
 use crate::commands::agents::AgentsFailure;
@@ -31,7 +31,6 @@ use crate::commands::permissions::{Permissions, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::in_own_words;
 use crate::frontend::{Start, runtime};
-use crate::mcp_servers::{self, edit::EditError};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr, usage_error};
@@ -39,7 +38,7 @@ use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{AT_TERMINAL, Asking, ask_at_terminal};
-use crate::{acp, extensions, log, omp, relay, rpc, serve, session_places};
+use crate::{acp, extensions, log, mcp_server, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
 const USAGE: u8 = 2;
@@ -135,6 +134,12 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
                 message: refused.message,
             })
         }
+        Some(Command::Mcp {
+            action: Some(McpAction::Serve),
+        }) => mcp_server::serve(args, pipes).map_err(|refused| Failure {
+            status: refused.status,
+            message: refused.message,
+        }),
         Some(Command::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
             served.map_err(Failure::other)
@@ -185,7 +190,7 @@ fn command_of(
             Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
         Command::Extensions { action } => job.extensions(action.as_ref(), &mut printed(&out)),
-        Command::Mcp { action } => job.mcp(action.as_ref(), &mut printed(&out)),
+        Command::Mcp { action } => job.mcp(action.as_ref(), &mut stdin, &mut printed(&out)),
         Command::Permissions { action, all } => match action {
             None => job.permissions(*all, &mut printed(&out)),
             Some(PermissionsAction::Forget { numbers, project }) => {
@@ -332,10 +337,6 @@ impl Job<'_> {
         }
     }
 
-    fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
-        mcp_servers::find(&self.config, &|name| self.config.variable(name))
-    }
-
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
         let name = action.map(|AgentsAction::Check { name }| name.as_str());
         let registry = self.models.registry();
@@ -418,52 +419,6 @@ impl Job<'_> {
         }
     }
 
-    fn mcp(&self, action: Option<&McpAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let json = self.args.ask.json;
-        match action {
-            None | Some(McpAction::List) => {
-                let found = self.mcp_servers()?;
-                self.warn(&found);
-                Failure::printing(commands::mcp::list(&found.servers, json, out))
-            }
-            Some(McpAction::Add(wanted)) => {
-                let file = self.file_of(wanted.scope)?;
-                commands::mcp::add(&file, wanted).map_err(Failure::usage)?;
-                let trusted = self.config.files.root_trusted;
-                Failure::printing(commands::mcp::added(&file, wanted, trusted, out))
-            }
-            Some(McpAction::Remove { name, scope }) => {
-                let file = self.file_of(*scope)?;
-                let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
-                    let elsewhere = matches!(error, EditError::Missing { .. })
-                        .then(|| self.mcp_servers().ok())
-                        .flatten()
-                        .and_then(|found| found.how_to_remove(name, &file));
-                    let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
-                    Failure::usage(format!("{error}{hint}"))
-                });
-                removed?;
-                let removed = format!("Removed the MCP server {name} from {}.", file.display());
-                Failure::printing(writeln!(out, "{removed}"))
-            }
-            Some(McpAction::Test { names }) => {
-                let found = self.mcp_servers()?;
-                self.warn(&found);
-                let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
-                let launcher = setup::session_launcher(&self.config, &self.cwd);
-                let access = ServerAccess {
-                    launcher: launcher.map_err(Failure::other)?,
-                    http: Arc::clone(self.models.registry().http()),
-                };
-                let tested = commands::mcp::test(chosen, &access, &self.cwd);
-                let tested = block_on(tested)?;
-                let all_work = tested.iter().all(commands::mcp::Tested::works);
-                Failure::printing(commands::mcp::report(&tested, json, out))?;
-                Ok(if all_work { 0 } else { FAILED })
-            }
-        }
-    }
-
     fn trust_store(&self) -> Result<TrustStore, Failure> {
         let why = "there is no folder for your configuration, because HOME is not set";
         setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
@@ -507,24 +462,6 @@ impl Job<'_> {
             true => writeln!(out, "{}", json!({ "folder": root, "revoked": was_trusted })),
             false => writeln!(out, "{said}"),
         })
-    }
-
-    fn warn(&self, found: &mcp_servers::AllFound) {
-        let wanted = brought::waiting(&self.config, &|name| self.config.variable(name));
-        let root = self.config.project.root();
-        let notice = (!wanted.is_empty()).then(|| brought::notice(root, &wanted));
-        let warnings = self.config.warnings.iter().map(ToString::to_string);
-        let warnings = warnings.chain(notice);
-        for warning in warnings.chain(found.warnings.iter().cloned()) {
-            let _ = writeln!(stderr(), "warning: {warning}");
-        }
-    }
-
-    /// The file that a change of the configuration goes to.
-    fn file_of(&self, scope: McpScope) -> Result<std::path::PathBuf, Failure> {
-        self.config
-            .file_to_change(scope.into())
-            .map_err(Failure::other)
     }
 
     fn permissions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {

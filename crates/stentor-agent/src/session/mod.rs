@@ -40,7 +40,7 @@ pub use rewind::{
 };
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
-    BashResult, ContextUse, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState,
-    SessionStats,
+    BashResult, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,
+    SessionState, SessionStats,
 };
 pub use weak::WeakSession;

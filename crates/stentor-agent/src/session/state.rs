@@ -8,9 +8,9 @@ use stentor_journal::usage::Usage;
 use stentor_policy::PermissionMode;
 
 use crate::event::{InterruptMode, QueueMode, Queues};
-use crate::model::{ModelInfo, ThinkingLevel};
+use crate::model::{Model, ModelInfo, ThinkingLevel};
 use crate::sandbox::SandboxState;
-use crate::tool::{Plan, ShellResult};
+use crate::tool::{Plan, ShellResult, ToolHost};
 
 /// A session at one moment.
 #[derive(Debug, Clone)]
@@ -49,6 +49,13 @@ pub struct SessionState {
     pub is_scoped: bool,
     /// The models that cycling goes through; none means all there are.
     pub scoped_models: Vec<Arc<ModelInfo>>,
+}
+
+/// The model of a session, for what is asked of it beside the conversation.
+pub struct ModelAccess {
+    pub model: Arc<dyn Model>,
+    /// Where what it consumes is counted, and what is left of the session's limits.
+    pub host: Arc<dyn ToolHost>,
 }
 
 /// How full the context is.

@@ -4,8 +4,6 @@
 //! says where a person has to go, [`Logins::complete`] waits until they have been there, or takes
 //! what they paste.
 
-mod callback;
-mod pkce;
 mod source;
 mod store;
 mod tokens;
@@ -18,9 +16,10 @@ use std::time::Duration;
 use reqwest::Url;
 use stentor_http::Http;
 use stentor_journal::clock::SharedClock;
+use stentor_oauth::{
+    CallbackServer, NoRandomness, PasteError, Proof, Returned, pasted_code, random_text,
+};
 
-use self::callback::{CallbackServer, Returned};
-use self::pkce::{Proof, random_text};
 pub use self::source::LoginCredentials;
 pub use self::store::{LoginStore, StoreError, StoreLock, StoredLogin};
 use self::tokens::{Approval, DeviceCode, TokenEndpoint};
@@ -37,18 +36,8 @@ pub enum LoginError {
     Refused { provider: String, reason: String },
     #[error("{provider} cannot be reached: {reason}")]
     Unreachable { provider: String, reason: String },
-    #[error("the pasted code belongs to another login; start again")]
-    WrongState,
-    #[error(
-        "the pasted text contains no code; paste the whole address the browser was redirected to, \
-         or `code#state`"
-    )]
-    NoCode,
-    #[error(
-        "the pasted text does not show which login it belongs to; paste the whole address the \
-         browser was redirected to, or `code#state`"
-    )]
-    NoState,
+    #[error(transparent)]
+    Pasted(#[from] PasteError),
     #[error(
         "cannot wait for this login: paste the address the browser was redirected to, or \
          `code#state`"
@@ -58,8 +47,8 @@ pub enum LoginError {
     Cancelled { provider: String },
     #[error("the code for {provider} has expired; start again")]
     TooLate { provider: String },
-    #[error("the system provides no random numbers")]
-    NoRandomness,
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -407,55 +396,5 @@ async fn wait_for_approval(
             });
         }
         tokio::time::sleep(Duration::from_secs(interval)).await;
-    }
-}
-
-/// The code in what a person pasted: `code#state`, or the whole address. Without the state it may
-/// be the code of a login that somebody else began.
-fn pasted_code(text: &str, state: &str) -> Result<String, LoginError> {
-    let text = text.trim();
-    let (code, other) = if let Ok(url) = Url::parse(text) {
-        let get = |name: &str| {
-            let found = url.query_pairs().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.into_owned())
-        };
-        (get("code").unwrap_or_default(), get("state"))
-    } else if let Some((code, other)) = text.split_once('#') {
-        (code.to_owned(), Some(other.to_owned()))
-    } else {
-        (text.to_owned(), None)
-    };
-    if code.is_empty() || code.contains(char::is_whitespace) {
-        return Err(LoginError::NoCode);
-    }
-    match other {
-        None => Err(LoginError::NoState),
-        Some(other) if other != state => Err(LoginError::WrongState),
-        Some(_) => Ok(code),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_code_is_found_in_whatever_a_person_pastes() {
-        const NO_CODE: &str = "the pasted text contains no code; paste the whole address the browser was redirected to, or `code#state`";
-        const NO_STATE: &str = "the pasted text does not show which login it belongs to; paste the whole address the browser was redirected to, or `code#state`";
-        const OTHER: &str = "the pasted code belongs to another login; start again";
-        for (text, expected) in [
-            (" abc#s1 ", Ok("abc")),
-            ("http://localhost:1/callback?code=a%2Fb&state=s1", Ok("a/b")),
-            ("abc", Err(NO_STATE)),
-            ("http://localhost:1/callback?code=abc", Err(NO_STATE)),
-            ("abc#s2", Err(OTHER)),
-            ("abc#", Err(OTHER)),
-            ("http://localhost:1/callback?state=s1", Err(NO_CODE)),
-            ("", Err(NO_CODE)),
-        ] {
-            let found = pasted_code(text, "s1").map_err(|error| error.to_string());
-            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text}");
-        }
     }
 }

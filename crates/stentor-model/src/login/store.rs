@@ -1,15 +1,11 @@
 //! The logins on disk: one file only its owner can read, shared by processes running at once.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use stentor_journal::private_file;
+use stentor_oauth::CredentialFile;
+pub use stentor_oauth::{CredentialLock as StoreLock, FileError as StoreError};
 
 use crate::secret::Secret;
 
@@ -24,29 +20,10 @@ pub struct StoredLogin {
     pub base_url: Option<String>,
 }
 
-/// Why the logins cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    #[error("cannot use the logins in {path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
-    #[error("the logins in {path} are damaged ({reason}); remove the file and log in again")]
-    Damaged { path: PathBuf, reason: String },
-    #[error("there is no folder for logins, because HOME is not set")]
-    NoFolder,
-    #[error("another process has locked the logins in {path}; try again later")]
-    Busy { path: PathBuf },
-}
-
 /// The file of logins.
 #[derive(Debug, Clone)]
 pub struct LoginStore {
-    path: PathBuf,
-}
-
-/// The right to change the file, held by one process at a time. Ends when it is dropped.
-#[derive(Debug)]
-pub struct StoreLock {
-    _file: File,
+    file: CredentialFile,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -74,14 +51,17 @@ struct Entry {
     base_url: Option<String>,
 }
 
-const OWNER_ONLY: u32 = 0o600;
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
-
 impl LoginStore {
     /// The logins in this file, which need not exist. An empty path is a place for none.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self {
+            file: CredentialFile::new(path),
+        }
+    }
+
+    /// Waits for the right to change the file.
+    pub async fn lock(&self) -> Result<StoreLock, StoreError> {
+        self.file.lock().await
     }
 
     /// The login at `provider`, if there is one.
@@ -96,68 +76,37 @@ impl LoginStore {
         Ok(logins.map(|(id, entry)| (id, entry.into())).collect())
     }
 
-    /// Waits for the right to change the file.
-    pub async fn lock(&self) -> Result<StoreLock, StoreError> {
-        if self.path.as_os_str().is_empty() {
-            return Err(StoreError::NoFolder);
-        }
-        let path = self.path.with_extension("lock");
-        self.make_folder()?;
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(OWNER_ONLY)
-            .open(&path)
-            .map_err(|source| self.io(source))?;
-        let mut waited = Duration::ZERO;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(StoreLock { _file: file }),
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(self.io(error.into())),
-            }
-            if waited >= LONGEST_WAIT {
-                return Err(StoreError::Busy {
-                    path: self.path.clone(),
-                });
-            }
-            tokio::time::sleep(BETWEEN_TRIES).await;
-            waited += BETWEEN_TRIES;
-        }
-    }
-
     /// Keeps a login, replacing the one before.
     pub fn put(
         &self,
-        _: &StoreLock,
+        lock: &StoreLock,
         provider: &str,
         login: &StoredLogin,
     ) -> Result<(), StoreError> {
         let mut content = self.read()?;
         content.logins.insert(provider.to_owned(), login.into());
-        self.write(&content)
+        self.file.write(lock, &content)
     }
 
     /// Forgets a login. False when there was none.
-    pub fn remove(&self, _: &StoreLock, provider: &str) -> Result<bool, StoreError> {
+    pub fn remove(&self, lock: &StoreLock, provider: &str) -> Result<bool, StoreError> {
         let mut content = self.read()?;
         let was_there = content.logins.remove(provider).is_some();
         if was_there {
-            self.write(&content)?;
+            self.file.write(lock, &content)?;
         }
         Ok(was_there)
     }
 
     /// Forgets every login and every key.
-    pub fn clear(&self, _: &StoreLock) -> Result<(), StoreError> {
+    pub fn clear(&self, lock: &StoreLock) -> Result<(), StoreError> {
         let mut content = self.read()?;
         if content.logins.is_empty() && content.keys.is_empty() {
             return Ok(());
         }
         content.logins.clear();
         content.keys.clear();
-        self.write(&content)
+        self.file.write(lock, &content)
     }
 
     /// The API keys, by provider.
@@ -167,78 +116,30 @@ impl LoginStore {
     }
 
     /// Stores an API key, replacing the one before.
-    pub fn put_key(&self, _: &StoreLock, provider: &str, key: &Secret) -> Result<(), StoreError> {
+    pub fn put_key(
+        &self,
+        lock: &StoreLock,
+        provider: &str,
+        key: &Secret,
+    ) -> Result<(), StoreError> {
         let mut content = self.read()?;
         let key = key.expose().to_owned();
         content.keys.insert(provider.to_owned(), key);
-        self.write(&content)
+        self.file.write(lock, &content)
     }
 
     /// Forgets an API key. False when there was none.
-    pub fn remove_key(&self, _: &StoreLock, provider: &str) -> Result<bool, StoreError> {
+    pub fn remove_key(&self, lock: &StoreLock, provider: &str) -> Result<bool, StoreError> {
         let mut content = self.read()?;
         let was_there = content.keys.remove(provider).is_some();
         if was_there {
-            self.write(&content)?;
+            self.file.write(lock, &content)?;
         }
         Ok(was_there)
     }
 
     fn read(&self) -> Result<Content, StoreError> {
-        let mut file = match File::open(&self.path) {
-            Ok(file) => file,
-            // Where there is no folder, there is no file in it.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Ok(Content::default());
-            }
-            Err(error) => return Err(self.io(error)),
-        };
-        self.keep_private(&file);
-        let mut text = String::new();
-        file.read_to_string(&mut text)
-            .map_err(|error| self.io(error))?;
-        serde_json::from_str(&text).map_err(|error| StoreError::Damaged {
-            path: self.path.clone(),
-            // Where, not what: the text around a mistake may be a token.
-            reason: format!("line {}, column {}", error.line(), error.column()),
-        })
-    }
-
-    /// Whatever made others able to read the file, they no longer are.
-    fn keep_private(&self, file: &File) {
-        let Ok(metadata) = file.metadata() else {
-            return;
-        };
-        if metadata.permissions().mode() & 0o077 != 0 {
-            tracing::warn!(path = %self.path.display(), "the logins were readable by others; \
-                                                         fixed");
-            let _ = file.set_permissions(std::fs::Permissions::from_mode(OWNER_ONLY));
-        }
-    }
-
-    /// Replaces the file at once: whoever reads sees the old or the new, never a half.
-    fn write(&self, content: &Content) -> Result<(), StoreError> {
-        self.make_folder()?;
-        let text = serde_json::to_vec_pretty(content).map_err(|error| self.io(error.into()))?;
-        private_file::replace(&self.path, &text).map_err(|error| self.io(error))
-    }
-
-    fn make_folder(&self) -> Result<(), StoreError> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let made = private_file::create_folder(folder);
-        made.map_err(|error| self.io(error))
-    }
-
-    fn io(&self, source: io::Error) -> StoreError {
-        StoreError::Io {
-            path: self.path.clone(),
-            source,
-        }
+        self.file.read()
     }
 }
 
@@ -271,6 +172,8 @@ impl From<&StoredLogin> for Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn login(access: &str) -> StoredLogin {
@@ -300,14 +203,15 @@ mod tests {
         assert_eq!(store.all().unwrap().len(), 1);
     }
 
-    #[test]
-    fn a_file_others_can_read_is_made_private_and_what_is_unknown_is_kept() {
+    #[tokio::test]
+    async fn a_file_others_can_read_is_made_private_and_what_is_unknown_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("credentials.json");
         std::fs::write(&path, r#"{"logins":{},"future":1}"#).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let store = LoginStore::new(&path);
-        store.write(&store.read().unwrap()).unwrap();
+        let lock = store.lock().await.unwrap();
+        store.file.write(&lock, &store.read().unwrap()).unwrap();
         assert!(
             std::fs::read_to_string(&path)
                 .unwrap()

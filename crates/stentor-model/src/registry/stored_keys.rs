@@ -1,7 +1,7 @@
 //! API keys that the user has stored.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_text::spelling::nearest;
@@ -22,6 +22,11 @@ pub enum StoreKeyError {
 }
 
 impl Registry {
+    /// The file of logins and keys. Empty where there is no place for one.
+    pub fn credentials_file(&self) -> &Path {
+        &self.sources.credentials_file
+    }
+
     /// Stores a key for a provider, from the next start on.
     pub async fn store_key(&self, provider: &str, key: &str) -> Result<PathBuf, StoreKeyError> {
         if !self.knows_provider(provider) {

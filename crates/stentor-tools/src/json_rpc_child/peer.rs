@@ -24,6 +24,9 @@ pub(crate) enum RequestError {
     /// What carries the messages failed on the way, for this reason.
     #[error("{0}")]
     Undelivered(String),
+    /// It wants a login that only a person can begin.
+    #[error("{0}")]
+    NeedsLogin(String),
     #[error("it ended before it answered")]
     Gone,
 }

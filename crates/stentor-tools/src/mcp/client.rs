@@ -6,14 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
-use stentor_wire::jsonrpc::{Id, RawJson, code};
+use serde_json::{Map, Value};
+use stentor_agent::tool_servers::{SamplingSettings, ToolServer};
+use stentor_text::visible::visible;
+use stentor_wire::jsonrpc::{Id, RawJson};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::limits::PING_LIMIT;
-use super::protocol::{CallProgress, InitializeResult, List, ProgressParams, VERSION, method};
+use super::limits::{LOG_CHARS, PING_LIMIT};
+use super::protocol::{
+    CANCEL, CallProgress, CancelledParams, InitializeResult, List, LogParams, ProgressParams,
+    greeting, method,
+};
+use super::requests::ServerRequests;
 use crate::json_rpc_child::{Handler, Peer, RequestError};
+
+/// By which a server says that it does not want an answer any more.
+const CANCELLED: &str = CANCEL.method;
 
 /// A server that has been greeted.
 #[derive(Clone)]
@@ -44,13 +53,12 @@ pub(super) struct Reports {
 
 impl Client {
     /// Introduces us to a server and learns what it is.
-    pub async fn greet(peer: &Arc<Peer>, notices: &Arc<Notices>) -> Result<Self, RequestError> {
-        let params = json!({
-            "protocolVersion": VERSION,
-            "capabilities": {},
-            "clientInfo": { "name": "stentor", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let info = request(peer, method::INITIALIZE, &params).await?;
+    pub async fn greet(
+        peer: &Arc<Peer>,
+        notices: &Arc<Notices>,
+        sampling: &SamplingSettings,
+    ) -> Result<Self, RequestError> {
+        let info = request(peer, method::INITIALIZE, &greeting(sampling)).await?;
         Ok(Self {
             peer: Arc::clone(peer),
             info: Arc::new(info),
@@ -145,26 +153,47 @@ impl Drop for Reports {
 
 /// Takes what a server sends besides its answers.
 pub(super) struct ServerMessages {
-    pub peer: Arc<Peer>,
+    pub server: ToolServer,
     pub notices: Arc<Notices>,
+    pub requests: ServerRequests,
+}
+
+impl ServerMessages {
+    /// Writes what a server says into our log, which people see who want more than warnings.
+    fn log(&self, LogParams { level, data }: &LogParams) {
+        let text = match data {
+            Value::String(text) => text.clone(),
+            data => data.to_string(),
+        };
+        let text: String = text.chars().take(LOG_CHARS).collect();
+        let text = self.server.redacted(&text);
+        let (server, text) = (self.server.name.as_str(), visible(&text));
+        match level.as_str() {
+            "debug" | "info" | "notice" => tracing::debug!(server, %text, "an MCP server logs"),
+            _ => tracing::info!(server, %text, "an MCP server logs"),
+        }
+    }
 }
 
 impl Handler for ServerMessages {
-    fn request(&mut self, id: Id, method: &str, _: RawJson<'_>) {
-        let outbox = &self.peer.outbox;
-        let answered = match method {
-            method::PING => outbox.try_answer(&id, &Map::new()),
-            _ => outbox.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
-        };
-        if let Err(error) = answered {
-            tracing::debug!(%error, "an MCP server was not answered");
-        }
+    fn request(&mut self, id: Id, method: &str, params: RawJson<'_>) {
+        self.requests.take(id, method, params);
     }
 
     fn notification(&mut self, method: &str, params: RawJson<'_>) {
         match method {
             method::TOOLS_CHANGED | method::PROMPTS_CHANGED => {
                 self.notices.lists_changed.notify_one();
+            }
+            CANCELLED => {
+                if let Ok(cancelled) = params.parse::<CancelledParams>() {
+                    self.requests.cancel(&cancelled.request_id);
+                }
+            }
+            method::LOG => {
+                if let Ok(params) = params.parse::<LogParams>() {
+                    self.log(&params);
+                }
             }
             method::PROGRESS => {
                 let Ok(params) = params.parse::<ProgressParams>() else {

@@ -4,17 +4,20 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
+use stentor_agent::tool_servers::{SamplingSettings, ToolServer, ToolServerTransport};
 use stentor_http::Http;
 use stentor_wire::jsonrpc::Pending;
 use tokio::task::JoinSet;
 
+use super::callers::Callers;
 use super::client::{Client, Notices, ServerMessages};
-use super::http::Endpoint;
+use super::http::{Endpoint, NotSent};
 use super::limits::MESSAGE_BYTES;
+use super::oauth::McpLogins;
 use super::offer::{Offer, Unlisted};
 use super::protocol::CANCEL;
-use super::sse;
+use super::requests::{Asked, ServerRequests};
+use super::sse::{self, SseOpenError};
 use super::streamable_http::StreamableHttp;
 use crate::json_rpc_child::{
     ChildProcess, ChildSpec, Inbox, LongLine, MESSAGE_INTERVAL, Peer, RequestError, StderrTail,
@@ -27,6 +30,8 @@ use crate::process::Launcher;
 pub struct ServerAccess {
     pub launcher: Launcher,
     pub http: Arc<Http>,
+    /// The logins to servers behind an address. None: nobody is logged in.
+    pub logins: Option<Arc<McpLogins>>,
 }
 
 /// A server that answers.
@@ -75,13 +80,20 @@ pub(super) async fn open(
     server: &ToolServer,
     cwd: &Path,
     access: &ServerAccess,
+    callers: &Arc<Callers>,
     stderr: &StderrTail,
 ) -> Result<ServerConnection, Failure> {
     let notices = Arc::new(Notices::default());
     let (peer, outgoing) = Peer::new(Pending::counting_up(), CANCEL);
+    let asked = Asked {
+        server: server.clone(),
+        callers: Arc::clone(callers),
+        cwd: cwd.into(),
+    };
     let incoming = ServerMessages {
-        peer: Arc::clone(&peer),
+        server: server.clone(),
         notices: Arc::clone(&notices),
+        requests: ServerRequests::new(&peer, asked),
     };
     let inbox = Inbox::new(Arc::clone(&peer), incoming, MESSAGE_INTERVAL);
     let mut far_side = FarSide {
@@ -114,20 +126,23 @@ pub(super) async fn open(
             });
         }
         ToolServerTransport::Http { url, headers } => {
-            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = Endpoint::new(access, &server.name, url, headers).await;
             let endpoint = endpoint.map_err(Failure::lasting)?;
             let http = StreamableHttp::new(endpoint, inbox);
             far_side.work.spawn(Arc::clone(&http).post_all(outgoing));
             far_side.http = Some(http);
         }
         ToolServerTransport::Sse { url, headers } => {
-            let endpoint = Endpoint::new(&access.http, url, headers).await;
+            let endpoint = Endpoint::new(access, &server.name, url, headers).await;
             let endpoint = endpoint.map_err(Failure::lasting)?;
             let opened = sse::open(endpoint, outgoing, inbox, &mut far_side.work).await;
-            opened.map_err(Failure::passing)?;
+            opened.map_err(|error| match error {
+                SseOpenError::NotSent(NotSent::NeedsLogin(_)) => Failure::lasting(error),
+                error => Failure::passing(error),
+            })?;
         }
     }
-    far_side.greeted(&notices).await
+    far_side.greeted(&notices, &server.sampling).await
 }
 
 impl ServerConnection {
@@ -145,8 +160,12 @@ impl ServerConnection {
 }
 
 impl FarSide {
-    async fn greeted(mut self, notices: &Arc<Notices>) -> Result<ServerConnection, Failure> {
-        let client = match Client::greet(&self.peer, notices).await {
+    async fn greeted(
+        mut self,
+        notices: &Arc<Notices>,
+        sampling: &SamplingSettings,
+    ) -> Result<ServerConnection, Failure> {
+        let client = match Client::greet(&self.peer, notices, sampling).await {
             Ok(client) => client,
             Err(RequestError::Gone | RequestError::NotSent(_)) => {
                 return Err(Failure::passing(self.why_it_ended().await));
@@ -158,6 +177,7 @@ impl FarSide {
                 let why = "it answered the greeting with something else";
                 return Err(Failure::passing(why));
             }
+            Err(error @ RequestError::NeedsLogin(_)) => return Err(Failure::lasting(error)),
             Err(error) => return Err(Failure::passing(error)),
         };
         if let Some(http) = &self.http {

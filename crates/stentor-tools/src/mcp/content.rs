@@ -45,7 +45,7 @@ pub(super) fn only(text: &str) -> Vec<ContentBlock> {
 pub(super) fn shown(block: Block, budget: &mut ContentBudget) -> Option<ContentBlock> {
     match block {
         Block::Text { text } => budget.text(&text),
-        Block::Image { data } => budget.picture(&data),
+        Block::Image { data, .. } => budget.picture(&data),
         Block::Resource { resource } => resource_shown(resource, budget),
         Block::ResourceLink { name, uri } => budget.text(&format!("[{name}]({uri})")),
         Block::Audio { mime_type } => budget.text(&format!("[{mime_type}, not shown]")),

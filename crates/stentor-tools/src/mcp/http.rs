@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use stentor_agent::tasks;
-use stentor_http::{Http, HttpError};
+use stentor_http::HttpError;
 use stentor_wire::sse::{SseDecoder, SseError};
 
+use super::connection::ServerAccess;
 use super::limits::MESSAGE_BYTES;
+use super::oauth::{Bearer, BearerError, Challenge};
+use crate::json_rpc_child::RequestError;
 
 /// Where a server is, and how it is reached.
 pub(super) struct Endpoint {
@@ -16,6 +19,29 @@ pub(super) struct Endpoint {
     pub url: Url,
     /// Those somebody configured.
     pub headers: HeaderMap,
+    /// Its name, for people.
+    name: String,
+    /// The token of the login to it. None where a header already says who asks.
+    bearer: Option<Bearer>,
+}
+
+/// Why a request got no response that counts.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSent {
+    #[error("{0}")]
+    Undelivered(String),
+    /// Only a person can help.
+    #[error("{0}")]
+    NeedsLogin(String),
+}
+
+impl From<NotSent> for RequestError {
+    fn from(error: NotSent) -> Self {
+        match error {
+            NotSent::Undelivered(why) => Self::Undelivered(why),
+            NotSent::NeedsLogin(why) => Self::NeedsLogin(why),
+        }
+    }
 }
 
 /// Why an address cannot be used.
@@ -45,24 +71,102 @@ pub(super) enum StreamError {
 
 impl Endpoint {
     pub async fn new(
-        http: &Arc<Http>,
+        access: &ServerAccess,
+        name: &str,
         url: &str,
         headers: &[(String, String)],
     ) -> Result<Self, EndpointError> {
         let (url, headers) = (address(url)?, header_map(headers)?);
-        let http = Arc::clone(http);
+        let http = Arc::clone(&access.http);
         // Building it reads the certificates of the system.
         let client = tasks::spawn_blocking(move || http.client(None)).await;
         let client = client.map_err(|error| HttpError::Client(error.to_string()))??;
+        let logins = access.logins.as_ref();
+        let logins = logins.filter(|_| !headers.contains_key(AUTHORIZATION));
         Ok(Self {
             client,
+            bearer: logins.map(|logins| Bearer::new(logins, &url)),
             url,
             headers,
+            name: name.to_owned(),
         })
+    }
+
+    /// The same server, but messages go to another address of it.
+    pub fn at(self, url: Url) -> Self {
+        Self { url, ..self }
+    }
+
+    /// Sends a request to the server, with the token of the login to it if there is one. A token that
+    /// is refused is renewed, once.
+    pub async fn send(&self, request: RequestBuilder) -> Result<Response, NotSent> {
+        let request = request.headers(self.headers.clone());
+        let Some(bearer) = &self.bearer else {
+            return self.judged(delivered(request).await?, false);
+        };
+        let token = bearer.current().await.map_err(|why| self.no_token(&why))?;
+        let Some(token) = token else {
+            return self.judged(delivered(request).await?, false);
+        };
+        let again = request.try_clone();
+        let response = delivered(request.bearer_auth(token.expose())).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return self.judged(response, true);
+        }
+        let renewed = bearer.renewed(&token).await;
+        match (renewed.map_err(|why| self.no_token(&why))?, again) {
+            (Some(token), Some(again)) => {
+                let response = delivered(again.bearer_auth(token.expose())).await?;
+                self.judged(response, true)
+            }
+            _ => self.judged(response, true),
+        }
+    }
+
+    /// A response, unless it wants a login.
+    fn judged(&self, response: Response, had_token: bool) -> Result<Response, NotSent> {
+        let name = &self.name;
+        let challenge = || Challenge::of(response.headers());
+        let why = match response.status() {
+            StatusCode::UNAUTHORIZED if self.headers.contains_key(AUTHORIZATION) => {
+                "it refuses the Authorization in its `headers`".to_owned()
+            }
+            StatusCode::UNAUTHORIZED if had_token => {
+                format!("it no longer accepts its login: run `stentor mcp login {name}`")
+            }
+            StatusCode::UNAUTHORIZED => format!(
+                "it wants to know who asks: run `stentor mcp login {name}`, or give it a header \
+                 such as Authorization"
+            ),
+            StatusCode::FORBIDDEN if challenge().error.as_deref() == Some("insufficient_scope") => {
+                let scope = challenge().scope.unwrap_or_default();
+                format!(
+                    "its login does not allow this (it wants {scope:?}): set `oauth.scopes` and run \
+                     `stentor mcp login {name}`"
+                )
+            }
+            _ => return Ok(response),
+        };
+        Err(NotSent::NeedsLogin(why))
+    }
+
+    fn no_token(&self, why: &BearerError) -> NotSent {
+        match why {
+            BearerError::Over(_) => {
+                let name = &self.name;
+                NotSent::NeedsLogin(format!("{why}: run `stentor mcp login {name}`"))
+            }
+            BearerError::Failed(_) => NotSent::Undelivered(why.to_string()),
+        }
     }
 }
 
-fn header_map(given: &[(String, String)]) -> Result<HeaderMap, EndpointError> {
+async fn delivered(request: RequestBuilder) -> Result<Response, NotSent> {
+    let response = request.send().await;
+    response.map_err(|error| NotSent::Undelivered(shown(error)))
+}
+
+pub(super) fn header_map(given: &[(String, String)]) -> Result<HeaderMap, EndpointError> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let wrong = || EndpointError::Header(name.clone());

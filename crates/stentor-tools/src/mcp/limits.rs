@@ -7,6 +7,13 @@ pub(super) const MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How long a server may take to accept a message that is posted.
 pub(super) const POST_LIMIT: Duration = Duration::from_secs(30);
 
+/// Questions of a server that wait for a person or a model. One more is refused.
+pub(super) const OPEN_REQUESTS: usize = 16;
+/// How long the session's model may take to answer a server.
+pub(super) const SAMPLING_LIMIT: Duration = Duration::from_secs(600);
+/// As much of a line as a server may write into the log.
+pub(super) const LOG_CHARS: usize = 1000;
+
 /// How long a server that failed a call has to show that it is alive.
 pub(super) const PING_LIMIT: Duration = Duration::from_secs(10);
 

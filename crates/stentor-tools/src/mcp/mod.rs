@@ -12,22 +12,30 @@
 //!
 //! `session` is what a session sees of all this, `pool` shares servers among sessions, `server`
 //! runs one, `connection` reaches it (a program's pipes, `streamable_http` and `sse` are the ways
-//! there), `client` speaks to it in the messages of `protocol`, `offer` is what it brings
-//! (`offered_tools` of its tools), and `tool`, `prompt` and `resource` make that ours.
+//! there, `oauth` who we are there), `client` speaks to it in the messages of `protocol`, `offer` is
+//! what it brings (`offered_tools` of its tools), and `tool`, `prompt` and `resource` make that ours.
+//! What it asks of us (`requests`) is for the session that uses it (`callers`): `elicitation` is a
+//! question to a person, `sampling` one to the session's model.
 
+mod callers;
 mod client;
 mod connection;
 mod content;
+mod elicitation;
+mod form;
 mod http;
 mod limits;
 mod name;
+pub mod oauth;
 mod offer;
 mod offered_tools;
 mod pool;
 mod probe;
 mod prompt;
 mod protocol;
+mod requests;
 mod resource;
+mod sampling;
 mod server;
 mod session;
 mod sse;
@@ -43,6 +51,7 @@ pub use connection::ServerAccess;
 pub use name::full_name;
 pub use probe::{Brought, Probed, probe};
 
+use oauth::McpLogins;
 use pool::Pool;
 use prompt::ServerPrompts;
 use server::Server;
@@ -55,14 +64,16 @@ use crate::process::Launcher;
 pub struct McpServers {
     pool: Arc<Mutex<Pool>>,
     http: Arc<Http>,
+    logins: Option<Arc<McpLogins>>,
 }
 
 impl McpServers {
-    /// No servers yet. Those behind an address will be reached by `http`.
-    pub fn new(http: Arc<Http>) -> Self {
+    /// No servers yet. Those behind an address will be reached by `http`, as who one is logged in.
+    pub fn new(http: Arc<Http>, logins: Arc<McpLogins>) -> Self {
         Self {
             pool: Arc::default(),
             http,
+            logins: Some(logins),
         }
     }
 
@@ -73,6 +84,7 @@ impl McpServers {
             access: ServerAccess {
                 launcher,
                 http: Arc::clone(&self.http),
+                logins: self.logins.clone(),
             },
         })
     }

@@ -1,6 +1,7 @@
 //! Trying a server out: what it brings, how long it took, and what it said.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::event::CommandInfo;
@@ -45,7 +46,10 @@ pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Pr
     let stderr = StderrTail::default();
     let began = Instant::now();
     let deadline = began + server.start_limit;
-    let opened = timeout_at(deadline, connection::open(server, cwd, access, &stderr)).await;
+    // Nobody can be asked here.
+    let callers = Arc::default();
+    let opening = connection::open(server, cwd, access, &callers, &stderr);
+    let opened = timeout_at(deadline, opening).await;
     let result = match opened {
         Err(_) => Err(format!(
             "it did not start within {} s",

@@ -4,9 +4,11 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use stentor_agent::tool_servers::{SamplingConsent, SamplingSettings};
 
 use crate::json_rpc_child::CancelNotice;
+use stentor_wire::jsonrpc::Id;
 
 /// The revision of the protocol that is offered to servers; they may answer with an older one.
 pub(super) const VERSION: &str = "2025-11-25";
@@ -16,6 +18,25 @@ pub(super) const CANCEL: CancelNotice = CancelNotice {
     method: "notifications/cancelled",
     id_member: "requestId",
 };
+
+/// How we introduce ourselves to a server: what it may ask of us.
+pub(super) fn greeting(sampling: &SamplingSettings) -> Value {
+    let mut capabilities = json!({
+        "elicitation": { "form": {}, "url": {} },
+        // The folder of a session never changes.
+        "roots": {},
+    });
+    if sampling.consent != SamplingConsent::Deny
+        && let Some(capabilities) = capabilities.as_object_mut()
+    {
+        capabilities.insert("sampling".to_owned(), json!({}));
+    }
+    json!({
+        "protocolVersion": VERSION,
+        "capabilities": capabilities,
+        "clientInfo": { "name": "stentor", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
 
 /// The methods of requests, and of notifications in either direction.
 pub(super) mod method {
@@ -28,6 +49,11 @@ pub(super) mod method {
     pub(in crate::mcp) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
     pub(in crate::mcp) const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
     pub(in crate::mcp) const PROGRESS: &str = "notifications/progress";
+    pub(in crate::mcp) const LOG: &str = "notifications/message";
+    /// What servers ask of us.
+    pub(in crate::mcp) const ROOTS: &str = "roots/list";
+    pub(in crate::mcp) const ELICIT: &str = "elicitation/create";
+    pub(in crate::mcp) const SAMPLE: &str = "sampling/createMessage";
 }
 
 /// A list that a server gives in pages.
@@ -172,6 +198,8 @@ pub(super) enum Block {
     },
     Image {
         data: String,
+        #[serde(rename = "mimeType")]
+        mime_type: Option<String>,
     },
     Audio {
         #[serde(rename = "mimeType")]
@@ -203,4 +231,19 @@ pub(super) struct CallProgress {
     pub done: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
+}
+
+/// The request that nobody waits for any more.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CancelledParams {
+    pub request_id: Id,
+}
+
+/// What a server writes into our log.
+#[derive(Debug, Deserialize)]
+pub(super) struct LogParams {
+    pub level: String,
+    #[serde(default)]
+    pub data: Value,
 }

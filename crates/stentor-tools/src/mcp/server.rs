@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::callers::Callers;
 use super::client::Client;
 use super::connection::{self, Failure, ServerAccess, ServerConnection};
 use super::limits::{CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE};
@@ -30,6 +31,8 @@ pub(super) struct ServerHandle {
     state: watch::Sender<ServerState>,
     /// Notified when it is needed, so that it is started at once.
     needed: Notify,
+    /// Who uses it.
+    pub callers: Arc<Callers>,
     /// Notified when a call failed in a way that may mean that it is of no use any more.
     suspected: Notify,
 }
@@ -64,6 +67,7 @@ impl Server {
             wanted,
             state: watch::Sender::new(ServerState::Starting),
             needed: Notify::new(),
+            callers: Arc::default(),
             suspected: Notify::new(),
         });
         let over = CancellationToken::new();
@@ -278,7 +282,14 @@ impl Runner {
 
     async fn start(&self, stderr: &StderrTail) -> Result<(ServerConnection, Offer), Failure> {
         let wanted = &self.handle.wanted;
-        let mut connection = connection::open(wanted, &self.cwd, &self.access, stderr).await?;
+        let mut connection = connection::open(
+            wanted,
+            &self.cwd,
+            &self.access,
+            &self.handle.callers,
+            stderr,
+        )
+        .await?;
         let offer = connection.ask(wanted).await.map_err(Failure::passing)?;
         Ok((connection, offer))
     }

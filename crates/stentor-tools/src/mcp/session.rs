@@ -12,6 +12,7 @@ use stentor_agent::tool::Tool;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::callers::Presence;
 use super::limits::PROBLEMS_DELAY;
 use super::resource;
 use super::server::{Server, ServerHandle, ServerState};
@@ -31,6 +32,7 @@ pub(super) struct ServerHooks {
 /// What keeps the servers running and the session informed.
 struct Held {
     _servers: Vec<Arc<Server>>,
+    _presences: Vec<Presence>,
     _watching: JoinSet<()>,
 }
 
@@ -41,6 +43,8 @@ impl ServerHooks {
             .iter()
             .map(|server| Arc::clone(&server.handle))
             .collect();
+        let attach = |handle: &Arc<ServerHandle>| handle.callers.attach(session.clone());
+        let presences = handles.iter().map(attach).collect();
         let mut watching = JoinSet::new();
         let watched: Arc<[Arc<Watched>]> = handles.iter().map(Watched::new).collect();
         for watched in watched.iter() {
@@ -62,6 +66,7 @@ impl ServerHooks {
             session,
             held: Mutex::new(Some(Held {
                 _servers: servers,
+                _presences: presences,
                 _watching: watching,
             })),
         }
@@ -73,7 +78,8 @@ impl CallHooks for ServerHooks {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for handle in self.handles.iter() {
             for offered in handle.offer().iter().flat_map(|offer| &offer.tools) {
-                tools.push(Arc::new(McpTool::new(Arc::clone(handle), offered.clone())));
+                let (handle, session) = (Arc::clone(handle), self.session.clone());
+                tools.push(Arc::new(McpTool::new(handle, offered.clone(), session)));
             }
         }
         tools.extend(resource::tools(&self.handles));

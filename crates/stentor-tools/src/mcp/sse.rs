@@ -8,15 +8,15 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use tokio::task::JoinSet;
 
 use super::client::ServerMessages;
-use super::http::{Endpoint, EventStream, StreamError, has_events, shown};
+use super::http::{Endpoint, EventStream, NotSent, StreamError, has_events};
 use super::limits::POST_LIMIT;
 use crate::json_rpc_child::{Inbox, Outgoing, Peer, RequestError};
 
 /// Why the stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseOpenError {
-    #[error("{0}")]
-    Unreachable(String),
+    #[error(transparent)]
+    NotSent(#[from] NotSent),
     #[error("it answered with HTTP {0}")]
     Status(reqwest::StatusCode),
     #[error("it sends no events; perhaps its transport is the newer \"http\"")]
@@ -42,10 +42,8 @@ pub(super) async fn open(
     let asked = endpoint
         .client
         .get(endpoint.url.clone())
-        .headers(endpoint.headers.clone())
         .header(ACCEPT, "text/event-stream");
-    let response = asked.send().await;
-    let response = response.map_err(|error| SseOpenError::Unreachable(shown(error)))?;
+    let response = endpoint.send(asked).await?;
     if !response.status().is_success() {
         return Err(SseOpenError::Status(response.status()));
     }
@@ -56,7 +54,7 @@ pub(super) async fn open(
     let url = address(&mut events, &endpoint.url).await?;
     let peer = Arc::clone(&inbox.peer);
     work.spawn(read(events, inbox));
-    work.spawn(post_all(Endpoint { url, ..endpoint }, outgoing, peer));
+    work.spawn(post_all(endpoint.at(url), outgoing, peer));
     Ok(())
 }
 
@@ -95,22 +93,23 @@ async fn read(mut events: EventStream, mut inbox: Inbox<ServerMessages>) {
 /// Posts messages one after the other, so that they arrive in order.
 async fn post_all(endpoint: Endpoint, mut outgoing: Outgoing, peer: Arc<Peer>) {
     while let Some(message) = outgoing.next().await {
-        let posted = endpoint
+        let post = endpoint
             .client
             .post(endpoint.url.clone())
-            .headers(endpoint.headers.clone())
             .header(CONTENT_TYPE, "application/json")
             .timeout(POST_LIMIT)
-            .body(message.line)
-            .send();
-        let why = match posted.await {
+            .body(message.line);
+        let error = match endpoint.send(post).await {
             Ok(response) if response.status().is_success() => continue,
-            Ok(response) => format!("it answered with HTTP {}", response.status()),
-            Err(error) => shown(error),
+            Ok(response) => {
+                let status = response.status();
+                RequestError::Undelivered(format!("it answered with HTTP {status}"))
+            }
+            Err(error) => error.into(),
         };
-        tracing::debug!(why, "a message to an MCP server was not accepted");
+        tracing::debug!(%error, "a message to an MCP server was not accepted");
         if let Some(id) = message.request {
-            peer.answered(&id, Err(RequestError::Undelivered(why)));
+            peer.answered(&id, Err(error));
         }
     }
 }

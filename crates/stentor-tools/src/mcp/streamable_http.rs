@@ -179,20 +179,13 @@ impl StreamableHttp {
         body: Vec<u8>,
         last_id: Option<&str>,
     ) -> Result<Response, RequestError> {
-        let Endpoint {
-            client,
-            url,
-            headers,
-        } = &self.endpoint;
+        let Endpoint { client, url, .. } = &self.endpoint;
         let accepted = match method {
             Method::POST => "text/event-stream, application/json",
             _ => "text/event-stream",
         };
         let is_get = method == Method::GET;
-        let mut request = client
-            .request(method, url.clone())
-            .headers(headers.clone())
-            .header(ACCEPT, accepted);
+        let mut request = client.request(method, url.clone()).header(ACCEPT, accepted);
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
@@ -204,8 +197,7 @@ impl StreamableHttp {
         if let Some(last_id) = last_id {
             request = request.header(LAST_EVENT, last_id);
         }
-        let response = request.send().await;
-        let response = response.map_err(|error| RequestError::Undelivered(shown(error)))?;
+        let response = self.endpoint.send(request).await?;
         let status = response.status();
         // That is how a server says that it has no events of its own.
         if status.is_success() || (is_get && status == StatusCode::METHOD_NOT_ALLOWED) {
@@ -223,14 +215,9 @@ impl StreamableHttp {
             return RequestError::NotSent(NotSent::Gone);
         }
         let leads_elsewhere = status.is_redirection() && response.headers().contains_key(LOCATION);
-        RequestError::Undelivered(match status {
-            StatusCode::UNAUTHORIZED => {
-                "it wants to know who asks: give it a header such as Authorization".to_owned()
-            }
-            _ if leads_elsewhere => {
-                format!("it answered with HTTP {status}, which leads to another server")
-            }
-            _ => format!("it answered with HTTP {status}"),
+        RequestError::Undelivered(match leads_elsewhere {
+            true => format!("it answered with HTTP {status}, which leads to another server"),
+            false => format!("it answered with HTTP {status}"),
         })
     }
 }

@@ -5,7 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use stentor_agent::session::WeakSession;
 use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
+use stentor_agent::tool_servers::ToolServer;
 use stentor_journal::message::ContentBlock;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,11 +24,17 @@ pub(super) const ABORTED: &str = "Command aborted";
 pub(super) struct McpTool {
     offered: OfferedTool,
     server: Arc<ServerHandle>,
+    /// Whose tool it is: what the server asks during a call is for this one.
+    session: WeakSession,
 }
 
 impl McpTool {
-    pub fn new(server: Arc<ServerHandle>, offered: OfferedTool) -> Self {
-        Self { offered, server }
+    pub fn new(server: Arc<ServerHandle>, offered: OfferedTool, session: WeakSession) -> Self {
+        Self {
+            offered,
+            server,
+            session,
+        }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
@@ -78,31 +86,46 @@ impl McpTool {
         }
     }
 
-    /// Calls the tool. Each report of the server gives it time again.
+    /// Calls the tool. Each report of the server gives it time again, and so does a person who is
+    /// asked something meanwhile, but not for ever.
     async fn ask(
         &self,
         live: &LiveServer,
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<CallToolResult, RequestError> {
+        let _calling = self.server.callers.call(self.session.clone());
         let mut reports = live.client.notices.reports();
         let params = json!({
             "name": self.offered.name,
             "arguments": arguments,
             "_meta": { "progressToken": reports.token },
         });
-        let limit = self.server.wanted.call_limit;
-        let mut deadline = Instant::now() + limit;
+        let ToolServer {
+            call_limit: limit,
+            total_limit,
+            ..
+        } = self.server.wanted;
+        let last = Instant::now() + total_limit;
+        let mut deadline = last.min(Instant::now() + limit);
         let mut asked = pin!(live.client.request(method::CALL_TOOL, &params));
         loop {
             tokio::select! {
                 biased;
                 answered = &mut asked => return answered,
                 Some(progress) = reports.next() => {
-                    deadline = Instant::now() + limit;
+                    deadline = last.min(Instant::now() + limit);
                     context.progress.report(plain_output(shown(&progress)));
                 }
-                () = sleep_until(deadline) => return Err(RequestError::TimedOut(limit)),
+                () = sleep_until(deadline) => {
+                    if deadline == last {
+                        return Err(RequestError::TimedOut(total_limit));
+                    }
+                    if !self.server.callers.waits_for_person() {
+                        return Err(RequestError::TimedOut(limit));
+                    }
+                    deadline = last.min(Instant::now() + limit);
+                }
             }
         }
     }

@@ -24,6 +24,21 @@ pub enum McpAction {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
+    /// Log in to a server that wants it (OAuth)
+    Login {
+        /// The name of the server, or its address
+        server: String,
+        /// Only print the address to open
+        #[arg(long)]
+        no_browser: bool,
+    },
+    /// Be an MCP server on stdin and stdout: other agents prompt and steer Stentor
+    Serve,
+    /// Forget the login to a server
+    Logout {
+        /// The name of the server, or its address
+        server: String,
+    },
 }
 
 /// The server to add.

@@ -293,6 +293,7 @@ impl Report {
         let access = ServerAccess {
             launcher,
             http: Arc::clone(models.registry().http()),
+            logins: Some(models.mcp_logins()),
         };
         if on.is_empty() {
             self.good(SECTION, "none; `stentor mcp add` adds one");

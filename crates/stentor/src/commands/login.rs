@@ -11,7 +11,7 @@ use stentor_serve::input::{Input, InputLines};
 use crate::terminal::tty::Modes;
 
 /// The longest thing worth pasting.
-const PASTED_BYTES: usize = 64 * 1024;
+pub(super) const PASTED_BYTES: usize = 64 * 1024;
 
 /// Why nobody was logged in or out.
 #[derive(Debug, thiserror::Error)]
@@ -153,7 +153,7 @@ fn show_step(step: &LoginStep, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The first line that says something; `None` when the input ends without one.
-async fn pasted_line(lines: &mut InputLines) -> Option<String> {
+pub(super) async fn pasted_line(lines: &mut InputLines) -> Option<String> {
     while let Some(line) = lines.next().await {
         if let Input::Line(text) = line
             && !text.trim().is_empty()

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod extensions;
 pub mod login;
 pub mod mcp;
+pub mod mcp_login;
 pub mod models;
 pub mod permissions;
 pub mod pick_session;

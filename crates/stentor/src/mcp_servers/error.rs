@@ -28,6 +28,10 @@ pub enum ServerError {
     EmptyCommand,
     #[error("`args`, `env` and `cwd` are for a server with a `command`")]
     ProcessOfUrl,
+    #[error("`oauth` is for a server with a `url`")]
+    OAuthOfCommand,
+    #[error("only your own file may set `sampling = \"allow\"`")]
+    SamplingByProject,
     #[error("only your own file may set `sandbox = false`")]
     UnsandboxedByProject,
     /// The rest of it may be a secret and is not repeated.

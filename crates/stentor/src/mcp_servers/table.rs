@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use stentor_agent::tool_servers::{ToolChoice, ToolServer, ToolServerTransport};
+use stentor_agent::tool_servers::{
+    OAuthSettings, SamplingConsent, SamplingSettings, ToolChoice, ToolServer, ToolServerTransport,
+};
 use stentor_text::redaction::{command_without_secrets, public_address};
 
 use super::Found;
@@ -37,9 +39,34 @@ pub(super) struct Table {
     pub exclude_tools: BTreeSet<String>,
     pub start_timeout_ms: Option<u64>,
     pub timeout_ms: Option<u64>,
+    pub max_timeout_ms: Option<u64>,
     pub restart: Option<u32>,
     pub sandbox: Option<bool>,
     pub enabled: Option<bool>,
+    pub sampling: Option<Sampling>,
+    pub sampling_calls: Option<u32>,
+    pub sampling_tokens: Option<u64>,
+    #[serde(default)]
+    pub oauth: OAuth,
+}
+
+/// Whether a server may ask the session's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Sampling {
+    Ask,
+    Allow,
+    Deny,
+}
+
+/// How one logs in to a server, where it does not say all of it itself.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct OAuth {
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    pub redirect: Option<String>,
 }
 
 /// A program, alone or with its first arguments.
@@ -101,6 +128,9 @@ pub(super) fn read(
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err(bad(ServerError::UnsandboxedByProject));
     }
+    if raw.at.scope == Scope::Project && table.sampling == Some(Sampling::Allow) {
+        return Err(bad(ServerError::SamplingByProject));
+    }
     let around = Around {
         name: &raw.name,
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
@@ -155,6 +185,9 @@ pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), ServerError
         (Some(command), None, _) => {
             if !table.headers.is_empty() {
                 return Err(ServerError::HeadersOfCommand);
+            }
+            if table.oauth != OAuth::default() {
+                return Err(ServerError::OAuthOfCommand);
             }
             let words = command.words();
             if words
@@ -232,8 +265,26 @@ fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, U
     };
     server.start_limit = limit(table.start_timeout_ms, server.start_limit);
     server.call_limit = limit(table.timeout_ms, server.call_limit);
+    server.total_limit = limit(table.max_timeout_ms, server.total_limit);
     server.restarts = table.restart.unwrap_or(server.restarts);
     server.sandboxed = table.sandbox.unwrap_or(true);
+    let usual = SamplingSettings::default();
+    server.sampling = SamplingSettings {
+        consent: match table.sampling {
+            None | Some(Sampling::Ask) => SamplingConsent::Ask,
+            Some(Sampling::Allow) => SamplingConsent::Allow,
+            Some(Sampling::Deny) => SamplingConsent::Deny,
+        },
+        calls: table.sampling_calls.unwrap_or(usual.calls),
+        tokens: table.sampling_tokens.unwrap_or(usual.tokens),
+    };
+    let filled = |text: &Option<String>| text.as_deref().map(fill).transpose();
+    server.oauth = OAuthSettings {
+        client_id: filled(&table.oauth.client_id)?,
+        client_secret: filled(&table.oauth.client_secret)?,
+        redirect: filled(&table.oauth.redirect)?,
+        scopes: table.oauth.scopes,
+    };
     Ok(server)
 }
 

@@ -2,19 +2,16 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use stentor_serve::server::HttpStatus;
 use stentor_wire::attach::Control;
 
 use super::{ServeError, control, token_file};
 use crate::args::PageArgs;
+use crate::browser;
 use crate::environment::Variables;
 use crate::relay::{self, RelayError};
 use crate::socket;
-
-/// What opens an address, on the systems that have it.
-const OPENERS: [&str; 2] = ["xdg-open", "open"];
 
 /// Shows where the page is: opened if there is a screen, and always printed.
 pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), ServeError> {
@@ -34,11 +31,8 @@ pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), S
         .finish();
     let address = format!("{}/#{behind}", http.address);
     writeln!(out, "{address}")?;
-    if !args.print && out.is_terminal() && has_screen() {
-        // Arguments of a process can be read by everybody: the token goes by a file.
-        let leading = http.token_file.with_file_name("serve.page.html");
-        token_file::write_own(&leading, &leading_to(&address))?;
-        open(&leading);
+    if !args.print && out.is_terminal() {
+        browser::open(&address, &http.token_file.with_file_name("serve.page.html"))?;
     }
     Ok(())
 }
@@ -60,32 +54,4 @@ fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
     let (status, _) = asked?;
     let no_http = || ServeError::NoHttp(socket.to_owned());
     status.http.ok_or_else(no_http)
-}
-
-fn has_screen() -> bool {
-    let set = |name| std::env::var_os(name).is_some();
-    cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
-}
-
-/// A page that goes on to an address. It is ours and plain.
-fn leading_to(address: &str) -> String {
-    format!(
-        "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={}\">\n",
-        address.replace('&', "&amp;")
-    )
-}
-
-/// The first program that takes it. Where none does, the address was printed.
-fn open(page: &Path) {
-    for opener in OPENERS {
-        let started = Command::new(opener)
-            .arg(page)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        if started.is_ok() {
-            return;
-        }
-    }
 }

@@ -78,13 +78,6 @@ impl TokenFile {
     }
 }
 
-/// Writes a file that only the user can read.
-pub fn write_own(path: &Path, text: &str) -> io::Result<()> {
-    // What is there may be readable: it is replaced, not written into.
-    written(path, text)?.persist(path)?;
-    Ok(())
-}
-
 /// A file that is complete and has yet to get its name. Only the user can read it.
 fn written(path: &Path, text: &str) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));

@@ -225,19 +225,16 @@ fn unstable_and_unknown_methods_are_not_found() {
     let long = "x".repeat(100_000);
     answers.push(client.ask_wrong(&long, json!({})));
     expect![[r#"
-        {"id":3,"error":{"code":-32601,"message":"Method not found: \"session/fork\""}}
-        {"id":4,"error":{"code":-32601,"message":"Method not found: \"session/archive\""}}
-        {"id":5,"error":{"code":-32601,"message":"Method not found: \"session/unarchive\""}}
-        {"id":6,"error":{"code":-32601,"message":"Method not found: \"session/status\""}}
-        {"id":7,"error":{"code":-32601,"message":"Method not found: \"session/set_title\""}}
-        {"id":8,"error":{"code":-32601,"message":"Method not found: \"providers/list\""}}
-        {"id":9,"error":{"code":-32601,"message":"Method not found: \"auth/status\""}}
-        {"id":10,"error":{"code":-32601,"message":"Method not found: \"mcp/message\""}}
-        {"id":11,"error":{"code":-32601,"message":"Method not found: \"session/update\""}}
-        {"id":12,"error":{"code":-32601,"message":"Method not found: \"fs/read_text_file\""}}
-        {"id":13,"error":{"code":-32601,"message":"Method not found: \"_stentor/nothing\""}}
-        {"id":14,"error":{"code":-32601,"message":"Method not found: \"\""}}
-        {"id":15,"error":{"code":-32601,"message":"Method not found: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\""}}"#]].assert_eq(&client.shown(&answers));
+        {"id":3,"error":{"code":-32601,"message":"Method not found: \"session/archive\""}}
+        {"id":4,"error":{"code":-32601,"message":"Method not found: \"session/unarchive\""}}
+        {"id":5,"error":{"code":-32601,"message":"Method not found: \"providers/list\""}}
+        {"id":6,"error":{"code":-32601,"message":"Method not found: \"auth/status\""}}
+        {"id":7,"error":{"code":-32601,"message":"Method not found: \"mcp/message\""}}
+        {"id":8,"error":{"code":-32601,"message":"Method not found: \"session/update\""}}
+        {"id":9,"error":{"code":-32601,"message":"Method not found: \"fs/read_text_file\""}}
+        {"id":10,"error":{"code":-32601,"message":"Method not found: \"_stentor/nothing\""}}
+        {"id":11,"error":{"code":-32601,"message":"Method not found: \"\""}}
+        {"id":12,"error":{"code":-32601,"message":"Method not found: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\""}}"#]].assert_eq(&client.shown(&answers));
 }
 
 #[test]

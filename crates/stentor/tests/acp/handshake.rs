@@ -12,7 +12,7 @@ const NOTHING: &str = "on_exhausted = { text = \"Hello.\" }\n";
 fn initialize_says_who_we_are_and_only_what_works() {
     let mut client = Client::silent(World::new(), NOTHING);
     let answer = client.greet(json!({}));
-    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true},"stentor":{"promptMeta":["model","reasoning_effort","permission_mode"]}}}}"#]].assert_eq(&client.plain(&answer));
+    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"systemPrompt":{"mode":{"override":{}}},"fork":{},"status":{},"title":{},"resume":{},"close":{}},"auth":{"logout":{}}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true},"stentor":{"promptMeta":["model","reasoning_effort","permission_mode"]}}}}"#]].assert_eq(&client.plain(&answer));
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn where_no_session_is_kept_none_is_offered_to_be_listed_loaded_resumed_or_delet
     world.file("scenario.toml", NOTHING);
     let mut client = Client::started(world, &["--no-session"]);
     let answer = client.greet(json!({}));
-    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"additionalDirectories":{},"close":{}},"auth":{}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true},"stentor":{"promptMeta":["model","reasoning_effort","permission_mode"]}}}}"#]].assert_eq(&client.plain(&answer));
+    expect![[r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":false,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"additionalDirectories":{},"systemPrompt":{"mode":{"override":{}}},"close":{}},"auth":{"logout":{}}},"authMethods":[],"agentInfo":{"name":"stentor","title":"Stentor","version":"0.1.0"},"_meta":{"steering":{"supported":true},"stentor":{"promptMeta":["model","reasoning_effort","permission_mode"]}}}}"#]].assert_eq(&client.plain(&answer));
 }
 
 #[test]

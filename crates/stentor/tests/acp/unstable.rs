@@ -97,10 +97,10 @@ fn a_status_says_what_is_in_memory_and_opens_nothing() {
     };
     expect![[r#"{"id":4,"result":{"status":"open"}}"#]].assert_eq(&status(&mut client, &session));
     let mut client = client.restart();
+    expect![[r#"{"id":2,"result":{"status":"saved"}}"#]].assert_eq(&status(&mut client, &session));
     expect![[r#"{"id":3,"result":{"status":"saved"}}"#]].assert_eq(&status(&mut client, &session));
-    expect![[r#"{"id":4,"result":{"status":"saved"}}"#]].assert_eq(&status(&mut client, &session));
-    expect![[r#"{"id":5,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"nobody"}}}"#]].assert_eq(&status(&mut client, "nobody"));
-    expect![[r#"{"id":6,"error":{"code":-32602,"message":"sessionId is not one this agent gives: letters, digits, `-`, `_` and `.`","data":{"field":"sessionId"}}}"#]].assert_eq(&status(&mut client, ""));
+    expect![[r#"{"id":4,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"nobody"}}}"#]].assert_eq(&status(&mut client, "nobody"));
+    expect![[r#"{"id":5,"error":{"code":-32602,"message":"sessionId is not one this agent gives: letters, digits, `-`, `_` and `.`","data":{"field":"sessionId"}}}"#]].assert_eq(&status(&mut client, ""));
 }
 
 #[test]
@@ -117,10 +117,14 @@ fn a_title_is_set_whether_the_session_is_open_or_not() {
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"A name…"}}}
         {"id":4,"result":{}}"#]].assert_eq(&titled(&mut client, json!("  A name\nand more ")));
-    expect![[r#"{"id":5,"error":{"code":-32602,"message":"title must not be empty"}}"#]].assert_eq(&titled(&mut client, json!(" \n ")));
-    expect![[r#"{"id":6,"error":{"code":-32602,"message":"invalid type: null, expected a string"}}"#]].assert_eq(&titled(&mut client, json!(null)));
+    expect![[r#"{"id":5,"error":{"code":-32602,"message":"title must not be empty"}}"#]]
+        .assert_eq(&titled(&mut client, json!(" \n ")));
+    expect![[
+        r#"{"id":6,"error":{"code":-32602,"message":"invalid type: null, expected a string"}}"#
+    ]]
+    .assert_eq(&titled(&mut client, json!(null)));
     let mut client = client.restart();
-    expect![[r#"{"id":3,"result":{}}"#]].assert_eq(&titled(&mut client, json!("Another")));
+    expect![[r#"{"id":2,"result":{}}"#]].assert_eq(&titled(&mut client, json!("Another")));
     let listed = client.ask("session/list", json!({}));
     assert_eq!(listed["result"]["sessions"][0]["title"], "Another");
     let params = json!({ "sessionId": "nobody", "title": "x" });

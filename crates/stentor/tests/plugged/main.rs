@@ -21,6 +21,8 @@ mod held_back;
 mod listing;
 #[cfg(test)]
 mod many_calls;
+#[cfg(test)]
+mod mcp_asks;
 #[cfg(all(test, target_os = "linux"))]
 mod memory;
 #[cfg(test)]

@@ -19,7 +19,11 @@ mod finding_ones_way;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_login;
+#[cfg(test)]
 mod mcp_network;
+#[cfg(test)]
+mod mcp_serve;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

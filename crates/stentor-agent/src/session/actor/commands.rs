@@ -25,7 +25,8 @@ use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::rewind::{Rewind, RewindError, RewindReport};
 use crate::session::state::{
-    BashResult, ForkPoint, Interrupted, ModelChoice, SessionSnapshot, SessionState, SessionStats,
+    BashResult, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot, SessionState,
+    SessionStats,
 };
 use crate::tool::{Plan, Tool, ToolHost, ToolSpec};
 
@@ -450,6 +451,18 @@ impl Session {
     pub async fn snapshot(&self, with_stats: bool) -> Result<SessionSnapshot, SessionError> {
         self.ask_later(move |actor, reply| actor.answer_snapshot(with_stats, reply))
             .await
+    }
+
+    /// The model that answers now, for what is asked of it beside the conversation.
+    pub async fn model_access(&self) -> Result<ModelAccess, SessionError> {
+        self.ask(|actor| {
+            let chosen = actor.models.current().ok_or(SessionError::NoModel)?;
+            Ok(ModelAccess {
+                model: chosen.opened.clone()?,
+                host: Arc::clone(&actor.tools.host) as Arc<dyn ToolHost>,
+            })
+        })
+        .await?
     }
 
     /// The tools its model may call.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
-use stentor_agent::tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -14,7 +13,7 @@ use tokio::time::timeout;
 
 /// What the browser brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Returned {
+pub enum Returned {
     Code(String),
     /// The person or the provider said no.
     Refused(String),
@@ -22,7 +21,7 @@ pub(super) enum Returned {
 
 /// A server that waits for one browser. Ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct CallbackServer {
+pub struct CallbackServer {
     /// Where the browser must be sent.
     pub redirect: String,
     returned: watch::Receiver<Option<Returned>>,
@@ -44,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl CallbackServer {
     /// Listens where `redirect` points, if that is this machine and the port is free.
-    pub(super) async fn listen(redirect: &str, state: &str) -> Option<Self> {
+    pub async fn listen(redirect: &str, state: &str) -> Option<Self> {
         let mut url = Url::parse(redirect).ok()?;
         let is_loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
         if url.scheme() != "http" || !is_loopback {
@@ -60,7 +59,7 @@ impl CallbackServer {
             path: url.path().to_owned(),
             state: state.to_owned(),
         });
-        let task = tasks::spawn(accept(listener, expected, tell));
+        let task = tokio::spawn(accept(listener, expected, tell));
         Some(Self {
             redirect: url.to_string(),
             returned,
@@ -69,7 +68,7 @@ impl CallbackServer {
     }
 
     /// Waits for the browser.
-    pub(super) async fn wait(&self) -> Option<Returned> {
+    pub async fn wait(&self) -> Option<Returned> {
         let mut returned = self.returned.clone();
         let answer = returned.wait_for(Option::is_some).await.ok()?;
         answer.clone()

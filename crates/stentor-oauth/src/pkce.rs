@@ -4,18 +4,23 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::LoginError;
 use crate::secret::Secret;
+
+/// The system provides no random numbers.
+#[derive(Debug, thiserror::Error)]
+#[error("the system provides no random numbers")]
+pub struct NoRandomness;
 
 /// A verifier, and the challenge that is its hash.
 #[derive(Debug, Clone)]
-pub(super) struct Proof {
+pub struct Proof {
     pub verifier: Secret,
     pub challenge: String,
 }
 
 impl Proof {
-    pub(super) fn new() -> Result<Self, LoginError> {
+    /// A new one.
+    pub fn new() -> Result<Self, NoRandomness> {
         Ok(Self::of(random_text()?))
     }
 
@@ -29,12 +34,12 @@ impl Proof {
 }
 
 /// 256 bits nobody can guess, as text.
-pub(super) fn random_text() -> Result<String, LoginError> {
+pub fn random_text() -> Result<String, NoRandomness> {
     let mut bytes = [0; 32];
     rustls::crypto::ring::default_provider()
         .secure_random
         .fill(&mut bytes)
-        .map_err(|_| LoginError::NoRandomness)?;
+        .map_err(|_| NoRandomness)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

@@ -1,0 +1,188 @@
+//! Questions of sessions, as elicitations of clients that show them to a person.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::permission::PermissionRequest;
+use stentor_agent::session::Session;
+use stentor_agent::tasks;
+use stentor_policy::PermissionAnswer;
+use tokio::task::AbortHandle;
+
+use super::client::Client;
+
+/// The longest command that a question shows.
+const SUBJECT_BYTES: usize = 4 * 1024;
+
+/// The open questions of one session. Bounded by what a session may have open.
+pub(super) struct Questions {
+    client: Arc<Client>,
+    open: HashMap<Question, AbortHandle>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Question {
+    Permission(u64),
+    Dialog(u64),
+}
+
+/// What a person answered.
+enum Answered {
+    Accepted(Map<String, Value>),
+    Declined,
+    Cancelled,
+}
+
+impl Questions {
+    pub fn new(client: Arc<Client>) -> Self {
+        Self {
+            client,
+            open: HashMap::new(),
+        }
+    }
+
+    /// Asks whether a call may run.
+    pub fn permission(&mut self, session: &Session, id: u64, request: &PermissionRequest) {
+        let (client, session) = (Arc::clone(&self.client), session.downgrade());
+        let (message, schema) = permission_form(request);
+        let task = tasks::spawn(async move {
+            let answer = match elicit(&client, &message, &schema).await {
+                Answered::Accepted(content) => {
+                    let decision = content.get("decision").cloned().unwrap_or_default();
+                    serde_json::from_value(decision).unwrap_or(PermissionAnswer::RejectOnce)
+                }
+                Answered::Declined => PermissionAnswer::RejectOnce,
+                Answered::Cancelled => PermissionAnswer::Cancelled,
+            };
+            if let Some(session) = session.upgrade() {
+                // It may have been answered otherwise meanwhile.
+                let _ = session.answer_permission(id, answer).await;
+            }
+        });
+        self.open
+            .insert(Question::Permission(id), task.abort_handle());
+    }
+
+    /// Asks anything else.
+    pub fn dialog(&mut self, session: &Session, id: u64, dialog: &Arc<Dialog>) {
+        let (client, session) = (Arc::clone(&self.client), session.downgrade());
+        let dialog = Arc::clone(dialog);
+        let task = tasks::spawn(async move {
+            let (message, schema) = dialog_form(&dialog);
+            let answered = elicit(&client, &message, &schema).await;
+            let answer = dialog_answer(&dialog, answered);
+            if let Some(session) = session.upgrade() {
+                // It may have been answered otherwise meanwhile.
+                let _ = session.answer_dialog(id, answer).await;
+            }
+        });
+        self.open.insert(Question::Dialog(id), task.abort_handle());
+    }
+
+    /// A permission was decided: by our client, or otherwise.
+    pub fn permission_answered(&mut self, id: u64) {
+        self.close(&Question::Permission(id));
+    }
+
+    /// A question was closed: by our client, or otherwise.
+    pub fn dialog_closed(&mut self, id: u64) {
+        self.close(&Question::Dialog(id));
+    }
+
+    fn close(&mut self, question: &Question) {
+        if let Some(task) = self.open.remove(question) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        for (_, task) in self.open.drain() {
+            task.abort();
+        }
+    }
+}
+
+async fn elicit(client: &Client, message: &str, schema: &Value) -> Answered {
+    let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
+    let Some(mut answer) = client.ask("elicitation/create", &params).await else {
+        return Answered::Cancelled;
+    };
+    let content = answer.get_mut("content").map(Value::take);
+    match (answer.get("action").and_then(Value::as_str), content) {
+        (Some("accept"), Some(Value::Object(content))) => Answered::Accepted(content),
+        (Some("accept"), _) => Answered::Accepted(Map::new()),
+        (Some("decline"), _) => Answered::Declined,
+        _ => Answered::Cancelled,
+    }
+}
+
+fn permission_form(request: &PermissionRequest) -> (String, Value) {
+    let mut message = format!("May this run? {}", request.reason);
+    if let Some(subject) = request.subject(SUBJECT_BYTES) {
+        message.push_str(&format!("\n{}: {subject}", request.call.name));
+    }
+    let choices = [
+        (PermissionAnswer::AllowOnce, "Allow"),
+        (PermissionAnswer::AllowAlways, "Always allow"),
+        (PermissionAnswer::RejectOnce, "Reject"),
+        (PermissionAnswer::RejectAlways, "Always reject"),
+    ];
+    let names = choices.map(|(answer, label)| request.choice(answer, label));
+    let values = choices.map(|(answer, _)| answer);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "decision": { "type": "string", "enum": values, "enumNames": names },
+        },
+        "required": ["decision"],
+    });
+    (message, schema)
+}
+
+fn dialog_form(dialog: &Dialog) -> (String, Value) {
+    let mut message = dialog.title.clone();
+    let mut is_required = true;
+    let answer = match &dialog.kind {
+        DialogKind::Select { options } => {
+            let values: Vec<&str> = options.iter().map(|one| one.value.as_str()).collect();
+            let labels: Vec<&str> = options.iter().map(|one| one.label.as_str()).collect();
+            json!({ "type": "string", "enum": values, "enumNames": labels })
+        }
+        DialogKind::Confirm { message: more, .. } => {
+            message.push_str(&format!("\n{more}"));
+            is_required = false;
+            json!({ "type": "boolean", "default": true })
+        }
+        DialogKind::Input { placeholder } => {
+            json!({ "type": "string", "description": placeholder.as_deref().unwrap_or_default() })
+        }
+        DialogKind::Editor { prefill } => {
+            json!({ "type": "string", "default": prefill.as_deref().unwrap_or_default() })
+        }
+    };
+    let required: &[&str] = if is_required { &["answer"] } else { &[] };
+    let schema = json!({
+        "type": "object",
+        "properties": { "answer": answer },
+        "required": required,
+    });
+    (message, schema)
+}
+
+fn dialog_answer(dialog: &Dialog, answered: Answered) -> DialogAnswer {
+    let is_confirmation = matches!(dialog.kind, DialogKind::Confirm { .. });
+    match answered {
+        Answered::Accepted(content) => match (content.get("answer"), is_confirmation) {
+            (Some(Value::String(text)), false) => DialogAnswer::Value(text.clone()),
+            (Some(Value::Bool(yes)), true) => DialogAnswer::Confirmed(*yes),
+            (None, true) => DialogAnswer::Confirmed(true),
+            _ => DialogAnswer::Nothing,
+        },
+        Answered::Declined if is_confirmation => DialogAnswer::Confirmed(false),
+        Answered::Declined | Answered::Cancelled => DialogAnswer::Nothing,
+    }
+}

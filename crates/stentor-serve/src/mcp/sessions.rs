@@ -1,0 +1,159 @@
+//! The sessions that are open, and those that are stored.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
+use stentor_agent::session::Session;
+use stentor_agent::tasks;
+use stentor_journal::clock::iso_time;
+use stentor_journal::store::{self, View};
+use tokio::sync::Mutex;
+
+use super::call::CallError;
+use super::client::Client;
+use super::limits::MAX_OPEN;
+use super::open_session::OpenSession;
+
+/// The sessions of this process.
+pub(super) struct Sessions {
+    agent: Agent,
+    cwd: PathBuf,
+    client: Arc<Client>,
+    /// At most [`MAX_OPEN`], the one that was used last at the end. Held while one is opened, so that
+    /// none is opened twice.
+    open: Mutex<Vec<Arc<OpenSession>>>,
+}
+
+impl Sessions {
+    pub fn new(agent: Agent, cwd: PathBuf, client: Arc<Client>) -> Self {
+        Self {
+            agent,
+            cwd,
+            client,
+            open: Mutex::default(),
+        }
+    }
+
+    /// A new session in a folder, or in the one the server was started in.
+    pub async fn new_in(&self, cwd: Option<PathBuf>) -> Result<Arc<OpenSession>, CallError> {
+        let cwd = match cwd {
+            Some(cwd) if !cwd.is_absolute() => return Err(CallError::NoFolder),
+            Some(cwd) => cwd.canonicalize().map_err(|_| CallError::NoFolder)?,
+            None => self.cwd.clone(),
+        };
+        if !cwd.is_dir() {
+            return Err(CallError::NoFolder);
+        }
+        let mut open = self.open.lock().await;
+        self.make_room(&mut open).await?;
+        let agent = self.agent.clone();
+        let start = move || agent.start(&cwd, NewSession::default());
+        let session = self.opened(start).await?;
+        open.push(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// The session with this id, which is opened if it is stored.
+    pub async fn existing(&self, id: &str) -> Result<Arc<OpenSession>, CallError> {
+        let mut open = self.open.lock().await;
+        if let Some(at) = open.iter().position(|one| one.id() == id) {
+            let session = open.remove(at);
+            open.push(Arc::clone(&session));
+            return Ok(session);
+        }
+        self.make_room(&mut open).await?;
+        let (agent, id) = (self.agent.clone(), id.to_owned());
+        let resume = move || {
+            let file = agent.find_id(&id)?;
+            let opened = store::open(&file)?;
+            let mut options = agent.options(opened.journal.header().cwd.as_ref())?;
+            options.prefer_stored_model();
+            agent.resume_opened(opened, options)
+        };
+        let session = self.opened(resume).await?;
+        open.push(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Opens a session on a thread where reading files may block.
+    async fn opened(
+        &self,
+        open: impl FnOnce() -> Result<Session, AgentError> + Send + 'static,
+    ) -> Result<Arc<OpenSession>, CallError> {
+        let session = tasks::spawn_blocking(open).await;
+        let session = session.map_err(CallError::NotOpened)??;
+        session.set_can_ask(self.client.can_elicit()).await?;
+        Ok(OpenSession::follow(session, Arc::clone(&self.client)))
+    }
+
+    /// Closes the session that was not used for the longest time, if there are too many.
+    async fn make_room(&self, open: &mut Vec<Arc<OpenSession>>) -> Result<(), CallError> {
+        if open.len() < MAX_OPEN {
+            return Ok(());
+        }
+        let idle = open.iter().position(|one| !one.is_running());
+        let idle = idle.ok_or(CallError::TooMany(open.len()))?;
+        open.remove(idle).close().await;
+        Ok(())
+    }
+
+    /// What is in a session, also while it runs.
+    pub async fn view(&self, id: &str) -> Result<View, CallError> {
+        let open = {
+            let open = self.open.lock().await;
+            open.iter().find(|one| one.id() == id).cloned()
+        };
+        if let Some(open) = open {
+            let (header, entries) = open.session.active_path().await?;
+            return Ok(View {
+                header,
+                name: None,
+                entries,
+            });
+        }
+        let (agent, id) = (self.agent.clone(), id.to_owned());
+        let read = move || -> Result<View, CallError> {
+            let file = agent.find_id(&id)?;
+            Ok(store::view(&file)?)
+        };
+        let view = tasks::spawn_blocking(read).await;
+        view.map_err(CallError::NotOpened)?
+    }
+
+    /// The stored sessions, newest first.
+    pub async fn list(&self, limit: usize, all_folders: bool) -> Result<Value, CallError> {
+        let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
+        let listed = tasks::spawn_blocking(move || {
+            let folder = (!all_folders).then_some(cwd.as_path());
+            let newest = agent.newest_first(folder);
+            let readable = newest.filter(|listed| listed.problem.is_none());
+            readable.take(limit).collect::<Vec<_>>()
+        });
+        let listed = listed.await.map_err(CallError::NotOpened)?;
+        let open = self.open.lock().await;
+        let running = |id: &str| open.iter().any(|one| one.id() == id && one.is_running());
+        let sessions = listed.into_iter().map(|one| {
+            json!({
+                "session_id": one.id,
+                "status": match running(&one.id) {
+                    true => "running",
+                    false => "idle",
+                },
+                "name": one.name,
+                "cwd": one.cwd,
+                "first_message": one.first_message,
+                "modified": iso_time(one.modified_ms),
+            })
+        });
+        Ok(json!({ "sessions": sessions.collect::<Vec<_>>() }))
+    }
+
+    /// Stops and closes all.
+    pub async fn close_all(&self) {
+        let open = std::mem::take(&mut *self.open.lock().await);
+        let closing = open.iter().map(|session| session.close());
+        futures_util::future::join_all(closing).await;
+    }
+}

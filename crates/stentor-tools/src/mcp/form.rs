@@ -1,0 +1,457 @@
+//! The form of an elicitation: the small part of JSON schema that it may use.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Fields of a form. More is no question to a person.
+const FIELDS: usize = 20;
+/// Choices of a field.
+const CHOICES: usize = 100;
+/// The longest title or description.
+const TITLE_CHARS: usize = 300;
+
+/// What a server wants to know, field by field.
+#[derive(Debug, PartialEq)]
+pub(super) struct Form {
+    pub fields: Vec<Field>,
+}
+
+/// One thing a server wants to know.
+#[derive(Debug, PartialEq)]
+pub(super) struct Field {
+    pub name: String,
+    pub title: String,
+    description: Option<String>,
+    pub is_required: bool,
+    default: Option<Value>,
+    pub kind: FieldKind,
+}
+
+/// What an answer must be.
+#[derive(Debug, PartialEq)]
+pub(super) enum FieldKind {
+    Text {
+        shortest: usize,
+        longest: usize,
+        format: Option<Format>,
+    },
+    Number {
+        least: f64,
+        most: f64,
+        is_integer: bool,
+    },
+    Boolean,
+    Choice(Vec<Choice>),
+    /// Some of several, separated by commas.
+    Several {
+        choices: Vec<Choice>,
+        fewest: usize,
+        most: usize,
+    },
+}
+
+/// One of several answers.
+#[derive(Debug, PartialEq)]
+pub(super) struct Choice {
+    pub value: String,
+    pub title: String,
+}
+
+/// What a text is, where the schema says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Email,
+    Uri,
+    Date,
+    DateTime,
+}
+
+/// Why an answer does not fit, for the person who gave it.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(super) enum Misfit {
+    #[error("an answer is needed")]
+    Missing,
+    #[error("choose yes or no")]
+    NoBoolean,
+    #[error("{0:?} is not one of the choices")]
+    NoChoice(String),
+    #[error("choose {}", range(*.0, *.1))]
+    Count(usize, usize),
+    #[error("its length must be {}", range(*.0, *.1))]
+    Length(usize, usize),
+    #[error("that has another form than it must have")]
+    Format,
+    #[error("a whole number is needed")]
+    NoInteger,
+    #[error("a number is needed")]
+    NoNumber,
+    #[error("a number from {least} to {most} is needed")]
+    Range { least: f64, most: f64 },
+}
+
+/// A field as a schema describes it.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Schema {
+    #[serde(rename = "type")]
+    kind: String,
+    title: Option<String>,
+    description: Option<String>,
+    default: Option<Value>,
+    format: Option<String>,
+    min_length: Option<usize>,
+    max_length: Option<usize>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    #[serde(rename = "enum")]
+    values: Option<Vec<String>>,
+    enum_names: Option<Vec<String>>,
+    one_of: Option<Vec<Titled>>,
+    any_of: Option<Vec<Titled>>,
+    items: Option<Box<Schema>>,
+    min_items: Option<usize>,
+    max_items: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Titled {
+    #[serde(rename = "const")]
+    value: String,
+    title: Option<String>,
+}
+
+impl Form {
+    /// The form that a schema describes. `None` for one that no person could fill in here.
+    pub fn of(schema: &Value) -> Option<Self> {
+        let nothing = Map::new();
+        let properties = match schema.get("properties") {
+            None => &nothing,
+            Some(properties) => properties.as_object()?,
+        };
+        if properties.len() > FIELDS {
+            return None;
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+        let fields = properties.iter().map(|(name, schema)| {
+            let schema = Schema::deserialize(schema).ok()?;
+            let title = schema.title.clone().unwrap_or_else(|| name.clone());
+            Some(Field {
+                name: name.clone(),
+                title: short(&title),
+                description: schema.description.as_deref().map(short),
+                is_required: is_required(name),
+                default: schema.default.clone(),
+                kind: schema.field_kind()?,
+            })
+        });
+        Some(Self {
+            fields: fields.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Schema {
+    fn field_kind(self) -> Option<FieldKind> {
+        match self.kind.as_str() {
+            "boolean" => Some(FieldKind::Boolean),
+            "number" | "integer" => Some(FieldKind::Number {
+                least: self.minimum.unwrap_or(f64::NEG_INFINITY),
+                most: self.maximum.unwrap_or(f64::INFINITY),
+                is_integer: self.kind == "integer",
+            }),
+            "array" => {
+                let choices = self.items?.choices()?;
+                Some(FieldKind::Several {
+                    fewest: self.min_items.unwrap_or(0),
+                    most: self.max_items.unwrap_or(usize::MAX),
+                    choices,
+                })
+            }
+            "string" if self.values.is_some() || self.one_of.is_some() => {
+                self.choices().map(FieldKind::Choice)
+            }
+            "string" => Some(FieldKind::Text {
+                shortest: self.min_length.unwrap_or(0),
+                longest: self.max_length.unwrap_or(usize::MAX),
+                format: match self.format.as_deref() {
+                    Some("email") => Some(Format::Email),
+                    Some("uri") => Some(Format::Uri),
+                    Some("date") => Some(Format::Date),
+                    Some("date-time") => Some(Format::DateTime),
+                    _ => None,
+                },
+            }),
+            _ => None,
+        }
+    }
+
+    fn choices(self) -> Option<Vec<Choice>> {
+        let titled = self.one_of.or(self.any_of);
+        let choices: Vec<Choice> = match (titled, self.values) {
+            (Some(titled), _) => titled
+                .into_iter()
+                .map(|one| Choice {
+                    title: short(one.title.as_deref().unwrap_or(&one.value)),
+                    value: one.value,
+                })
+                .collect(),
+            (None, Some(values)) => {
+                let names = self.enum_names.unwrap_or_default();
+                let mut names = names.into_iter();
+                values
+                    .into_iter()
+                    .map(|value| Choice {
+                        title: short(names.next().as_ref().unwrap_or(&value)),
+                        value,
+                    })
+                    .collect()
+            }
+            (None, None) => return None,
+        };
+        (1..=CHOICES).contains(&choices.len()).then_some(choices)
+    }
+}
+
+impl Field {
+    /// What is asked.
+    pub fn label(&self) -> String {
+        let mut label = self.title.clone();
+        if let Some(description) = &self.description {
+            label.push_str(&format!(": {description}"));
+        }
+        if !self.is_required {
+            label.push_str(" (optional)");
+        }
+        label
+    }
+
+    /// What an answer looks like.
+    pub fn hint(&self) -> Option<String> {
+        match (&self.kind, &self.default) {
+            (FieldKind::Several { choices, .. }, _) => {
+                let titles: Vec<&str> = choices.iter().map(|one| one.title.as_str()).collect();
+                Some(format!("some of: {}", titles.join(", ")))
+            }
+            (_, Some(Value::String(default))) => Some(default.clone()),
+            (_, Some(default)) => Some(default.to_string()),
+            (_, None) => None,
+        }
+    }
+
+    /// What was answered; `None` when it is left out.
+    pub fn read(&self, given: &str) -> Result<Option<Value>, Misfit> {
+        let given = given.trim();
+        let may_be_empty = match &self.kind {
+            FieldKind::Text { shortest: 0, .. } => self.is_required && self.default.is_none(),
+            FieldKind::Choice(choices) => choices.iter().any(|choice| choice.value.is_empty()),
+            _ => false,
+        };
+        if given.is_empty() && !may_be_empty {
+            return match (&self.default, self.is_required) {
+                (Some(default), _) => Ok(Some(default.clone())),
+                (None, false) => Ok(None),
+                (None, true) => Err(Misfit::Missing),
+            };
+        }
+        self.value(given).map(Some)
+    }
+
+    fn value(&self, given: &str) -> Result<Value, Misfit> {
+        match &self.kind {
+            FieldKind::Boolean => match given {
+                "true" => Ok(true.into()),
+                "false" => Ok(false.into()),
+                _ => Err(Misfit::NoBoolean),
+            },
+            FieldKind::Choice(choices) => chosen(choices, given).map(Value::from),
+            FieldKind::Several {
+                choices,
+                fewest,
+                most,
+            } => {
+                let chosen: Result<Vec<String>, Misfit> = given
+                    .split(',')
+                    .map(|one| chosen(choices, one.trim()))
+                    .collect();
+                let chosen = chosen?;
+                match (*fewest..=*most).contains(&chosen.len()) {
+                    true => Ok(chosen.into()),
+                    false => Err(Misfit::Count(*fewest, *most)),
+                }
+            }
+            FieldKind::Number {
+                least,
+                most,
+                is_integer,
+            } => number(given, *least, *most, *is_integer),
+            FieldKind::Text {
+                shortest,
+                longest,
+                format,
+            } => {
+                let length = given.chars().count();
+                if !(*shortest..=*longest).contains(&length) {
+                    return Err(Misfit::Length(*shortest, *longest));
+                }
+                match format.is_none_or(|format| format.fits(given)) {
+                    true => Ok(given.into()),
+                    false => Err(Misfit::Format),
+                }
+            }
+        }
+    }
+}
+
+fn chosen(choices: &[Choice], given: &str) -> Result<String, Misfit> {
+    let by_value = choices.iter().find(|choice| choice.value == given);
+    let by_title = || choices.iter().find(|choice| choice.title == given);
+    let found = by_value.or_else(by_title);
+    let found = found.ok_or_else(|| Misfit::NoChoice(given.to_owned()))?;
+    Ok(found.value.clone())
+}
+
+fn number(given: &str, least: f64, most: f64, is_integer: bool) -> Result<Value, Misfit> {
+    let is_bounded = least.is_finite() || most.is_finite();
+    let wrong = || match (is_bounded, is_integer) {
+        (true, _) => Misfit::Range { least, most },
+        (false, true) => Misfit::NoInteger,
+        (false, false) => Misfit::NoNumber,
+    };
+    let value: Value = match is_integer {
+        true => given.parse::<i64>().map_err(|_| wrong())?.into(),
+        false => given.parse::<f64>().map_err(|_| wrong())?.into(),
+    };
+    let within = value.as_f64().is_some_and(|n| n >= least && n <= most);
+    within.then_some(value).ok_or_else(wrong)
+}
+
+fn range(least: usize, most: usize) -> String {
+    match most {
+        usize::MAX => format!("at least {least}"),
+        most => format!("from {least} to {most}"),
+    }
+}
+
+impl Format {
+    fn fits(self, text: &str) -> bool {
+        let is_date = |text: &str| {
+            let parts: Vec<&str> = text.split('-').collect();
+            let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+            let digits = text.chars().all(|c| c.is_ascii_digit() || c == '-');
+            lengths == [4, 2, 2] && digits
+        };
+        match self {
+            Self::Email => {
+                let parts = text.split_once('@');
+                let is_plain = !text.contains(char::is_whitespace);
+                is_plain && parts.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+            }
+            Self::Uri => reqwest::Url::parse(text).is_ok(),
+            Self::Date => is_date(text),
+            Self::DateTime => text
+                .split_once(['T', 't', ' '])
+                .is_some_and(|(date, time)| is_date(date) && time.len() >= 5),
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TITLE_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field(schema: Value) -> Field {
+        let form = Form::of(&json!({ "properties": { "x": schema }, "required": ["x"] }));
+        form.unwrap().fields.pop().unwrap()
+    }
+
+    #[test]
+    fn answers_are_read_by_what_the_schema_says() {
+        for (schema, given, expected) in [
+            (json!({ "type": "string" }), " a ", Ok(json!("a"))),
+            (json!({ "type": "string" }), "", Ok(json!(""))),
+            (
+                json!({ "type": "string", "default": "d" }),
+                "",
+                Ok(json!("d")),
+            ),
+            (
+                json!({ "type": "string", "minLength": 2, "maxLength": 3 }),
+                "a",
+                Err("its length must be from 2 to 3"),
+            ),
+            (
+                json!({ "type": "string", "format": "email" }),
+                "ada",
+                Err("that has another form than it must have"),
+            ),
+            (
+                json!({ "type": "string", "format": "date" }),
+                "2026-01-31",
+                Ok(json!("2026-01-31")),
+            ),
+            (json!({ "type": "integer" }), "7", Ok(json!(7))),
+            (
+                json!({ "type": "integer" }),
+                "7.5",
+                Err("a whole number is needed"),
+            ),
+            (
+                json!({ "type": "number", "minimum": 1, "maximum": 2 }),
+                "3",
+                Err("a number from 1 to 2 is needed"),
+            ),
+            (
+                json!({ "type": "number" }),
+                "NaN",
+                Err("a number is needed"),
+            ),
+            (json!({ "type": "boolean" }), "false", Ok(json!(false))),
+            (
+                json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"] }),
+                "Second",
+                Ok(json!("b")),
+            ),
+            (
+                json!({ "type": "string", "oneOf": [{ "const": "a", "title": "First" }] }),
+                "c",
+                Err("\"c\" is not one of the choices"),
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] }, "maxItems": 1 }),
+                "a, b",
+                Err("choose from 0 to 1"),
+            ),
+            (
+                json!({ "type": "array", "items": { "anyOf": [{ "const": "a", "title": "First" }] } }),
+                "First",
+                Ok(json!(["a"])),
+            ),
+        ] {
+            let read = field(schema.clone()).read(given);
+            let read = read.map(Option::unwrap).map_err(|why| why.to_string());
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(read, expected, "{schema} {given:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_person_could_fill_in_is_no_form() {
+        for schema in [
+            json!({ "properties": { "x": { "type": "object" } } }),
+            json!({ "properties": { "x": { "type": "string", "enum": [] } } }),
+            json!({ "properties": 7 }),
+            json!({ "properties": (0..21).map(|n| (n.to_string(), json!({ "type": "string" }))).collect::<Map<_, _>>() }),
+        ] {
+            assert_eq!(Form::of(&schema), None, "{schema}");
+        }
+        assert_eq!(Form::of(&Value::Null), Some(Form { fields: Vec::new() }));
+    }
+}
