@@ -47,6 +47,7 @@ mod tool_servers;
 mod turns;
 #[cfg(test)]
 mod unloading;
+#[cfg(test)]
 mod unstable;
 #[cfg(test)]
 mod world;
