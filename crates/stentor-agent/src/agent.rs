@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::{self, NewestFirst, Opened, StoreError};
+use stentor_journal::store::{self, Header, NewestFirst, Opened, StoreError};
 
 use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
 use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
+use crate::tasks;
 
 /// What a new session in a folder is started with: configuration, context files, tools.
 pub trait SessionDefaults: Send + Sync {
@@ -198,6 +200,12 @@ impl Agent {
         sharing.live.join(path, sharing.observes)
     }
 
+    /// Whether the session in a file is live, for whomever.
+    pub fn is_live(&self, path: &Path) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_some_and(|sharing| sharing.live.contains(path))
+    }
+
     /// Goes on with a stored session whose file has been opened.
     pub fn resume_opened(
         &self,
@@ -268,6 +276,44 @@ impl Agent {
         let (opened, text) = session.fork_as(point, options.id.clone()).await?;
         let forked = self.resume_opened(opened, options)?;
         Ok((forked, text))
+    }
+
+    /// Copies the stored session in a file, as it is now, into a new one in the folder of `options`,
+    /// and starts that.
+    pub fn fork_stored(
+        &self,
+        source: &Path,
+        options: SessionOptions,
+    ) -> Result<Session, AgentError> {
+        self.may_drive()?;
+        let clock = &*self.environment.clock;
+        let header = Header {
+            version: store::CURRENT_VERSION,
+            id: options.id.clone().unwrap_or_else(|| clock.session_id()),
+            timestamp: iso_time(clock.now_ms()),
+            cwd: options.cwd.to_string_lossy().into_owned(),
+            parent_session: None,
+            title: None,
+        };
+        let opened = match self.folder(&options.cwd) {
+            Some(folder) => store::fork(source, None, &folder, header, clock)?,
+            None => {
+                let opened = store::open(source)?;
+                store::fork_in_memory(&*opened.journal, None, header)?
+            }
+        };
+        self.resume_opened(opened, options)
+    }
+
+    /// Gives the session in a file a name, whether it is live here or not.
+    pub async fn rename(&self, path: PathBuf, name: String) -> Result<(), AgentError> {
+        self.may_drive()?;
+        if let Some(live) = self.join(&path) {
+            return Ok(live.set_name(&name).await?);
+        }
+        let clock = Arc::clone(&self.environment.clock);
+        let renamed = tasks::spawn_blocking(move || store::rename(&path, &name, &*clock));
+        Ok(renamed.await.map_err(|_| SessionError::Closed)??)
     }
 
     /// Where new sessions of `cwd` are kept; `None` when nowhere.

@@ -116,6 +116,11 @@ impl LiveSessions {
         Some(self.client(&key, live, true, observes))
     }
 
+    /// Whether the session in a file is live.
+    pub fn contains(&self, file: &Path) -> bool {
+        self.shared.lock().sessions.contains_key(&key(file))
+    }
+
     /// Takes up a session that a client has started, whose handle is given back. One that is stored
     /// nowhere is its client's alone.
     pub fn start(&self, session: Session, observes: bool) -> Session {

@@ -227,6 +227,8 @@ pub enum Purpose {
     Turn,
     /// A summary of the older part of the conversation.
     Compaction,
+    /// What a search of the web finds that the provider makes itself. Only some wires can say that.
+    WebSearch,
 }
 
 /// One step of an answer.

@@ -16,6 +16,8 @@ pub struct PermissionRequest {
     pub paths: Vec<PathBuf>,
     /// The shell command, if there is one.
     pub command: Option<String>,
+    /// The address on the web that it asks for, if there is one.
+    pub url: Option<String>,
     /// Why it is asked, for a person: for example that a path lies outside the folder.
     pub reason: String,
     /// What an "always" would be remembered as. The choices say how far it reaches.
@@ -24,10 +26,11 @@ pub struct PermissionRequest {
 
 impl PermissionRequest {
     /// What is asked about, for a person: the whole command, as far as `most_bytes` hold it, else
-    /// the path. What is cut is said, and what would not be seen is made visible.
+    /// the address, else the path. What is cut is said, and what would not be seen is made visible.
     pub fn subject(&self, most_bytes: usize) -> Option<String> {
         let path = || Some(self.paths.first()?.display().to_string());
-        let subject = self.command.clone().or_else(path)?;
+        let subject = self.command.clone().or_else(|| self.url.clone());
+        let subject = subject.or_else(path)?;
         let shown = visible(&subject);
         if shown.len() <= most_bytes {
             return Some(shown.into_owned());

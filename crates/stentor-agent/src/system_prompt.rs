@@ -1,6 +1,7 @@
 //! The system prompt: who the model is here, what it has, and what the project says.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::context_files::ContextFile;
 use crate::project_files::Origin;
@@ -20,6 +21,26 @@ pub struct PromptParts<'a> {
     pub cwd: &'a Path,
     /// Today, as `2026-11-15`. Not the time: the prompt must stay the same for caches.
     pub date: &'a str,
+}
+
+/// What a client wants its model to be told, whatever the system prompt of the folder is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instructions {
+    /// Behind the system prompt.
+    Append(Arc<str>),
+    /// Nothing of the system prompt, but this.
+    Override(Arc<str>),
+}
+
+impl Instructions {
+    /// The system prompt with them.
+    pub fn applied_to(&self, system_prompt: &str) -> Arc<str> {
+        match self {
+            Self::Override(text) => Arc::clone(text),
+            Self::Append(text) if system_prompt.is_empty() => Arc::clone(text),
+            Self::Append(text) => format!("{system_prompt}\n\n{text}").into(),
+        }
+    }
 }
 
 /// Puts the system prompt together.

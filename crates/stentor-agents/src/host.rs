@@ -316,7 +316,7 @@ fn touches(arguments: &Map<String, Value>, cwd: &Path) -> Touches {
     let command = commands.find_map(|key| command_line::of_argument(arguments.get(*key)?));
     Touches {
         paths: path.map(|path| cwd.join(path)).into_iter().collect(),
-        settled: None,
         command,
+        ..Touches::default()
     }
 }

@@ -1,4 +1,4 @@
-//! The HTTP client of everything that goes over the network: models, logins, MCP servers.
+//! The HTTP client of everything that goes over the network: models, logins, MCP servers, the web.
 //!
 //! It is built when the first request is made and not before.
 //! Building a client reads the system's certificates and takes milliseconds, which a program that
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Certificate, Client, NoProxy, Proxy, StatusCode};
+use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, StatusCode, Url};
 
 /// How often a server may send a request on within its own host.
 const REDIRECTS: usize = 5;
@@ -132,7 +132,24 @@ impl Http {
         !clients.is_empty()
     }
 
+    /// The hosts of the proxies, which have the addresses they have.
+    pub fn proxy_hosts(&self) -> Vec<String> {
+        let Proxies { http, https, .. } = &self.settings.proxies;
+        let host = |proxy: &String| {
+            let with_scheme = || Url::parse(&format!("http://{proxy}")).ok();
+            let url = Url::parse(proxy).ok().filter(Url::has_host);
+            Some(url.or_else(with_scheme)?.host_str()?.to_owned())
+        };
+        http.iter().chain(https).filter_map(host).collect()
+    }
+
     fn build(&self, ca_file: Option<&Path>) -> Result<Client, HttpError> {
+        finish(self.builder(ca_file)?)
+    }
+
+    /// What a client is built from, for whoever needs one that differs in something.
+    pub fn builder(&self, ca_file: Option<&Path>) -> Result<ClientBuilder, HttpError> {
+        let ca_file = ca_file.or(self.settings.ca_file.as_deref());
         // The first one wins, and every one of them is this one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
@@ -146,9 +163,7 @@ impl Http {
         if let Some(path) = ca_file {
             builder = builder.tls_certs_merge(certificates(path)?);
         }
-        builder
-            .build()
-            .map_err(|error| HttpError::Client(deepest(&error)))
+        Ok(builder)
     }
 
     fn proxies(&self) -> Result<Vec<Proxy>, HttpError> {
@@ -176,6 +191,13 @@ impl Http {
         }
         Ok(proxies)
     }
+}
+
+/// The client that was described.
+pub fn finish(builder: ClientBuilder) -> Result<Client, HttpError> {
+    builder
+        .build()
+        .map_err(|error| HttpError::Client(deepest(&error)))
 }
 
 /// Follows a redirect that keeps the method and the origin.
@@ -248,6 +270,19 @@ mod tests {
                 none_for: Some("c".into()),
             }
         );
+    }
+
+    #[test]
+    fn the_hosts_of_proxies_are_known_however_they_are_written() {
+        let http = Http::new(HttpSettings {
+            proxies: Proxies {
+                http: Some("proxy.corp:3128".into()),
+                https: Some("http://me:hidden@10.0.0.1:8080".into()),
+                none_for: None,
+            },
+            ..HttpSettings::default()
+        });
+        assert_eq!(http.proxy_hosts(), ["proxy.corp", "10.0.0.1"]);
     }
 
     #[test]

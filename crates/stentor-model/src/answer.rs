@@ -8,6 +8,11 @@ use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 use stentor_wire::sse::SseError;
 
+/// How many sources of an answer are shown, and how long they may be.
+const SOURCES: usize = 30;
+const SOURCE_BYTES: usize = 2_000;
+const SOURCE_WORDS: usize = 30;
+
 /// Turns a provider's stream into events, one wire each.
 pub trait Decoder: Send {
     /// Takes one server-sent event.
@@ -56,6 +61,8 @@ pub struct AnswerBuilder {
     events: VecDeque<ModelEvent>,
     open: Option<OpenBlock>,
     usage: Usage,
+    /// The pages a provider names that it has searched, by title and address.
+    sources: Vec<(String, String)>,
     has_tool_call: bool,
     started: bool,
     finished: bool,
@@ -150,6 +157,32 @@ impl AnswerBuilder {
         self.events.push_back(ModelEvent::BlockEnded { signature });
     }
 
+    /// Notes a page that the provider has searched. All of them follow the answer.
+    pub fn source(&mut self, title: &str, url: &str) {
+        let is_new = self.sources.iter().all(|(_, known)| known != url);
+        if is_new && self.sources.len() < SOURCES && !url.is_empty() && url.len() <= SOURCE_BYTES {
+            let words = title.split_whitespace().take(SOURCE_WORDS);
+            let title = words.collect::<Vec<_>>().join(" ").replace(['[', ']'], "");
+            self.sources.push((title, url.to_owned()));
+        }
+    }
+
+    /// Writes the sources as a list.
+    fn write_sources(&mut self) {
+        if self.sources.is_empty() {
+            return;
+        }
+        let mut list = "\n\nSources:".to_owned();
+        for (title, url) in std::mem::take(&mut self.sources) {
+            list.push_str(&match title.is_empty() {
+                true => format!("\n- <{url}>"),
+                false => format!("\n- [{title}]({url})"),
+            });
+        }
+        self.open(LiveBlockKind::Text);
+        self.delta(list);
+    }
+
     /// What has been consumed as far as it is known.
     pub fn usage(&mut self) -> &mut Usage {
         &mut self.usage
@@ -172,6 +205,7 @@ impl AnswerBuilder {
             return;
         }
         self.start(None);
+        self.write_sources();
         self.close(None);
         let stop_reason = match stop_reason {
             StopReason::Stop if self.has_tool_call => StopReason::ToolUse,
@@ -209,6 +243,28 @@ mod tests {
 
     fn drain(answer: &mut AnswerBuilder) -> Vec<ModelEvent> {
         std::iter::from_fn(|| answer.pop()).collect()
+    }
+
+    #[test]
+    fn sources_follow_the_answer_each_once() {
+        let mut answer = AnswerBuilder::new();
+        answer.delta("a".into());
+        answer.source("One [1]", "https://one.example/");
+        answer.source("", "https://two.example/");
+        answer.source("One again", "https://one.example/");
+        answer.source("Long", &"x".repeat(SOURCE_BYTES + 1));
+        answer.finish(StopReason::Stop, false);
+        let deltas = drain(&mut answer)
+            .into_iter()
+            .filter_map(|event| match event {
+                ModelEvent::Delta(text) => Some(text),
+                _ => None,
+            });
+        let text: String = deltas.collect();
+        assert_eq!(
+            text,
+            "a\n\nSources:\n- [One 1](https://one.example/)\n- <https://two.example/>"
+        );
     }
 
     #[test]

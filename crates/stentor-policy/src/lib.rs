@@ -47,4 +47,4 @@ pub use permission::{Decision, PermissionAnswer, PermissionMode, UnknownPermissi
 pub use policy::Policy;
 pub use resolve::resolve;
 pub use rule::{InvalidRule, Rule, RuleDecision};
-pub use touches::{ToolEffect, Touches};
+pub use touches::{ToolEffect, Touches, WebAddress};

@@ -11,6 +11,7 @@ use super::command::{Part, Parts};
 use super::protected_paths::needs_its_own_permission;
 use super::rule::{RuleDecision, Subject};
 use super::scope::{About, starts_with_words};
+use super::touches::Touches;
 
 /// Stores "always" answers beyond the session they were given in.
 pub trait AnswerStore: Send + Sync {
@@ -43,13 +44,16 @@ struct AnswerText {
     folder: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
+    /// Everything on that host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     decision: RuleDecision,
 }
 
 /// An answer that nobody can have given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAnswer {
-    #[error("an answer about `{0}` names more than one of command, words, folder and path")]
+    #[error("an answer about `{0}` names more than one of command, words, folder, path and host")]
     Ambiguous(String),
     #[error("an answer about `{0}` allows or denies, it does not ask")]
     Asks(String),
@@ -67,6 +71,7 @@ impl TryFrom<AnswerText> for Remembered {
             words,
             folder,
             path,
+            host,
             decision,
         } = text;
         if decision == RuleDecision::Ask {
@@ -81,6 +86,7 @@ impl TryFrom<AnswerText> for Remembered {
             words.map(|words| About::stored_for_words(decision, words)),
             folder.map(About::Folder),
             path.map(About::Path),
+            host.map(About::Host),
         ];
         let mut named = named.into_iter().flatten();
         let about = named.next().unwrap_or(About::EveryCall);
@@ -103,6 +109,7 @@ impl From<Remembered> for AnswerText {
             words: None,
             folder: None,
             path: None,
+            host: None,
             decision: answer.decision,
         };
         match answer.about {
@@ -111,6 +118,7 @@ impl From<Remembered> for AnswerText {
             About::Words(words) => text.words = Some(words),
             About::Folder(folder) => text.folder = Some(folder),
             About::Path(path) => text.path = Some(path),
+            About::Host(host) => text.host = Some(host),
         }
         text
     }
@@ -129,6 +137,7 @@ impl fmt::Display for Remembered {
             About::Words(words) => write!(f, " commands that start with `{words}`"),
             About::Folder(folder) => write!(f, " in {} and below", folder.display()),
             About::Path(path) => write!(f, " on {}", path.display()),
+            About::Host(host) => write!(f, " from {host}"),
         }
     }
 }
@@ -157,6 +166,7 @@ impl Remembered {
             About::Words(words) => format!("commands that start with `{words}`"),
             About::Folder(folder) => format!("{tool} in {} and below", folder.display()),
             About::Path(path) => format!("{tool} on {}", path.display()),
+            About::Host(host) => format!("{tool} from {host}"),
         };
         visible(&scope).into_owned()
     }
@@ -178,7 +188,9 @@ impl Remembered {
             }
         };
         match &self.about {
-            About::EveryCall => subject.paths.is_empty() && subject.command.is_none(),
+            About::EveryCall => {
+                subject.paths.is_empty() && subject.command.is_none() && subject.web.is_empty()
+            }
             About::Command(command) => subject.command == Some(command),
             About::Words(words) if is_denial => {
                 let spelled = part.into_iter().flat_map(|part| [&part.text, &part.plain]);
@@ -193,6 +205,13 @@ impl Remembered {
                     && (is_denial || !needs_its_own_permission(subject, roots))
             }
             About::Path(only) => covers(&|path| path == only),
+            About::Host(only) => {
+                let mut same = subject.web.iter().map(|address| address.host == *only);
+                match is_denial {
+                    true => same.any(|same| same),
+                    false => !subject.web.is_empty() && same.all(|same| same),
+                }
+            }
         }
     }
 }
@@ -205,11 +224,11 @@ pub struct Always {
 }
 
 impl Always {
-    /// The same for a call of `tool` with this command, else on these paths.
-    pub fn about(tool: &str, command: Option<&str>, paths: &[PathBuf], cwd: &Path) -> Self {
+    /// The same for a call of `tool` that touches this, links resolved.
+    pub fn about(tool: &str, touches: &Touches, cwd: &Path) -> Self {
         let answer = |decision| Remembered {
             tool: tool.to_owned(),
-            about: About::of(decision, command, paths, cwd),
+            about: About::of(decision, touches, cwd),
             decision,
         };
         Self {

@@ -154,21 +154,13 @@ impl Policy {
         }
     }
 
-    /// What an "always" would be remembered as, to a call of `tool` with this command, else on these
-    /// paths.
-    pub fn always(
-        &self,
-        tool: &str,
-        effect: ToolEffect,
-        command: Option<&str>,
-        paths: &[PathBuf],
-        cwd: &Path,
-    ) -> Always {
-        let always = Always::about(tool, command, paths, cwd);
+    /// What an "always" would be remembered as, to a call of `tool` that touches this, links resolved.
+    pub fn always(&self, tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> Always {
+        let always = Always::about(tool, touches, cwd);
         let is_protected =
             |path: &&PathBuf| protected_paths::is_protected_anywhere(path, cwd, &self.roots);
-        match paths.iter().find(is_protected) {
-            Some(path) if effect == ToolEffect::Writes && command.is_none() => {
+        match touches.paths.iter().find(is_protected) {
+            Some(path) if effect == ToolEffect::Writes && touches.command.is_none() => {
                 always.allowing_only(path.clone())
             }
             _ => always,
@@ -184,6 +176,7 @@ impl Policy {
     /// - for paths: all are in the folder of the first one asked about, or below. Where that
     ///   folder contains the working folder, or is the root or the home folder, only the same
     ///   path is like it. Writing what is protected is allowed only by its own path;
+    /// - for an address on the web: be on the same host;
     /// - otherwise: be of the same tool.
     pub fn remember(&mut self, always: &Always, answer: PermissionAnswer) -> Option<Remembered> {
         let remembered = match answer {

@@ -43,6 +43,9 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
             shown(path)
         ),
         (ToolEffect::Writes, _) => "this session is read-only and may not change files".to_owned(),
+        (ToolEffect::Executes, _) if !subject.web.is_empty() => {
+            "this session is read-only and may not use the network".to_owned()
+        }
         (ToolEffect::Executes, _) => {
             "this session is read-only and may not run commands".to_owned()
         }
@@ -97,6 +100,7 @@ pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> Strin
         ToolEffect::Nothing => "touches nothing",
         ToolEffect::Reads => "reads files",
         ToolEffect::Writes => "changes files",
+        ToolEffect::Executes if !subject.web.is_empty() => "uses the network",
         ToolEffect::Executes => "runs programs",
     };
     format!("{} {does}", call(subject))
@@ -114,6 +118,9 @@ fn call(subject: &Subject<'_>) -> String {
             ""
         };
         return format!("{} `{line}{dots}`", subject.tool);
+    }
+    if let Some(address) = subject.web.first() {
+        return format!("{} from {}", subject.tool, visible(&address.host));
     }
     match subject.paths.first() {
         Some(path) => format!("{} on {}", subject.tool, shown(&path.given)),

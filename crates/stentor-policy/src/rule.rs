@@ -9,7 +9,7 @@ use super::command::{self, Part, Parts};
 use super::look_through::{self, Inside};
 use super::pattern::Wildcard;
 use super::resolve::resolve;
-use super::touches::{ToolEffect, Touches};
+use super::touches::{ToolEffect, Touches, WebAddress};
 
 /// One rule, as it is written in the configuration:
 /// `{ tool = "bash", command = "git *", decision = "allow" }`.
@@ -55,6 +55,9 @@ struct RuleText {
     /// The shell command; `*` stands for anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// The host on the web; `*` stands for anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     decision: RuleDecision,
 }
 
@@ -66,6 +69,7 @@ impl TryFrom<RuleText> for Rule {
             ("tool", &text.tool),
             ("path", &text.path),
             ("command", &text.command),
+            ("host", &text.host),
         ] {
             if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
                 return Err(InvalidRule::Empty(name));
@@ -100,6 +104,7 @@ impl std::fmt::Display for Rule {
         name("effect", effect);
         name("path", self.text.path.as_deref());
         name("command", self.text.command.as_deref());
+        name("host", self.text.host.as_deref());
         name("decision", Some(decision_name(self.text.decision)));
         write!(f, "{{ {} }}", named.join(", "))
     }
@@ -115,6 +120,7 @@ pub(super) struct Subject<'a> {
     pub parts: Option<Parts>,
     /// The commands that the command runs through others.
     pub inside: Inside,
+    pub web: &'a [WebAddress],
 }
 
 /// A path a call names, and where it really is.
@@ -152,6 +158,7 @@ impl<'a> Subject<'a> {
             command,
             parts: command.map(command::parts),
             inside: command.map(look_through::inside).unwrap_or_default(),
+            web: &touches.web,
         }
     }
 }
@@ -238,6 +245,7 @@ impl Rule {
             effect,
             path,
             command,
+            host,
             decision,
         } = &self.text;
         let allows = *decision == RuleDecision::Allow;
@@ -247,6 +255,9 @@ impl Rule {
             && path
                 .as_ref()
                 .is_none_or(|path| PathPattern::new(path, subject.cwd).matches(subject, allows))
+            && host
+                .as_ref()
+                .is_none_or(|host| matches_host(host, subject, allows))
             && match command {
                 Some(command) => matches_command(command, subject, piece, allows),
                 // It is about whole calls, and was held against this one already.
@@ -260,6 +271,7 @@ impl Rule {
         named.is_none_or(|name| Wildcard::new(name).matches(tool))
             && self.text.effect.is_none_or(|wanted| wanted == effect)
             && self.text.command.is_none()
+            && self.text.host.is_none()
     }
 
     /// The paths it is about, if it is about certain ones.
@@ -286,8 +298,24 @@ impl Rule {
             Some(name) if name.contains('*') => 1,
             Some(_) => 2,
         };
-        let patterns = letters(&self.text.path) + letters(&self.text.command);
+        let patterns =
+            letters(&self.text.path) + letters(&self.text.command) + letters(&self.text.host);
         (patterns, tool, self.text.effect.is_some())
+    }
+}
+
+/// Every host must be allowed; one that is denied or asked about is enough. A pattern without a port
+/// denies and asks about all ports of its hosts, and allows the usual ones.
+fn matches_host(pattern: &str, subject: &Subject<'_>, allows: bool) -> bool {
+    let wildcard = Wildcard::new(&pattern.to_ascii_lowercase());
+    let mut covered = subject.web.iter().map(|address| {
+        let without_port = address.host.rsplit_once(':').map(|(name, _)| name);
+        wildcard.matches(&address.host)
+            || (!allows && without_port.is_some_and(|name| wildcard.matches(name)))
+    });
+    match allows {
+        true => !subject.web.is_empty() && covered.all(|covered| covered),
+        false => covered.any(|covered| covered),
     }
 }
 
@@ -412,6 +440,8 @@ mod tests {
             rule.to_string(),
             "{ tool = \"bash\", command = \"git *\", decision = \"allow\" }"
         );
+        let rule = read("host = \"*.rs\"\ndecision = \"deny\"").unwrap();
+        assert_eq!(rule.to_string(), "{ host = \"*.rs\", decision = \"deny\" }");
         let rule = read("effect = \"writes\"\npath = \"src/**\"\ndecision = \"ask\"").unwrap();
         assert_eq!(
             rule.to_string(),
@@ -430,7 +460,7 @@ mod tests {
             (
                 "decision = \"ask\"\ncomand = \"x\"",
                 "unknown field `comand`, expected one of `tool`, `effect`, `path`, `command`, \
-                 `decision`",
+                 `host`, `decision`",
             ),
             (
                 "decision = \"ask\"\neffect = \"flies\"",

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::command::{self, Part, Parts, is_blank};
 use super::resolve::resolve;
 use super::rule::RuleDecision;
+use super::touches::Touches;
 
 /// What an answer is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(super) enum About {
     /// Everything in the folder and below.
     Folder(PathBuf),
     Path(PathBuf),
+    /// Everything on that host.
+    Host(String),
 }
 
 /// The commands that change nothing and run nothing else, whatever words follow. Few are like
@@ -42,15 +45,13 @@ const RUN_OTHERS: [&str; 26] = [
 ];
 
 impl About {
-    /// What an "always" to a call with this command, else these paths, is about.
-    pub(super) fn of(
-        decision: RuleDecision,
-        command: Option<&str>,
-        paths: &[PathBuf],
-        cwd: &Path,
-    ) -> Self {
-        match (command, paths.first()) {
-            (Some(command), _) => about_command(decision, command),
+    /// What an "always" to a call is about: its command, else its host, else its paths.
+    pub(super) fn of(decision: RuleDecision, touches: &Touches, cwd: &Path) -> Self {
+        if let Some(command) = &touches.command {
+            return about_command(decision, command);
+        }
+        match (touches.web.first(), touches.paths.first()) {
+            (Some(address), _) => Self::Host(address.host.clone()),
             (None, Some(path)) => about_path(path, cwd),
             (None, None) => Self::EveryCall,
         }
@@ -133,7 +134,11 @@ mod tests {
     use super::*;
 
     fn allowed(command: &str) -> About {
-        About::of(RuleDecision::Allow, Some(command), &[], Path::new("/"))
+        let touches = Touches {
+            command: Some(command.to_owned()),
+            ..Touches::default()
+        };
+        About::of(RuleDecision::Allow, &touches, Path::new("/"))
     }
 
     #[test]

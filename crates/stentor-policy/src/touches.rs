@@ -30,6 +30,18 @@ pub struct Touches {
     pub settled: Option<Vec<Option<PathBuf>>>,
     /// The shell command, if there is one.
     pub command: Option<String>,
+    /// What it asks for over the network.
+    pub web: Vec<WebAddress>,
+}
+
+/// An address on the web.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebAddress {
+    /// What rules and answers are about: the host in lower case without a final dot, with `:PORT`
+    /// where that is not the usual one of its scheme.
+    pub host: String,
+    /// The whole address, for people.
+    pub url: String,
 }
 
 impl Touches {

@@ -52,7 +52,10 @@ impl Frontend {
             false => login,
         };
         match self {
-            Self::Acp(agent, options) => Self::Acp(share(agent), options),
+            Self::Acp(agent, mut options) => {
+                options.login = options.login.map(login);
+                Self::Acp(share(agent), options)
+            }
             Self::Omp(agent, mut options) => {
                 options.login = login(options.login);
                 Self::Omp(share(agent), options)

@@ -24,6 +24,9 @@ pub trait Login: Send + Sync {
 
     /// Forgets a login. False when there was none.
     fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool>;
+
+    /// Forgets all logins and all keys that are stored.
+    fn forget_all(&self) -> LoginFuture<'_, ()>;
 }
 
 /// The answer of a [`Login`]. The error is text for a person.
@@ -48,6 +51,10 @@ impl Login for WatchedLogin {
     fn cancel(&self, _: &str) {}
 
     fn logout<'a>(&'a self, _: &'a str) -> LoginFuture<'a, bool> {
+        only_watched()
+    }
+
+    fn forget_all(&self) -> LoginFuture<'_, ()> {
         only_watched()
     }
 }

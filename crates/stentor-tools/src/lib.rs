@@ -33,6 +33,7 @@ mod todo;
 mod tool_call;
 mod tool_error;
 mod truncation;
+pub mod web;
 mod write;
 
 pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};

@@ -17,6 +17,7 @@ use crate::args::{Args, AttachFlag, Command};
 use crate::config::ConfigErrors;
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{Prepared, Start};
+use crate::logins::ModelLogins;
 use crate::print::printed::usage_text;
 use crate::relay;
 use crate::session_places;
@@ -85,12 +86,13 @@ pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
     let defaults = Defaults {
         // Its clients show questions.
         permission_mode: PermissionMode::Ask,
-        ..Defaults::new(flags, models, &config)
+        ..Defaults::new(flags, Arc::clone(&models), &config)
     };
     let files = session_places::own(&config.settings, args.session.no_session);
     let agent = setup::agent(&config, Arc::new(defaults), files);
     let options = AcpOptions {
         logins,
+        login: Some(Arc::new(ModelLogins(models))),
         folders: Folders {
             current: start.folder.canonicalize().ok(),
             home: start.variables.get("HOME").map(PathBuf::from),

@@ -47,3 +47,4 @@ pub mod trust;
 pub mod typed_prompt;
 pub mod untrusted;
 pub mod user_folders;
+pub mod web;

@@ -58,6 +58,13 @@ impl Login for ModelLogins {
         self.logins().cancel(provider);
     }
 
+    fn forget_all(&self) -> LoginFuture<'_, ()> {
+        Box::pin(async move {
+            let forgotten = self.logins().forget_all().await;
+            forgotten.map_err(|error| error.to_string())
+        })
+    }
+
     fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
         Box::pin(async move {
             let out = self.logins().logout(provider).await;

@@ -53,7 +53,7 @@ use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
 use crate::untrusted::question::{Asking, TrustQuestion};
 use crate::user_folders::{agent_folders, command_folders};
-use crate::{extensions, mcp_servers};
+use crate::{extensions, mcp_servers, web};
 
 pub use error::{FolderError, SetupError};
 
@@ -136,8 +136,9 @@ impl Defaults {
         let launcher = launcher(config, self.models.registry().key_variables());
         let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher)?;
         let launcher = sandbox.launcher;
-        let (mut tools, subagents) =
-            chosen_tools(settings, self.tools.started_by(&launcher), self.subagents)?;
+        let mut all = self.tools.started_by(&launcher);
+        all.extend(web::tools(config, &self.models));
+        let (mut tools, subagents) = chosen_tools(settings, all, self.subagents)?;
         tools.extend(self.notes.tool(settings, config.project.root()));
         let model = choose_model(&config.model_choice(), &self.models)?;
         let mut options = SessionOptions::in_memory(cwd, tools);

@@ -107,6 +107,15 @@ impl ServerSocket {
         })
     }
 
+    /// Where clients reach it, whoever made it.
+    pub fn address(&self) -> Option<PathBuf> {
+        let bound = || {
+            let address = self.listener.local_addr().ok()?;
+            address.as_pathname().map(Path::to_owned)
+        };
+        self.path.clone().or_else(bound)
+    }
+
     /// The socket that systemd has made for this process, if it has.
     #[cfg(target_os = "linux")]
     pub fn passed() -> io::Result<Option<Self>> {

@@ -14,6 +14,7 @@ use crate::event::{CommandInfo, CommandSource, EventKind};
 use crate::hooks::{CommandRan, HookFuture, Hooks};
 use crate::hub::Hub;
 use crate::project_files::Project;
+use crate::system_prompt::Instructions;
 use crate::tasks;
 use crate::tool::ToolSpec;
 
@@ -38,6 +39,7 @@ struct SlashCommandsState {
     published: Arc<[CommandInfo]>,
     /// The system prompt without the skills.
     base_prompt: Arc<str>,
+    instructions: Option<Instructions>,
     prompt: Option<CachedPrompt>,
 }
 
@@ -96,7 +98,16 @@ impl SlashCommands {
     }
 
     pub(crate) fn set_base_prompt(&self, base: Arc<str>) {
-        self.lock().base_prompt = base;
+        let mut state = self.lock();
+        state.base_prompt = match &state.instructions {
+            Some(instructions) => instructions.applied_to(&base),
+            None => base,
+        };
+    }
+
+    /// What the client wants of every base prompt that is set from now on.
+    pub(crate) fn set_instructions(&self, instructions: Option<Instructions>) {
+        self.lock().instructions = instructions;
     }
 
     pub(crate) fn add_source(&self, source: Arc<dyn PromptSource>) {

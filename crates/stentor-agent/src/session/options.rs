@@ -18,6 +18,7 @@ use crate::left_running::LeftRunning;
 use crate::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
+use crate::system_prompt::Instructions;
 use crate::tool::{Place, Shell, Tool, ToolHost};
 use crate::turn::RetryPolicy;
 use crate::undo::UndoSource;
@@ -43,6 +44,8 @@ pub struct SessionOptions {
     pub id: Option<String>,
     pub cwd: PathBuf,
     pub system_prompt: Arc<str>,
+    /// What the client wants its model to be told beside or instead of the system prompt.
+    pub instructions: Option<Instructions>,
     /// The model; a resumed session's own when absent.
     pub model: Option<Arc<ModelInfo>>,
     /// What a resumed session goes on with that names no model, or one that is not known here.
@@ -198,6 +201,7 @@ impl SessionOptions {
         Self {
             id: None,
             system_prompt: Arc::from(""),
+            instructions: None,
             model: None,
             usual_model: None,
             thinking: None,

@@ -15,7 +15,6 @@ fn two_models() -> Setup {
     let facts = ModelFacts {
         reasoning: true,
         thinking_levels: vec![Off, Low, High],
-        modes: Vec::new(),
         ..ModelFacts::default()
     };
     let other = Scenario::new().model(facts).text("from two").text("again");

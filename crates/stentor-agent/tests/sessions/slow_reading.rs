@@ -75,6 +75,11 @@ impl JournalReader for SlowReader {
         self.wait();
         self.inner.path_to(entry_id)
     }
+
+    fn newest_answer_is_on_path(&self, leaf: &str, response_id: &str) -> Result<bool, StoreError> {
+        self.wait();
+        self.inner.newest_answer_is_on_path(leaf, response_id)
+    }
 }
 
 #[tokio::test]

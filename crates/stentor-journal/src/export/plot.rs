@@ -36,7 +36,7 @@ pub(super) fn render<'a>(messages: impl Iterator<Item = &'a Message>, page: &mut
     let width = (step * 0.8).min(WIDEST_BAR);
     let mut line = String::new();
     for (number, turn) in turns.iter().enumerate() {
-        let x = step * number as f64;
+        let x = step * number as f64 + (step - width) / 2.0;
         let height = (turn.context_tokens as f64 / most as f64 * HEIGHT).max(1.0);
         let title = format!(
             "Answer {}: {} tokens of context{}",

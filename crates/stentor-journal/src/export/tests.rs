@@ -348,9 +348,9 @@ fn a_small_conversation_looks_like_this() {
         <dt>Session</dt><dd>0198</dd>
         </dl>
         <figure class="plot"><svg viewBox="0 0 640 90" role="img" aria-label="Context and cost over the turns">
-        <a href="#m2"><rect x="0.0" y="89.0" width="24.0" height="1.0"><title>Answer 1: 0 tokens of context</title></rect></a>
-        <a href="#m4"><rect x="320.0" y="0.0" width="24.0" height="90.0"><title>Answer 2: 1 234 tokens of context, $0.0042</title></rect></a>
-        <polyline points="12.0,90.0 332.0,0.0"/>
+        <a href="#m2"><rect x="148.0" y="89.0" width="24.0" height="1.0"><title>Answer 1: 0 tokens of context</title></rect></a>
+        <a href="#m4"><rect x="468.0" y="0.0" width="24.0" height="90.0"><title>Answer 2: 1 234 tokens of context, $0.0042</title></rect></a>
+        <polyline points="160.0,90.0 480.0,0.0"/>
         </svg>
         <figcaption><span class="bars">context, at most 1 234 tokens</span> <span class="line">cost so far, up to $0.0042</span></figcaption></figure>
         <p class="filters"><label><input type="checkbox" id="no-tools"> hide tool calls</label> <label><input type="checkbox" id="no-thinking"> hide thinking</label> <label><input type="checkbox" id="only-failed"> only failed calls</label> <span>Search with the browser (Ctrl+F).</span></p>

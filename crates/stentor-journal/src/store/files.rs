@@ -9,13 +9,13 @@ use rustix::fs::{Access, access};
 
 use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
-use super::entry::{CURRENT_VERSION, Header};
+use super::entry::{CURRENT_VERSION, Entry, EntryKind, Header};
 use super::error::StoreError;
 use super::file_journal::{FileJournal, sync_folder_of};
 use super::journal::{Journal, Opened};
 use super::lock::{SessionLock, no_follow};
 use super::memory::MemoryJournal;
-use super::names::{check_session_id, file_name, subagents_folder};
+use super::names::{check_session_id, file_name, new_entry_id, subagents_folder};
 use super::reader::{FoundPreamble, Preamble, preamble_of};
 use super::restore::{Restored, restore};
 use super::tail::tail_of;
@@ -130,6 +130,21 @@ fn remove_subagents(session: &Path) -> Result<(), StoreError> {
         fs::remove_dir(session.with_extension("")).ok();
     }
     Ok(())
+}
+
+/// Gives the session in a file a name, as a live one gets it: with an entry at its end.
+pub fn rename(path: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
+    let mut opened = open(path)?;
+    let taken = opened.journal.read_all()?;
+    let entry = Entry {
+        id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
+        parent_id: opened.leaf,
+        timestamp: iso_time(clock.now_ms()),
+        kind: EntryKind::SessionInfo {
+            name: name.to_owned(),
+        },
+    };
+    opened.journal.append(&entry)
 }
 
 /// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to

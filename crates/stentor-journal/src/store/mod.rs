@@ -46,7 +46,9 @@ mod tests;
 
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header, NoHeader};
 pub use error::{Holder, StoreError};
-pub use files::{check_can_create_at, create, create_at, fork, fork_in_memory, open, remove};
+pub use files::{
+    check_can_create_at, create, create_at, fork, fork_in_memory, open, remove, rename,
+};
 pub use journal::{
     CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, Opened, Totals,
     memory, memory_reader,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::model::{ModelRequest, ThinkingLevel};
+use stentor_agent::model::{ModelRequest, Purpose, ThinkingLevel};
 
 use super::thinking;
 use crate::call::{Call, Target, output_limit, to_bytes};
@@ -22,6 +22,9 @@ const OFFICIAL: &str = "https://api.anthropic.com";
 /// Breakpoints in the conversation. With one each for the tools and the system prompt that makes
 /// the four the API allows; the older one still matches when the newest turn changed.
 const CACHED_USER_TURNS: usize = 2;
+
+/// How often the provider may search for one answer.
+const SEARCHES: u64 = 5;
 
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
@@ -74,10 +77,16 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 struct Tool<'a> {
+    /// Of a tool that the provider runs itself.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Cow<'a, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_uses: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Ephemeral>,
 }
@@ -145,6 +154,7 @@ impl<'a> Body<'a> {
         let info = target.info;
         let limit = output_limit(info, request);
         let (tools, tool_choice) = match request.tools.is_empty() {
+            _ if request.purpose == Purpose::WebSearch => (vec![web_search()], None),
             false => (tools(request), None),
             true => {
                 let called = called_tools(turns);
@@ -216,9 +226,11 @@ fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
         .tools
         .iter()
         .map(|tool| Tool {
+            kind: None,
             name: &tool.name,
             description: Some(&tool.description),
-            input_schema: Cow::Borrowed(&*tool.parameters),
+            input_schema: Some(Cow::Borrowed(&*tool.parameters)),
+            max_uses: None,
             cache_control: None,
         })
         .collect();
@@ -226,6 +238,18 @@ fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
         last.cache_control = Some(Ephemeral {});
     }
     tools
+}
+
+/// The provider's own search.
+fn web_search() -> Tool<'static> {
+    Tool {
+        kind: Some("web_search_20250305"),
+        name: "web_search",
+        description: None,
+        input_schema: None,
+        max_uses: Some(SEARCHES),
+        cache_control: None,
+    }
 }
 
 /// The tools the conversation has calls of. The API wants them declared even where none may be
@@ -243,9 +267,11 @@ fn called_tools<'a>(turns: &'a [Turn<'_>]) -> Vec<Tool<'a>> {
     names.sort_unstable();
     names.dedup();
     let declare = |name| Tool {
+        kind: None,
         name,
         description: None,
-        input_schema: Cow::Owned(json!({"type": "object"})),
+        input_schema: Some(Cow::Owned(json!({"type": "object"}))),
+        max_uses: None,
         cache_control: None,
     };
     names.into_iter().map(declare).collect()

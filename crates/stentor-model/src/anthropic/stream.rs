@@ -16,6 +16,8 @@ pub struct MessagesDecoder {
     signature: String,
     /// Arguments that came whole with the start of a call, in case no fragments follow.
     whole_arguments: Option<String>,
+    /// The open block is none of ours: what is in it is not shown.
+    is_foreign: bool,
     stop: Option<(StopReason, bool)>,
 }
 
@@ -57,6 +59,7 @@ struct Block {
     signature: Option<String>,
     data: Option<String>,
     input: Option<Map<String, Value>>,
+    content: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -168,6 +171,7 @@ impl MessagesDecoder {
     fn block(&mut self, block: Block, answer: &mut AnswerBuilder) {
         self.signature.clear();
         self.whole_arguments = None;
+        self.is_foreign = false;
         match block.kind.as_str() {
             "text" => {
                 answer.open(LiveBlockKind::Text);
@@ -191,11 +195,26 @@ impl MessagesDecoder {
                 let whole = block.input.filter(|input| !input.is_empty());
                 self.whole_arguments = whole.map(|input| Value::Object(input).to_string());
             }
-            other => tracing::debug!(block = other, "a block of a kind that was not asked for"),
+            "web_search_tool_result" => {
+                self.is_foreign = true;
+                let results = block.content.as_ref().and_then(Value::as_array);
+                for result in results.into_iter().flatten() {
+                    let text = |name| result.get(name).and_then(Value::as_str);
+                    let title = text("title").unwrap_or_default();
+                    answer.source(title, text("url").unwrap_or_default());
+                }
+            }
+            other => {
+                self.is_foreign = true;
+                tracing::debug!(block = other, "a block of a kind that is not shown");
+            }
         }
     }
 
     fn delta(&mut self, delta: Delta<'_>, answer: &mut AnswerBuilder) {
+        if self.is_foreign {
+            return;
+        }
         match delta.kind.as_ref() {
             "text_delta" => answer.delta(delta.text.unwrap_or_default()),
             "thinking_delta" => answer.delta(delta.thinking.unwrap_or_default()),
@@ -214,6 +233,7 @@ impl MessagesDecoder {
     }
 
     fn block_end(&mut self, answer: &mut AnswerBuilder) {
+        self.is_foreign = false;
         if let Some(arguments) = self.whole_arguments.take() {
             answer.delta(arguments);
         }
@@ -336,6 +356,34 @@ mod tests {
                 ModelEvent::BlockEnded { signature: None },
             ]
         );
+    }
+
+    #[test]
+    fn a_search_of_the_provider_is_not_shown_but_its_sources_are() {
+        let (events, _) = decode(
+            WIRE,
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"x\"}"}}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+                r#"{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"https://one.example/","title":"One","encrypted_content":"e"}]}}"#,
+                r#"{"type":"content_block_stop","index":1}"#,
+                r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}"#,
+                r#"{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"found"}}"#,
+                r#"{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"https://one.example/"}}}"#,
+                r#"{"type":"content_block_stop","index":2}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        );
+        let text: String = events
+            .into_iter()
+            .filter_map(|event| match event {
+                ModelEvent::Delta(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(text, "found\n\nSources:\n- [One](https://one.example/)");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
+use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
@@ -55,8 +55,15 @@ struct Parts<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tools<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     function_declarations: Vec<Declaration<'a>>,
+    /// The provider's own search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    google_search: Option<GoogleSearch>,
 }
+
+#[derive(Serialize)]
+struct GoogleSearch {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +124,8 @@ impl<'a> Body<'a> {
             description: &tool.description,
             parameters_json_schema: &tool.parameters,
         });
-        let has_tools = !request.tools.is_empty();
+        let searches = request.purpose == Purpose::WebSearch;
+        let has_tools = !request.tools.is_empty() || searches;
         Self {
             system_instruction: has_system.then(|| Parts {
                 parts: vec![Piece::new(Data::Text(&request.system))],
@@ -125,6 +133,7 @@ impl<'a> Body<'a> {
             tools: has_tools.then(|| {
                 [Tools {
                     function_declarations: declarations.collect(),
+                    google_search: searches.then_some(GoogleSearch {}),
                 }]
             }),
             generation_config: generation(info, request),

@@ -34,6 +34,27 @@ struct Candidate {
     content: Option<CandidateContent>,
     finish_reason: Option<String>,
     finish_message: Option<String>,
+    grounding_metadata: Option<Grounding>,
+}
+
+/// What a search of the provider has found.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Grounding {
+    grounding_chunks: Option<Vec<GroundingChunk>>,
+}
+
+#[derive(Deserialize)]
+struct GroundingChunk {
+    web: Option<GroundingPage>,
+}
+
+#[derive(Deserialize)]
+struct GroundingPage {
+    #[serde(default)]
+    uri: String,
+    #[serde(default)]
+    title: String,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +128,11 @@ impl Decoder for GeminiDecoder {
             let parts = candidate.content.and_then(|content| content.parts);
             for part in parts.into_iter().flatten() {
                 self.part(part, answer);
+            }
+            let found = candidate.grounding_metadata;
+            let found = found.and_then(|found| found.grounding_chunks);
+            for page in found.into_iter().flatten().filter_map(|chunk| chunk.web) {
+                answer.source(&page.title, &page.uri);
             }
             if let Some(reason) = candidate.finish_reason {
                 self.stop = Some(stop_reason(&reason, candidate.finish_message)?);

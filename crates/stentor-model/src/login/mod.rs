@@ -241,6 +241,12 @@ impl Logins {
         Ok(self.store.remove(&lock, &provider.id)?)
     }
 
+    /// Forgets everything that is stored: logins and keys.
+    pub async fn forget_all(&self) -> Result<(), LoginError> {
+        let lock = self.store.lock().await?;
+        Ok(self.store.clear(&lock)?)
+    }
+
     /// The credentials of the login at `provider`, whether or not there is one now.
     pub fn credentials(&self, provider: &str) -> Result<LoginCredentials, LoginError> {
         let provider = self.provider(provider)?;

@@ -149,6 +149,17 @@ impl LoginStore {
         Ok(was_there)
     }
 
+    /// Forgets every login and every key.
+    pub fn clear(&self, _: &StoreLock) -> Result<(), StoreError> {
+        let mut content = self.read()?;
+        if content.logins.is_empty() && content.keys.is_empty() {
+            return Ok(());
+        }
+        content.logins.clear();
+        content.keys.clear();
+        self.write(&content)
+    }
+
     /// The API keys, by provider.
     pub fn keys(&self) -> Result<BTreeMap<String, Secret>, StoreError> {
         let keys = self.read()?.keys.into_iter();

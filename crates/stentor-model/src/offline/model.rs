@@ -59,7 +59,7 @@ impl Model for GuideModel {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let answer = match request.purpose {
-            Purpose::Turn => answer::answer(&request),
+            Purpose::Turn | Purpose::WebSearch => answer::answer(&request),
             Purpose::Compaction => GuideAnswer {
                 text: summary::summarise(&request.messages),
                 ..GuideAnswer::default()

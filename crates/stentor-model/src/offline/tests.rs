@@ -95,7 +95,10 @@ async fn say(request: ModelRequest) -> Said {
                 said.stop = finish.stop_reason;
                 assert!(finish.usage.output > 0);
             }
-            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::Nothing => {}
+            ModelEvent::Started { .. }
+            | ModelEvent::Usage(_)
+            | ModelEvent::Became(_)
+            | ModelEvent::Nothing => {}
         }
     }
     said

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use stentor_agent::model::{ModelInfo, ModelRequest, ThinkingLevel};
+use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
@@ -80,12 +80,16 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename = "function")]
-struct Tool<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-    strict: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Tool<'a> {
+    Function {
+        name: &'a str,
+        description: &'a str,
+        parameters: &'a Value,
+        strict: bool,
+    },
+    /// The provider's own search.
+    WebSearch {},
 }
 
 /// An item of the conversation.
@@ -146,13 +150,14 @@ enum Piece<'a> {
 
 impl<'a> Body<'a> {
     fn new(info: &'a ModelInfo, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
-        let tools = request.tools.iter().map(|tool| Tool {
+        let tools = request.tools.iter().map(|tool| Tool::Function {
             name: &tool.name,
             description: &tool.description,
             parameters: &tool.parameters,
             strict: false,
         });
-        let tools: Vec<Tool<'_>> = tools.collect();
+        let search = (request.purpose == Purpose::WebSearch).then_some(Tool::WebSearch {});
+        let tools: Vec<Tool<'_>> = tools.chain(search).collect();
         let reasons = info.reasoning;
         let text = enforceable(request).map(|schema| {
             json!({"format": {

@@ -30,6 +30,8 @@ struct Event<'a> {
     summary_index: u64,
     delta: Option<Value>,
     item: Option<Map<String, Value>>,
+    /// A page that a search of the provider has found.
+    annotation: Option<Map<String, Value>>,
     response: Option<Response>,
 }
 
@@ -138,6 +140,12 @@ impl ResponsesDecoder {
             "response.output_item.done" => {
                 if let Some(item) = event.item {
                     self.item_done(event.output_index, item, answer);
+                }
+            }
+            "response.output_text.annotation.added" => {
+                let cited = event.annotation.unwrap_or_default();
+                if word(&cited, "type") == "url_citation" {
+                    answer.source(word(&cited, "title"), word(&cited, "url"));
                 }
             }
             "response.reasoning_summary_part.added" if event.summary_index > 0 => {

@@ -186,7 +186,10 @@ pub fn message_of(events: &[ModelEvent], info: &ModelInfo) -> Message {
                 content.push(ContentBlock::Known(block(kind, text, signature.clone())));
             }
             ModelEvent::Finished(finish) => stop_reason = finish.stop_reason,
-            ModelEvent::Started { .. } | ModelEvent::Usage(_) | ModelEvent::Nothing => {}
+            ModelEvent::Started { .. }
+            | ModelEvent::Usage(_)
+            | ModelEvent::Became(_)
+            | ModelEvent::Nothing => {}
         }
     }
     Message::Known(KnownMessage::Assistant(AssistantMessage {

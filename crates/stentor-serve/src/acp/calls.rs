@@ -55,6 +55,8 @@ impl CallViewer {
             "find" => "Find files".to_owned(),
             "ls" => "List a folder".to_owned(),
             "todo" => "Update the plan".to_owned(),
+            "fetch" => "Fetch a page".to_owned(),
+            "web_search" => "Search the web".to_owned(),
             "subagent" => "Delegate a task".to_owned(),
             _ => plain_name(name),
         };
@@ -100,13 +102,13 @@ impl CallViewer {
         mut content: Vec<acp::ToolCallContent>,
     ) -> acp::ToolCallUpdate {
         let call = &*request.call;
-        // A title may be too short for a command, and only what was seen whole can be decided on.
-        let command = request.command.as_deref();
-        let command = command.and_then(|_| request.subject(limits::OUTPUT_BYTES));
-        if let Some(command) = command
-            && !self.title(call).ends_with(&command)
+        // A title may be too short for a command or an address, and only what was seen whole can be decided on.
+        let is_long = request.command.is_some() || request.url.is_some();
+        let subject = is_long.then(|| request.subject(limits::OUTPUT_BYTES));
+        if let Some(subject) = subject.flatten()
+            && !self.title(call).ends_with(&subject)
         {
-            content.push(text_content(&command));
+            content.push(text_content(&subject));
         }
         content.push(text_content(&request.reason));
         let fields = self.made_fields(call);
@@ -242,6 +244,8 @@ impl CallViewer {
                 at => format!("List {at}"),
             },
             "todo" => "Update the plan".to_owned(),
+            "fetch" => format!("Fetch {}", text("url").unwrap_or("an address")),
+            "web_search" => format!("Search the web for {:?}", text("query").unwrap_or("")),
             "subagent" => match text("task").or_else(|| text("prompt")) {
                 Some(task) => format!("Delegate: {task}"),
                 None => "Delegate a task".to_owned(),

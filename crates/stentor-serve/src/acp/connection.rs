@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use stentor_agent::agent::Agent;
 use stentor_agent::tasks;
 use stentor_wire::acp::method;
@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::AcpOptions;
+use super::calls::one_line;
 use super::client::Client;
 use super::cursor;
 use super::error::{Handled, Refusal};
@@ -22,7 +23,8 @@ use super::listing;
 use super::opening::blocking;
 use super::outbound::Outbound;
 use super::params::{
-    self, ModeParams, ModelParams, OptionParams, Prompt, RequestRef, SessionRef, params,
+    self, ModeParams, ModelParams, OptionParams, Prompt, RequestRef, SessionRef, TitleParams,
+    params,
 };
 use super::request::{RequestKind, SessionRequest};
 use super::sessions::Sessions;
@@ -60,6 +62,14 @@ impl Context {
         frames::answer(&mut out, id, answer);
         // A client that closed the pipe misses nothing.
         self.output.send(&out).await.ok();
+    }
+
+    async fn forget_logins(&self) -> Handled<Map<String, Value>> {
+        if let Some(login) = &self.options.login {
+            let forgotten = login.forget_all().await;
+            forgotten.map_err(|why| Refusal::internal(format!("Nothing is forgotten: {why}")))?;
+        }
+        Ok(params::nothing())
     }
 
     /// Whether a missing login is answered with the code for it (section 4).
@@ -139,12 +149,12 @@ impl Connection {
                 self.context.answer(&id, answer).await;
                 None
             }
-            // Nothing is kept by this connection that could be given up.
             method::LOGOUT => {
-                self.context.answer(&id, Ok(params::nothing())).await;
+                self.log_out(id.clone()).await;
                 None
             }
             method::SESSION_LIST => self.list(id.clone(), raw).await.err(),
+            method::SESSION_STATUS => self.status(id.clone(), raw).await.err(),
             _ => self.session_request(&id, client, method, raw).await.err(),
         };
         if let Some(refusal) = refused {
@@ -179,6 +189,21 @@ impl Connection {
                     after,
                 };
                 (session_id, kind, self.permit().await)
+            }
+            method::SESSION_FORK => {
+                let wanted = params::wanted(raw, &self.context.options.folders)?;
+                let SessionRef { session_id: source } = params(raw)?;
+                let session = self.context.agent.environment().clock.session_id();
+                let kind = RequestKind::Fork { wanted, source };
+                (session, kind, self.permit().await)
+            }
+            method::SESSION_SET_TITLE => {
+                let TitleParams { session_id, title } = params(raw)?;
+                let title = one_line(&title);
+                if title.is_empty() {
+                    return Err(Refusal::invalid_params("title must not be empty"));
+                }
+                (session_id, RequestKind::Title(title), self.permit().await)
             }
             method::SESSION_DELETE => {
                 let SessionRef { session_id } = params(raw)?;
@@ -277,6 +302,31 @@ impl Connection {
             let page = blocking(move || listing::page(&agent, &wanted, &open, &folders)).await;
             let page = page.and_then(|page| page);
             context.answer(&id, page).await;
+            drop(permit);
+        });
+        Ok(())
+    }
+
+    /// Forgets the logins that are stored. Keys of the configuration are the user's to remove.
+    async fn log_out(&self, id: Id) {
+        let permit = self.permit().await;
+        let context = Arc::clone(&self.context);
+        tasks::spawn(async move {
+            let forgotten = context.forget_logins().await;
+            context.answer(&id, forgotten).await;
+            drop(permit);
+        });
+    }
+
+    /// `session/status`: opens nothing.
+    async fn status(&self, id: Id, raw: RawJson<'_>) -> Handled<()> {
+        let SessionRef { session_id } = params(raw)?;
+        let is_loaded = self.sessions.is_loaded(&session_id);
+        let permit = self.permit().await;
+        let context = Arc::clone(&self.context);
+        tasks::spawn(async move {
+            let status = listing::status(&context.agent, session_id, is_loaded).await;
+            context.answer(&id, status).await;
             drop(permit);
         });
         Ok(())

@@ -40,14 +40,28 @@ pub(super) fn answer(
 ) -> acp::InitializeResponse {
     let mut session = acp::SessionCapabilities::new()
         .close(acp::SessionCloseCapabilities::new())
-        .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new());
+        .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+        .system_prompt(
+            acp::SessionSystemPromptCapabilities::new().mode(
+                acp::SessionSystemPromptModeCapabilities::new()
+                    .override_(acp::SessionSystemPromptOverrideCapabilities::new()),
+            ),
+        );
     if keeps_sessions {
         session = session
             .list(acp::SessionListCapabilities::new())
             .delete(acp::SessionDeleteCapabilities::new())
-            .resume(acp::SessionResumeCapabilities::new());
+            .resume(acp::SessionResumeCapabilities::new())
+            .fork(acp::SessionForkCapabilities::new())
+            .status(acp::SessionStatusCapabilities::new())
+            .title(acp::SessionTitleCapabilities::new());
+    }
+    let mut auth = acp::AgentAuthCapabilities::new();
+    if !logins.is_empty() {
+        auth = auth.logout(acp::LogoutCapabilities::new());
     }
     let capabilities = acp::AgentCapabilities::new()
+        .auth(auth)
         .load_session(keeps_sessions)
         .prompt_capabilities(
             acp::PromptCapabilities::new()

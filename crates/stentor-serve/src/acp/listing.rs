@@ -12,9 +12,10 @@ use stentor_journal::store::Listed;
 
 use super::calls::one_line;
 use super::content::title_of;
-use super::error::{Handled, Refusal};
+use super::error::{self, Handled, Refusal};
 use super::folders::Folders;
 use super::limits;
+use super::opening::blocking;
 
 /// What `session/list` asks for.
 #[derive(Debug, Default, Deserialize)]
@@ -46,6 +47,25 @@ pub(super) fn page(
     };
     let infos = sessions.iter().map(info).collect();
     Ok(acp::ListSessionsResponse::new(infos).next_cursor(next))
+}
+
+/// Whether a session is in memory, here or at another connection, or only stored.
+pub(super) async fn status(
+    agent: &Agent,
+    id: String,
+    is_loaded: bool,
+) -> Handled<acp::SessionStatusResponse> {
+    let (stored, wanted) = (agent.clone(), id.clone());
+    let found = blocking(move || stored.find_id(&wanted)).await?;
+    let status = match found {
+        _ if is_loaded => acp::SessionStatus::Open,
+        Ok(path) => match agent.is_live(&path) {
+            true => acp::SessionStatus::Open,
+            false => acp::SessionStatus::Saved,
+        },
+        Err(error) => return Err(error::about_stored(&id, error)),
+    };
+    Ok(acp::SessionStatusResponse::new(status))
 }
 
 /// Sessions that cannot be opened are not offered, nor are those of others in which nothing was

@@ -37,11 +37,14 @@ mod settings;
 mod terminal;
 mod turn;
 
+use std::sync::Arc;
+
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
 use crate::connection::{self as transport, Opened};
 use crate::input::InputLines;
+use crate::login::Login;
 
 use connection::Connection;
 
@@ -52,6 +55,8 @@ pub use folders::Folders;
 pub struct AcpOptions {
     /// The ways to log in.
     pub logins: Vec<AcpLogin>,
+    /// What forgets the logins that are stored.
+    pub login: Option<Arc<dyn Login>>,
     /// What a relative path could be meant from.
     pub folders: Folders,
 }

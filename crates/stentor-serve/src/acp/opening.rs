@@ -76,6 +76,7 @@ struct Opened {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Announced {
     New,
+    Forked,
     Loaded,
     Resumed,
 }
@@ -107,6 +108,40 @@ impl Opener {
             viewer,
             loaded,
             is_resumed: false,
+            numbers_updates: wanted.numbers_updates,
+            after: None,
+        };
+        self.open(opened).await
+    }
+
+    /// Starts a session as a copy of the stored session `source`.
+    pub async fn fork(
+        &self,
+        id: &str,
+        source: &Arc<str>,
+        wanted: &Wanted,
+    ) -> Handled<(OpenSession, Ready)> {
+        let unknown = || Refusal::unknown_session(source);
+        let stored = self.find(source, wanted).await?.ok_or_else(unknown)?;
+        let loaded = self.context.loaded.admit().await;
+        let Stored {
+            path,
+            client_io,
+            mut options,
+            ..
+        } = stored;
+        options.id = Some(id.to_owned());
+        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
+        let agent = self.context.agent.clone();
+        let session = blocking(move || agent.fork_stored(&path, options))
+            .await?
+            .map_err(|error| error::about_stored(source, error))?;
+        let opened = Opened {
+            session,
+            client_io,
+            viewer,
+            loaded,
+            is_resumed: true,
             numbers_updates: wanted.numbers_updates,
             after: None,
         };
@@ -170,6 +205,7 @@ impl Opener {
         let client_io = ClientIo::new(self.client);
         options.place = Arc::clone(&client_io) as _;
         options.policy = options.policy.with_roots(wanted.additional.clone());
+        options.instructions.clone_from(&wanted.instructions);
         if let Some(servers) = &mut options.servers {
             for server in &wanted.servers {
                 servers.add(server.clone());
@@ -274,6 +310,13 @@ impl Ready {
         match announced {
             Announced::New => {
                 let response = acp::NewSessionResponse::new(Arc::clone(session.id()))
+                    .modes(modes)
+                    .config_options(options)
+                    .meta(self.meta());
+                frames::result(out, id, &response);
+            }
+            Announced::Forked => {
+                let response = acp::ForkSessionResponse::new(Arc::clone(session.id()))
                     .modes(modes)
                     .config_options(options)
                     .meta(self.meta());

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use stentor_agent::system_prompt::Instructions;
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_wire::jsonrpc::{Id, RawJson};
 
@@ -44,6 +45,14 @@ pub(super) struct OptionParams {
     pub value: Value,
 }
 
+/// What `session/set_title` asks for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TitleParams {
+    pub session_id: String,
+    pub title: String,
+}
+
 /// What `session/set_model` asks for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,6 +74,7 @@ pub(super) struct Wanted {
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
     pub servers: Vec<ToolServer>,
+    pub instructions: Option<Instructions>,
     /// Every update of a session that is shared says where it is.
     pub numbers_updates: bool,
 }
@@ -77,6 +87,8 @@ struct SetupParams {
     mcp_servers: Option<Vec<Value>>,
     #[serde(default)]
     additional_directories: Option<Vec<PathBuf>>,
+    #[serde(default)]
+    system_prompt: Option<acp::SystemPrompt>,
 }
 
 /// Reads the parameters of a request.
@@ -112,6 +124,7 @@ pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
         cwd,
         mcp_servers,
         additional_directories,
+        system_prompt,
     } = params(raw)?;
     let additional = additional_directories.unwrap_or_default();
     for path in &additional {
@@ -127,8 +140,36 @@ pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
         cwd,
         additional,
         servers: servers(mcp_servers.unwrap_or_default())?,
+        instructions: system_prompt.map(instructions).transpose()?,
         numbers_updates: cursor::wanted(raw)?.numbers_updates,
     })
+}
+
+fn instructions(system_prompt: acp::SystemPrompt) -> Handled<Instructions> {
+    let mut text = String::new();
+    for block in &system_prompt.content {
+        let acp::ContentBlock::Text(block) = block else {
+            return Err(Refusal::invalid_params(
+                "systemPrompt.content must consist of text blocks",
+            ));
+        };
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&block.text);
+    }
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid_params(
+            "systemPrompt.content must not be empty",
+        ));
+    }
+    match system_prompt.mode {
+        acp::SystemPromptMode::Append => Ok(Instructions::Append(text.into())),
+        acp::SystemPromptMode::Override => Ok(Instructions::Override(text.into())),
+        _ => Err(Refusal::invalid_params(
+            "systemPrompt.mode must be append or override",
+        )),
+    }
 }
 
 fn servers(wanted: Vec<Value>) -> Handled<Vec<ToolServer>> {

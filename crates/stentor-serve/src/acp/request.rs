@@ -35,8 +35,15 @@ pub(super) enum RequestKind {
         /// The client has everything up to here.
         after: Option<Cursor>,
     },
+    /// `session/fork`: begins as a copy of another session.
+    Fork {
+        wanted: Wanted,
+        source: String,
+    },
     Close,
     Delete,
+    /// `session/set_title`, also of a session that is not open.
+    Title(String),
     Prompt(PromptRequest, Prompt),
     Steer(Prompt),
     Set(Setting),

@@ -18,6 +18,7 @@ use super::params::{Wanted, nothing};
 use super::prompt::not_steered;
 use super::request::{RequestKind, SessionMessage, SessionRequest};
 use super::sessions::Finished;
+use super::settings::Setting;
 
 pub(super) struct SessionTask {
     context: Arc<Context>,
@@ -110,6 +111,9 @@ impl SessionTask {
         } = request;
         let refused = match kind {
             RequestKind::New(wanted) => self.start(&id, client, wanted).await.err(),
+            RequestKind::Fork { wanted, source } => {
+                self.fork(&id, client, wanted, source).await.err()
+            }
             RequestKind::Reopen {
                 wanted,
                 replays,
@@ -134,6 +138,17 @@ impl SessionTask {
                 self.context.answer(&id, deleted).await;
                 None
             }
+            RequestKind::Title(title) => match &mut self.open {
+                Some(open) => {
+                    open.set(&id, Setting::Title(title)).await;
+                    None
+                }
+                None => {
+                    let named = self.name(title).await;
+                    self.context.answer(&id, named).await;
+                    None
+                }
+            },
             RequestKind::Steer(_) if self.open.is_none() && self.wanted.is_some() => {
                 self.context.answer(&id, Ok(not_steered())).await;
                 None
@@ -192,6 +207,31 @@ impl SessionTask {
         self.wanted = Some(Arc::new(wanted));
         let open = self.open.insert(open);
         open.announce(id, ready, Announced::New).await
+    }
+
+    async fn fork(
+        &mut self,
+        id: &Id,
+        client: Client,
+        wanted: Wanted,
+        source: String,
+    ) -> Handled<()> {
+        let opener = Opener::new(&self.context, client);
+        let (open, ready) = opener.fork(&self.id, &source.into(), &wanted).await?;
+        self.wanted = Some(Arc::new(wanted));
+        let open = self.open.insert(open);
+        open.announce(id, ready, Announced::Forked).await
+    }
+
+    /// Names a session that is not open here.
+    async fn name(&mut self, title: String) -> Handled<Map<String, Value>> {
+        let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
+        let found = blocking(move || agent.find_id(&id)).await?;
+        let about = |error| error::about_stored(&self.id, error);
+        let path = found.map_err(about)?;
+        let renamed = self.context.agent.rename(path, title).await;
+        renamed.map_err(about)?;
+        Ok(nothing())
     }
 
     /// `session/load` and `session/resume`. A session that is open here and on disk is closed first:

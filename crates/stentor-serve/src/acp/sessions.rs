@@ -75,6 +75,11 @@ impl Sessions {
         self.known.contains_key(id)
     }
 
+    /// Whether a session is in memory, or about to be.
+    pub fn is_loaded(&self, id: &str) -> bool {
+        self.known.get(id).is_some_and(|known| known.task.is_some())
+    }
+
     pub fn ids(&self) -> HashSet<Arc<str>> {
         self.known.keys().cloned().collect()
     }

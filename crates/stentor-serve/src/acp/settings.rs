@@ -128,6 +128,7 @@ impl Settings {
 /// A change of a setting.
 pub(super) enum Setting {
     Mode(String),
+    Title(String),
     /// By its full name.
     Model(String),
     Option {
@@ -140,6 +141,7 @@ impl Setting {
     pub async fn apply(self, session: &Session) -> Handled<()> {
         match self {
             Self::Mode(mode) => session.set_permission_mode(parse_mode(&mode)?).await?,
+            Self::Title(title) => session.set_name(&title).await?,
             Self::Model(name) => {
                 let (provider, id) = name.split_once('/').ok_or_else(|| {
                     Refusal::invalid_params(format!(

@@ -419,6 +419,10 @@ pub struct FakeLogin {
 }
 
 impl Login for FakeLogin {
+    fn forget_all(&self) -> LoginFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn providers(&self) -> Vec<LoginProvider> {
         let logged_in = self.logged_in.lock().unwrap();
         ["acme", "pasty", "script", "broken"]

@@ -34,3 +34,4 @@ pub(crate) use program::ShellProgram;
 pub(crate) use reports::Ended;
 pub(crate) use run::{Command, Ending, Finished, Watch, run};
 pub(crate) use running::Running;
+pub(crate) use spill::Spill;

@@ -36,7 +36,8 @@ impl Default for KeptOutput {
 
 /// Files younger than this stay, however much there is: somebody may still write or read them.
 const YOUNG: Duration = Duration::from_secs(60 * 60);
-const NAME_START: &str = "bash-";
+/// How the names of outputs begin: by the tool they are of.
+const NAME_STARTS: [&str; 2] = ["bash-", "fetch-"];
 const NAME_END: &str = ".log";
 
 /// Removes the outputs in `folder` that are too old or too many. It looks at every file there, so it
@@ -70,8 +71,9 @@ pub fn clean_up(folder: &Path, kept: KeptOutput) -> io::Result<()> {
 }
 
 fn is_output(name: &OsStr) -> bool {
+    let is_start = |name: &str| NAME_STARTS.iter().any(|start| name.starts_with(start));
     name.to_str()
-        .is_some_and(|name| name.starts_with(NAME_START) && name.ends_with(NAME_END))
+        .is_some_and(|name| is_start(name) && name.ends_with(NAME_END))
 }
 
 /// A file that takes an output as it comes.
@@ -87,11 +89,16 @@ impl Spill {
     /// Makes a new file in `folder`, and the folder if need be, that only its owner can read.
     /// A failure is kept and told in the note: the command itself goes on.
     pub(crate) async fn create(folder: &Path) -> Self {
-        Self::with_room(folder, MAX_SPILL_BYTES).await
+        Self::with_room(folder, "bash", MAX_SPILL_BYTES).await
     }
 
-    async fn with_room(folder: &Path, room_bytes: u64) -> Self {
-        let path = folder.join(format!("{NAME_START}{}{NAME_END}", random_name()));
+    /// The same for a page that was fetched.
+    pub(crate) async fn of_page(folder: &Path) -> Self {
+        Self::with_room(folder, "fetch", MAX_SPILL_BYTES).await
+    }
+
+    async fn with_room(folder: &Path, tool: &str, room_bytes: u64) -> Self {
+        let path = folder.join(format!("{tool}-{}{NAME_END}", random_name()));
         let made = async {
             std::fs::DirBuilder::new()
                 .recursive(true)
@@ -167,7 +174,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_beyond_the_room_is_left_out_and_said() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spill = Spill::with_room(&folder.path().join("a/b"), 5).await;
+        let mut spill = Spill::with_room(&folder.path().join("a/b"), "bash", 5).await;
         spill.append("abc").await;
         spill.append("defg").await;
         spill.append("h").await;
@@ -202,6 +209,7 @@ mod tests {
             ("bash-second.log", 20, 600),
             ("bash-first.log", 10, 300),
             ("bash-young.log", 0, 600),
+            ("fetch-old.log", 200, 1),
             ("other.log", 200, 1),
         ] {
             let file = std::fs::File::create(folder.path().join(name)).unwrap();

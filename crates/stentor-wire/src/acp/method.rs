@@ -10,6 +10,10 @@ pub const SESSION_RESUME: &str = "session/resume";
 pub const SESSION_LIST: &str = "session/list";
 pub const SESSION_CLOSE: &str = "session/close";
 pub const SESSION_DELETE: &str = "session/delete";
+/// Unstable (section 5.7).
+pub const SESSION_FORK: &str = "session/fork";
+pub const SESSION_STATUS: &str = "session/status";
+pub const SESSION_SET_TITLE: &str = "session/set_title";
 pub const SESSION_PROMPT: &str = "session/prompt";
 pub const SESSION_CANCEL: &str = "session/cancel";
 pub const SESSION_SET_MODE: &str = "session/set_mode";

@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use stentor_journal::clock::{Clock, iso_time};
-use stentor_journal::store::{self, Entry, EntryKind, StoreError, View, new_entry_id, short_id};
+use stentor_journal::clock::Clock;
+use stentor_journal::store::{self, Entry, StoreError, View, short_id};
 
 use crate::released::with_released;
 use crate::session_name::{NameError, check_name};
@@ -12,17 +12,7 @@ use crate::session_name::{NameError, check_name};
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
 pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), RenameError> {
     let name = check_name(name)?;
-    let mut opened = with_released(file, || store::open(file))?;
-    let taken = opened.journal.read_all()?;
-    let entry = Entry {
-        id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
-        parent_id: opened.leaf,
-        timestamp: iso_time(clock.now_ms()),
-        kind: EntryKind::SessionInfo {
-            name: name.to_owned(),
-        },
-    };
-    Ok(opened.journal.append(&entry)?)
+    Ok(with_released(file, || store::rename(file, name, clock))?)
 }
 
 /// Why a session has no new name.

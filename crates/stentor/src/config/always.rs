@@ -50,6 +50,28 @@ pub fn restrict(
     refused.drop_if(&mut layer.pass_env, only_yours!("pass_env"), |_| true);
     refused.drop_if(&mut layer.attach, only_yours!("attach"), |_| true);
     refused.drop_if(
+        &mut layer.web_allow_private,
+        only_yours!("web.allow_private"),
+        |_| true,
+    );
+    refused.drop_if(&mut layer.web_search, only_yours!("web.search"), |_| true);
+    // The words that are searched go there, and the key with them.
+    refused.drop_if(
+        &mut layer.web_search_url,
+        only_yours!("web.search_url"),
+        |_| true,
+    );
+    refused.drop_if(
+        &mut layer.web_search_key_env,
+        only_yours!("web.search_key_env"),
+        |_| true,
+    );
+    refused.drop_if(
+        &mut layer.web_search_key_header,
+        only_yours!("web.search_key_header"),
+        |_| true,
+    );
+    refused.drop_if(
         &mut layer.limits_processes,
         only_yours!("limits.processes"),
         |_| true,

@@ -12,7 +12,8 @@ use stentor_policy::PermissionMode;
 use super::attach_mode::AttachMode;
 use super::error::Problem;
 use super::source::{Source, Sourced};
-use super::value::{Folders, Input, Name, Seconds, Setting};
+use super::value::{Folders, Hosts, Input, Name, Seconds, Setting};
+use super::web_search::WebSearch;
 
 /// How often a model is asked again where nobody says.
 pub const DEFAULT_RETRIES: u64 = 3;
@@ -139,6 +140,8 @@ settings! {
         "extension_files" extension_files: Folders, "Files of additional extensions.";
         "retry.fallback" retry_fallback: Vec<String>, "The models to use when one fails, as `provider/id`, in this order.";
         "todo_clear_after_s" todo_clear_after_s: Seconds, "Seconds until completed items leave the todo list, or `never`.";
+        "web.search_url" web_search_url: Name, "The address of the search service; `{query}` stands for the words.";
+        "web.search_key_env" web_search_key_env: Name, "The environment variable with the key of the search service.";
         "limits.memory_mb" limits_memory_mb: u64, "The maximum memory of a command in MiB, all its processes together; 0 means no limit.";
         "budget.tokens" budget_tokens: u64, "The maximum number of tokens per session.";
         "budget.cost" budget_cost: f64, "The maximum cost per session in US dollars.";
@@ -175,6 +178,11 @@ settings! {
         "use_mcp_servers" use_mcp_servers: bool = true, "Whether to start the configured MCP servers.";
         "mcp_wait_ms" mcp_wait_ms: u64 = 10_000, "How long the first prompt waits for MCP servers that are still starting.";
         "use_local_servers" use_local_servers: bool = true, "Whether to look for model servers on this machine.";
+        "web.allow_private" web_allow_private: Hosts = Hosts::default(), "Hosts with private addresses that may be fetched from, as `host:port`.";
+        "web.timeout_s" web_timeout_s: u64 = 30, "Seconds that fetching a page may take.";
+        "web.max_bytes" web_max_bytes: u64 = 5 << 20, "How much of a page is read, in bytes.";
+        "web.search" web_search: WebSearch = WebSearch::Off, "Who searches the web: `service`, `provider` or `off`.";
+        "web.search_key_header" web_search_key_header: Name = Name("X-Subscription-Token".to_owned()), "The header in which the search service takes its key.";
         "attach" attach: AttachMode = AttachMode::Never, "Whether frontends are relays to `stentor serve`.";
         "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
     }

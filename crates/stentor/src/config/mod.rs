@@ -20,6 +20,7 @@ pub mod source;
 pub mod table;
 pub mod value;
 pub mod wanted;
+pub mod web_search;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub use locate::{Lookup, Places, Platform};
 pub use model_choice::{ModelChoice, ModelName};
 pub use source::{Location, Scope, Source, Sourced};
 pub use wanted::{RUNS_PROGRAM, Wanted};
+pub use web_search::WebSearch;
 
 use crate::environment::Variables;
 use crate::trust::Trust;

@@ -5,6 +5,7 @@ use stentor_agent::tool::ToolEffect;
 use stentor_policy::{Rule, RuleDecision};
 use stentor_text::spelling::nearest;
 use stentor_tools::memory::MEMORY;
+use stentor_tools::web::{FETCH, WEB_SEARCH};
 use stentor_tools::{ALL_TOOLS, SUBAGENT};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -21,7 +22,7 @@ pub struct ReadRules {
     pub errors: Vec<ConfigError>,
 }
 
-const KEYS: [&str; 5] = ["tool", "effect", "path", "command", "decision"];
+const KEYS: [&str; 6] = ["tool", "effect", "path", "command", "host", "decision"];
 const EFFECTS: [(&str, ToolEffect); 4] = [
     ("nothing", ToolEffect::Nothing),
     ("reads", ToolEffect::Reads),
@@ -98,7 +99,7 @@ impl ReadRules {
             let input = input(value);
             let part = match name {
                 "tool" => tool(&input),
-                "path" | "command" => Name::read(&input).map(|part| part.shown()),
+                "path" | "command" | "host" => Name::read(&input).map(|part| part.shown()),
                 "effect" => ToolEffect::read(&input).map(|part| part.shown()),
                 "decision" => RuleDecision::read(&input).map(|part| part.shown()),
                 _ => {
@@ -156,7 +157,11 @@ impl ReadRules {
 /// client brings is known only when it runs: a pattern covers them.
 fn tool(input: &Input<'_>) -> Result<Json, Problem> {
     let Name(name) = Name::read(input)?;
-    let known = || ALL_TOOLS.into_iter().chain([SUBAGENT, MEMORY]);
+    let known = || {
+        ALL_TOOLS
+            .into_iter()
+            .chain([SUBAGENT, MEMORY, FETCH, WEB_SEARCH])
+    };
     let is_of_others = name.contains('*') || name.starts_with("mcp__");
     if is_of_others || known().any(|known| known == name) {
         return Ok(Json::from(name));

@@ -156,6 +156,8 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         extension_files  -  not set
         retry.fallback  -  not set
         todo_clear_after_s  -  not set
+        web.search_url  -  not set
+        web.search_key_env  -  not set
         limits.memory_mb  -  not set
         budget.tokens  -  not set
         budget.cost  -  not set
@@ -190,6 +192,11 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         use_mcp_servers  true  default
         mcp_wait_ms  10000  default
         use_local_servers  true  default
+        web.allow_private  []  default
+        web.timeout_s  30  default
+        web.max_bytes  5242880  default
+        web.search  "off"  default
+        web.search_key_header  "X-Subscription-Token"  default
         attach  "never"  default
         trusted_projects  []  default
     "#]]

@@ -8,6 +8,7 @@ use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
 use stentor_text::spelling::nearest;
+use stentor_tools::web::AllowedPrivate;
 use toml::de::DeValue;
 
 use super::error::Problem;
@@ -176,6 +177,26 @@ impl Setting for Folders {
 
     fn shown(&self) -> Json {
         self.0.iter().map(Setting::shown).collect()
+    }
+}
+
+/// Hosts, each perhaps with a port.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hosts(pub AllowedPrivate, Vec<String>);
+
+impl Setting for Hosts {
+    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+        const EXPECTED: &str = "a list of hosts, as in [\"localhost:3000\", \"wiki.corp\"]";
+        let texts = Vec::read(input).map_err(|_| input.problem(EXPECTED))?;
+        let allowed = AllowedPrivate::read(&texts).map_err(|wrong| Problem {
+            found: format!("a list in which {wrong}"),
+            ..input.problem(EXPECTED)
+        })?;
+        Ok(Self(allowed, texts))
+    }
+
+    fn shown(&self) -> Json {
+        json!(self.1)
     }
 }
 

@@ -14,6 +14,8 @@ pub fn call_summary(call: &ToolCall) -> String {
     let said = match call.name.as_str() {
         "bash" => text("command").map(str::to_owned),
         "read" | "write" | "edit" | "ls" => text("path").map(str::to_owned),
+        "fetch" => text("url").map(str::to_owned),
+        "web_search" => text("query").map(str::to_owned),
         "grep" | "find" => text("pattern").map(|pattern| match text("path") {
             Some(path) => format!("{pattern}  {path}"),
             None => pattern.to_owned(),
@@ -82,8 +84,8 @@ impl Failure {
         });
         let is_new = |line: &&str| {
             let line = line.trim();
-            let is_whole = || summary.ends_with(line);
-            !line.is_empty() && !line.starts_with(EXITED) && !(first == Some(line) && is_whole())
+            let is_in_summary = first == Some(line) && summary.ends_with(line);
+            !(line.is_empty() || line.starts_with(EXITED) || is_in_summary)
         };
         let last = text.lines().rev().filter(is_new).take(most_lines);
         let mut last_lines: Vec<String> = last.map(str::to_owned).collect();

@@ -89,7 +89,8 @@ fn serve(args: &ServeArgs, path: &std::path::Path, out: File) -> Result<u8, Serv
         None => ServerSocket::bind(path)?,
     };
     socket.listener.set_nonblocking(true)?;
-    let http = HttpListener::wanted(args, path)?;
+    let address = socket.address();
+    let http = HttpListener::wanted(args, address.as_deref().unwrap_or(path))?;
     serve_frontend(serve_clients(args, socket, http, out))?
 }
 
@@ -138,7 +139,7 @@ async fn serve_clients(
 fn announce(server: &Server, socket: &ServerSocket, mut out: File) -> io::Result<()> {
     let mut ready = json!({
         "type": "ready",
-        "socket": socket.path,
+        "socket": socket.address(),
         "pid": std::process::id(),
         "epoch": server.epoch(),
     });

@@ -94,15 +94,17 @@ fn permission_rows(request: &PermissionRequest) -> Vec<Row> {
     rows
 }
 
-/// The reason without what stands beside it anyway: the tool and its command.
+/// The reason without what stands beside it anyway: the tool, its command and its file.
 fn short_reason(request: &PermissionRequest) -> String {
     let reason = &request.reason;
     let name = format!("{} ", request.call.name);
     let reason = reason.strip_prefix(&name).unwrap_or(reason);
-    match &request.command {
-        Some(command) => reason.replacen(&format!("`{command}` "), "", 1),
-        None => reason.to_owned(),
-    }
+    let shown = match (&request.command, request.paths.as_slice()) {
+        (Some(command), _) => format!("`{command}` "),
+        (None, [path]) => format!("on {} ", path.display()),
+        (None, _) => return reason.to_owned(),
+    };
+    reason.replacen(&shown, "", 1)
 }
 
 /// The choices in a row each, with their keys.

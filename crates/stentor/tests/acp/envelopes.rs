@@ -209,11 +209,8 @@ fn unstable_and_unknown_methods_are_not_found() {
     let session = client.session();
     let mut answers: Vec<Value> = Vec::new();
     for method in [
-        "session/fork",
         "session/archive",
         "session/unarchive",
-        "session/status",
-        "session/set_title",
         "providers/list",
         "auth/status",
         "mcp/message",

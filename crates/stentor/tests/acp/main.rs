@@ -47,5 +47,6 @@ mod tool_servers;
 mod turns;
 #[cfg(test)]
 mod unloading;
+mod unstable;
 #[cfg(test)]
 mod world;

@@ -66,7 +66,8 @@ fn types(method: &str) -> (&'static str, &'static str) {
         "terminal/wait_for_exit" => ("WaitForTerminalExitRequest", "WaitForTerminalExitResponse"),
         "terminal/kill" => ("KillTerminalRequest", "KillTerminalResponse"),
         "terminal/release" => ("ReleaseTerminalRequest", "ReleaseTerminalResponse"),
-        // Not in the protocol any more, and extensions.
+        // Not in the protocol any more, only unstable in it, and extensions.
+        "session/fork" | "session/status" | "session/set_title" => ("ExtRequest", "ExtResponse"),
         "session/set_model" => ("ExtRequest", "ExtResponse"),
         _ if method.starts_with('_') => ("ExtRequest", "ExtResponse"),
         _ => panic!("nothing is known of {method}"),

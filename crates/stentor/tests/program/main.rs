@@ -25,6 +25,8 @@ mod models;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod prompt_caching;
+#[cfg(test)]
 mod pty;
 #[cfg(test)]
 mod rewind;

@@ -98,6 +98,7 @@ fn a_change_is_shown_before_somebody_allows_it() {
     let asked = terminal.shows("[d] never");
     assert!(asked.contains("  -two\n  +zwei\n"), "{asked}");
     assert!(asked.contains("[a] always edit in "), "{asked}");
+    assert!(asked.contains("? edit  changes files\n"), "{asked}");
     terminal.press("y");
     terminal.shows("allowed once");
     let asked = terminal.shows("echo ran");

@@ -14,5 +14,7 @@ mod tools;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
+mod web;
+#[cfg(test)]
 #[path = "../support/world.rs"]
 mod world;

@@ -193,7 +193,7 @@ fn tools_list_with_and_without_an_id() {
             .map(|tool| tool["name"].as_str().unwrap())
             .collect();
         let expected = [
-            "read", "bash", "edit", "write", "grep", "find", "ls", "todo", "subagent",
+            "read", "bash", "edit", "write", "grep", "find", "ls", "todo", "fetch", "subagent",
         ];
         assert_eq!(names, expected);
         for tool in tools {

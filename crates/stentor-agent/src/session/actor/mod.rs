@@ -180,6 +180,7 @@ impl Actor {
             options.plan_clearing.clone(),
         ));
         let slash = SlashCommands::new(options.commands.clone(), hub.clone());
+        slash.set_instructions(options.instructions.clone());
         slash.set_base_prompt(Arc::clone(&options.system_prompt));
         let mut log = SessionLog::new(hub.clone(), Arc::clone(clock), record, leaf);
         log.set_name(options.name.clone());

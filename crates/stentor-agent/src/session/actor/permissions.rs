@@ -185,17 +185,18 @@ impl Permissions {
         if is_own {
             self.notes.asked(log, &call);
         }
-        let paths = self.really_touched(&touches);
-        let command = touches.command.clone();
+        let touches = Touches {
+            paths: self.really_touched(&touches),
+            ..touches
+        };
         let (tool, effect) = (&spec.name, spec.effect);
-        let always = self
-            .policy
-            .always(tool, effect, command.as_deref(), &paths, &self.cwd);
+        let always = self.policy.always(tool, effect, &touches, &self.cwd);
         let request = Arc::new(PermissionRequest {
             call,
             effect,
-            paths,
-            command,
+            paths: touches.paths,
+            command: touches.command,
+            url: touches.web.into_iter().next().map(|address| address.url),
             reason,
             always,
         });

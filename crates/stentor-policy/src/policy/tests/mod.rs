@@ -1,10 +1,12 @@
 //! Policies over a folder with links out of it.
 
 use super::*;
+use crate::WebAddress;
 use crate::resolve::resolve;
 use std::os::unix::fs::symlink;
 
 mod answers;
+mod hosts;
 mod modes;
 mod rules;
 
@@ -45,6 +47,16 @@ fn command(command: &str) -> Touches {
     }
 }
 
+fn web(host: &str) -> Touches {
+    Touches {
+        web: vec![WebAddress {
+            host: host.into(),
+            url: format!("https://{host}/x"),
+        }],
+        ..Touches::default()
+    }
+}
+
 fn rules(text: &str) -> Vec<Rule> {
     #[derive(serde::Deserialize)]
     struct Rules {
@@ -66,10 +78,11 @@ fn letter(decision: &Decision) -> char {
 
 /// What an "always" to such a call would be remembered as.
 fn always(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> Always {
-    let paths: Vec<PathBuf> = touches
+    let mut touches = touches.clone();
+    touches.paths = touches
         .paths
         .iter()
         .filter_map(|path| resolve(path))
         .collect();
-    Policy::default().always(tool, effect, touches.command.as_deref(), &paths, cwd)
+    Policy::default().always(tool, effect, &touches, cwd)
 }

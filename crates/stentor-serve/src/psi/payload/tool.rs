@@ -66,9 +66,17 @@ pub(in crate::psi) fn summary(call: &ToolCall) -> String {
     let line = match call.name.as_str() {
         "bash" => format!("$ {}", text("command").unwrap_or_default()),
         name => {
-            let subject = ["path", "file_path", "pattern", "query", "action", "task"]
-                .into_iter()
-                .find_map(text);
+            let subject = [
+                "path",
+                "file_path",
+                "pattern",
+                "url",
+                "query",
+                "action",
+                "task",
+            ]
+            .into_iter()
+            .find_map(text);
             let mut line = name.to_owned();
             if let Some(subject) = subject {
                 line.push(' ');

@@ -241,6 +241,8 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         extension_files = ["/home/u/guard.py"] (config.toml:18)
         retry.fallback = ["p/b"] (config.toml:37)
         todo_clear_after_s = 30 (config.toml:23)
+        web.search_url is not set
+        web.search_key_env is not set
         limits.memory_mb = 9 (config.toml:48)
         budget.tokens = 1 (config.toml:28)
         budget.cost = 0.5 (config.toml:29)
@@ -275,6 +277,11 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         use_mcp_servers = true (default)
         mcp_wait_ms = 10000 (default)
         use_local_servers = true (default)
+        web.allow_private = [] (default)
+        web.timeout_s = 30 (default)
+        web.max_bytes = 5242880 (default)
+        web.search = "off" (default)
+        web.search_key_header = "X-Subscription-Token" (default)
         attach = "never" (default)
         trusted_projects = ["/home/u/work"] (config.toml:17)"#]]
     .assert_eq(&shown.join("\n"));

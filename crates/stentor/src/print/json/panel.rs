@@ -7,7 +7,7 @@ use stentor_agent::permission::PermissionRequest;
 
 /// A question whether a call may run.
 pub(super) fn permission_asked(id: u64, request: &PermissionRequest) -> Value {
-    json!({
+    let mut asked = json!({
         "type": "permission_asked",
         "id": id,
         "call": request.call,
@@ -15,7 +15,11 @@ pub(super) fn permission_asked(id: u64, request: &PermissionRequest) -> Value {
         "paths": request.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "command": request.command,
         "reason": request.reason,
-    })
+    });
+    if let Some(url) = &request.url {
+        asked["url"] = json!(url);
+    }
+    asked
 }
 
 /// A question to a person.

@@ -14,7 +14,7 @@ use stentor_agent::event::{
 use stentor_agent::live::LiveMessage;
 use stentor_agent::model::{InputKind, ModelErrorKind, ModelInfo, ThinkingLevel};
 use stentor_agent::permission::PermissionRequest;
-use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect};
+use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect, Touches};
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::usage::{Prices, Usage};
 use stentor_policy::{Always, PermissionAnswer, PermissionMode};
@@ -254,8 +254,9 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
                 effect: ToolEffect::Executes,
                 paths: vec![PathBuf::from("/etc")],
                 command: Some("ls".into()),
+                url: None,
                 reason: "outside".into(),
-                always: Always::about("bash", Some("ls"), &[], Path::new("/")),
+                always: Always::about("bash", &Touches::default(), Path::new("/")),
             }),
         },
         EventKind::PermissionAnswered {
