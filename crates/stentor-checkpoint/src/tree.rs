@@ -29,15 +29,15 @@ const FOLDER: OFlags = OFlags::RDONLY
 /// A folder of the user.
 pub(crate) struct Tree {
     root: OwnedFd,
-    device: u64,
+    root_stat: Stat,
 }
 
 impl Tree {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
-        let device = device_of(&rustix::fs::fstat(&root)?);
-        Ok(Self { root, device })
+        let root_stat = rustix::fs::fstat(&root)?;
+        Ok(Self { root, root_stat })
     }
 
     /// True when a path is one below the folder that is looked at and changed at all.
@@ -60,7 +60,7 @@ impl Tree {
 
     /// True when something is on the same device as the folder: nothing else is looked into.
     pub fn is_on_device(&self, stat: &Stat) -> bool {
-        device_of(stat) == self.device
+        stat.st_dev == self.root_stat.st_dev
     }
 
     /// What is at a path. Contents of at most `limit_bytes` are read, and stored where `objects` are
@@ -289,6 +289,13 @@ fn replaced(
 }
 
 /// What something looks like.
+#[cfg_attr(
+    target_os = "linux",
+    expect(
+        clippy::unnecessary_cast,
+        reason = "these have other widths on other systems"
+    )
+)]
 pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,
@@ -296,10 +303,6 @@ pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
         FileType::Symlink => Kind::Link,
         _ => Kind::Other,
     };
-    #[cfg_attr(
-        target_os = "linux",
-        expect(clippy::unnecessary_cast, reason = "other systems have other widths")
-    )]
     let nanoseconds = |seconds: i64, rest: u64| {
         seconds
             .saturating_mul(1_000_000_000)
@@ -311,7 +314,7 @@ pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
         modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u64),
         changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as u64),
         inode: stat.st_ino,
-        mode: stat.st_mode & PERMISSIONS,
+        mode: stat.st_mode as u32 & PERMISSIONS,
     }
 }
 
@@ -354,8 +357,4 @@ fn is_missing(error: &io::Error) -> bool {
 
 fn mode_of(mode: u32) -> Mode {
     Mode::from_raw_mode((mode & PERMISSIONS) as rustix::fs::RawMode)
-}
-
-fn device_of(stat: &Stat) -> u64 {
-    stat.st_dev as u64
 }

@@ -60,9 +60,7 @@ impl Actor {
                 let applied = self.fallbacks.apply(models, log, plan, reason);
                 answer(reply, applied);
             }
-            Request::BeginCheckpoint { reply } => {
-                answer(reply, self.begin_checkpoint());
-            }
+            Request::BeginCheckpoint { reply } => answer(reply, self.begin_checkpoint()),
             Request::Consumed { usage } => self.spending.count_summary(&mut self.log, &usage),
             Request::ConsumedByTools { reply } => {
                 let usage = self.spending.count_tools(&mut self.log);
