@@ -68,6 +68,7 @@ impl Provider {
     }
 
     /// A world whose model is this one, with more configuration in front.
+    /// How long its contexts are is said, so that it is asked for nothing but answers.
     pub fn world(&self, config: &str) -> World {
         let world = World::new("", "");
         let port = self.port;
@@ -75,7 +76,7 @@ impl Provider {
             "model = \"acme/m1\"\nuse_local_servers = false\n{config}\n\
              [providers.acme]\nbase_url = \"http://me:hidden-word@127.0.0.1:{port}/v1\"\n\
              api = \"openai-completions\"\napi_key = \"{KEY}\"\n\
-             [[providers.acme.models]]\nid = \"m1\"\n"
+             [[providers.acme.models]]\nid = \"m1\"\ncontext_window = 128000\n"
         );
         world.file("home/.config/stentor/config.toml", &config);
         world
