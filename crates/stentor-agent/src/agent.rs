@@ -61,6 +61,10 @@ pub enum AgentError {
     InUse,
     #[error("{0} is not among the sessions that this connection may watch")]
     NotToBeWatched(PathBuf),
+    #[error(
+        "the folder of the session, {0}, is gone: only somebody who may drive can open it elsewhere"
+    )]
+    FolderGone(PathBuf),
 }
 
 impl Agent {
@@ -230,14 +234,14 @@ impl Agent {
         let options = match self.may_drive() {
             Ok(()) => options,
             Err(_) => {
-                let folder = Path::new(&opened.journal.header().cwd);
-                let mut own = self.options(match folder.is_dir() {
-                    true => folder,
-                    false => &options.cwd,
-                })?;
+                let folder = PathBuf::from(&opened.journal.header().cwd);
+                if !folder.is_dir() {
+                    // Where it goes on is not for somebody to say who only watches.
+                    return Err(AgentError::FolderGone(folder));
+                }
+                let mut own = self.options(&folder)?;
                 own.prefer_stored_model();
                 own.thinking = None;
-                own.keeps_permission_mode = true;
                 own
             }
         };

@@ -82,6 +82,10 @@ impl Undo {
     ) -> T {
         match effect {
             ToolEffect::Nothing | ToolEffect::Reads => call.await,
+            // What only asks for something over the network changes nothing here, whatever else does.
+            ToolEffect::Executes if !touches.web.is_empty() && touches.command.is_none() => {
+                call.await
+            }
             ToolEffect::Writes if !touches.paths.is_empty() => {
                 self.watch_write(touches, call).await
             }

@@ -88,10 +88,12 @@ impl Plan {
         if now == wanted {
             return;
         }
-        let why = match &wanted {
-            State::Unknown { why, .. } => Some(why.to_string()),
-            State::Other => Some("it was no file".to_owned()),
-            State::File { hash, size, .. } if !store.objects.has(*hash, *size) => {
+        let why = match (&now, &wanted) {
+            // What goes must be able to come back.
+            (State::Unknown { .. }, _) => Some("what is there now cannot be copied".to_owned()),
+            (_, State::Unknown { why, .. }) => Some(why.to_string()),
+            (_, State::Other) => Some("it was no file".to_owned()),
+            (_, State::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
                 Some("its copy is gone".to_owned())
             }
             _ => None,

@@ -37,7 +37,7 @@ pub(crate) struct Snapshot {
 /// What a snapshot is taken with.
 pub(crate) struct Camera<'a> {
     pub folder: &'a Path,
-    pub stored_in: &'a Path,
+    pub left_out: &'a [PathBuf],
     pub objects: &'a Objects,
     pub limits: &'a Limits,
     pub stop: &'a AtomicBool,
@@ -51,7 +51,7 @@ impl Camera<'_> {
             deadline: Instant::now() + self.limits.time,
             stop: self.stop,
         };
-        let listing = walk::list(&tree, self.folder, self.stored_in, self.limits, &until);
+        let listing = walk::list(&tree, self.folder, self.left_out, self.limits, &until);
         let mut entries = HashMap::with_capacity(listing.entries.len());
         let mut unread: Vec<(&PathBuf, Stamp)> = Vec::new();
         for (path, stamp) in &listing.entries {

@@ -19,12 +19,25 @@ use crate::own_file::own_file;
 pub struct Checkpoints {
     pub(crate) root: PathBuf,
     pub(crate) limits: Limits,
+    left_out: Vec<PathBuf>,
 }
 
 impl Checkpoints {
     /// Those below `root`, which need not be there yet.
     pub fn in_folder(root: PathBuf, limits: Limits) -> Self {
-        Self { root, limits }
+        Self {
+            left_out: vec![root.clone()],
+            root,
+            limits,
+        }
+    }
+
+    /// The same, which never look at these folders: what the program itself keeps there is not the
+    /// user's work.
+    #[must_use]
+    pub fn leaving_out(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.left_out.extend(folders);
+        self
     }
 
     /// Those of a folder of the user.
@@ -37,6 +50,15 @@ impl Checkpoints {
     }
 }
 
+/// Where a path really is, also if its end is not there yet.
+fn really(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    found.unwrap_or_else(|| path.to_owned())
+}
+
 /// The checkpoints of one folder of the user.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
@@ -46,12 +68,19 @@ pub struct FolderStore {
     pub(crate) place: PathBuf,
     pub(crate) objects: Objects,
     pub(crate) all: Checkpoints,
+    /// What is never looked at, from the folder.
+    pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl FolderStore {
     pub(crate) fn at(place: PathBuf, folder: PathBuf, all: Checkpoints) -> Self {
         Self {
             objects: Objects::in_folder(place.join("objects")),
+            left_out: all
+                .left_out
+                .iter()
+                .filter_map(|path| Some(really(path).strip_prefix(&folder).ok()?.to_owned()))
+                .collect(),
             folder,
             place,
             all,

@@ -243,12 +243,14 @@ fn content(
     Ok(Some((hash, size)))
 }
 
-/// Writes a file beside and puts it in its place. One that other names share, or that somebody else
-/// owns, is rewritten instead: a new file could not stand for it.
+/// Writes a file beside and puts it in its place: it may share its content with other names by now,
+/// also outside of the folder. One that somebody else owns is rewritten instead: a new file could not
+/// stand for it.
 fn write_file(folder: &OwnedFd, name: &OsStr, content: &[u8], mode: u32) -> io::Result<()> {
     if let Ok(there) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
         && FileType::from_raw_mode(there.st_mode) == FileType::RegularFile
-        && (there.st_nlink > 1 || there.st_uid != rustix::process::geteuid().as_raw())
+        && there.st_nlink == 1
+        && there.st_uid != rustix::process::geteuid().as_raw()
     {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
@@ -351,7 +353,8 @@ fn failed(error: &io::Error) -> State {
 fn is_missing(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::NOENT | Errno::NOTDIR)
+        // A link on the way to it leads elsewhere: here nothing is.
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
     )
 }
 

@@ -47,16 +47,15 @@ impl Until<'_> {
     }
 }
 
-/// Lists a folder. `stored_in` is left out: what is stored of the folder must not be looked at itself.
+/// Lists a folder. What is `left_out` of it is not looked at: what is stored of the folder, above all.
 pub(crate) fn list(
     tree: &Tree,
     folder: &Path,
-    stored_in: &Path,
+    left_out: &[PathBuf],
     limits: &Limits,
     until: &Until<'_>,
 ) -> Listing {
     let mut listing = Listing::default();
-    let stored_in = stored_in.strip_prefix(folder).ok();
     let mut waiting = VecDeque::from([(PathBuf::new(), Ignored::above(folder))]);
     while let Some((path, rules)) = waiting.pop_front() {
         if listing.entries.len() >= limits.files || until.is_over() {
@@ -68,7 +67,7 @@ pub(crate) fn list(
             folder,
             path: &path,
             above: &rules,
-            stored_in,
+            left_out,
         };
         match walk.entries(limits, until, &mut listing.skipped) {
             Ok(Some((entries, rules))) => {
@@ -134,7 +133,7 @@ struct FolderWalk<'a> {
     folder: &'a Path,
     path: &'a Path,
     above: &'a Option<Arc<Ignored>>,
-    stored_in: Option<&'a Path>,
+    left_out: &'a [PathBuf],
 }
 
 type Entries = (Vec<(PathBuf, Stamp)>, Option<Arc<Ignored>>);
@@ -170,7 +169,7 @@ impl FolderWalk<'_> {
                 .as_ref()
                 .is_some_and(|rules| rules.ignores(&here.join(name), is_folder));
             let is_elsewhere = is_folder && !self.tree.is_on_device(&stat);
-            match is_ignored || is_elsewhere || self.stored_in == Some(&path) {
+            match is_ignored || is_elsewhere || self.left_out.contains(&path) {
                 true => drop(skipped.insert(path)),
                 false => entries.push((path, stamp)),
             }

@@ -307,15 +307,38 @@ impl Rule {
 /// Every host must be allowed; one that is denied or asked about is enough. A pattern without a port
 /// denies and asks about all ports of its hosts, and allows the usual ones.
 fn matches_host(pattern: &str, subject: &Subject<'_>, allows: bool) -> bool {
-    let wildcard = Wildcard::new(&pattern.to_ascii_lowercase());
+    let pattern = pattern.to_ascii_lowercase();
+    let (name, port) = split_port(&pattern);
+    let wildcard = Wildcard::new(name);
     let mut covered = subject.web.iter().map(|address| {
-        let without_port = address.host.rsplit_once(':').map(|(name, _)| name);
-        wildcard.matches(&address.host)
-            || (!allows && without_port.is_some_and(|name| wildcard.matches(name)))
+        let (host, own_port) = split_port(&address.host);
+        let is_port = match port {
+            None => !allows || own_port.is_none() || wildcard.is_anything(),
+            Some("*") => true,
+            Some(port) => own_port.or_else(|| usual_port(&address.url)) == Some(port),
+        };
+        is_port && wildcard.matches(host)
     });
     match allows {
         true => !subject.web.is_empty() && covered.all(|covered| covered),
         false => covered.any(|covered| covered),
+    }
+}
+
+/// A host and its port, which may be `*` in a pattern.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    let is_port = |port: &str| port == "*" || port.bytes().all(|byte| byte.is_ascii_digit());
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && is_port(port) => (name, Some(port)),
+        Some(_) | None => (host, None),
+    }
+}
+
+fn usual_port(url: &str) -> Option<&'static str> {
+    match url.split_once(':')?.0 {
+        "https" => Some("443"),
+        "http" => Some("80"),
+        _ => None,
     }
 }
 

@@ -48,6 +48,7 @@ use crate::launcher::launcher;
 use crate::models::{Guide, Models};
 use crate::notes::Notes;
 use crate::sandbox::sandbox;
+use crate::session_places;
 use crate::stored_answers::{ProjectAnswers, StoredAnswers};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
@@ -503,6 +504,14 @@ pub fn stored_answers(config: &Config) -> Option<StoredAnswers> {
 pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
     let data_dir = config.settings.data_dir.as_ref()?;
     let all = Checkpoints::in_folder(data_dir.value.join("checkpoints"), Limits::default());
+    let sessions = session_places::shared(config).into_iter();
+    let sessions = sessions.map(|files| files.root());
+    let own = config
+        .settings
+        .session_dir
+        .iter()
+        .map(|dir| dir.value.clone());
+    let all = all.leaving_out(sessions.chain(own).chain([data_dir.value.clone()]));
     let is_on = config.settings.undo.value;
     is_on.then(|| UndoSource::Own(all.of_folder(cwd)))
 }

@@ -13,6 +13,9 @@ use stentor_tools::web::{
 use crate::config::{Config, WebSearch};
 use crate::models::Models;
 
+/// A page is in memory while it is converted, so there is an end to what can be asked for.
+const MOST_BYTES: usize = 64 << 20;
+
 /// The tools that reach the web. A search that is configured wrongly is left out with a warning.
 pub fn tools(config: &Config, models: &Arc<Models>) -> Vec<Arc<dyn Tool>> {
     let settings = &config.settings;
@@ -22,7 +25,8 @@ pub fn tools(config: &Config, models: &Arc<Models>) -> Vec<Arc<dyn Tool>> {
         network: settings.sandbox_mode.value == SandboxMode::Off || settings.sandbox_network.value,
         allowed: settings.web_allow_private.value.0.clone(),
         timeout: Duration::from_secs(settings.web_timeout_s.value.max(1)),
-        max_bytes: usize::try_from(settings.web_max_bytes.value).unwrap_or(usize::MAX),
+        max_bytes: usize::try_from(settings.web_max_bytes.value)
+            .map_or(MOST_BYTES, |bytes| bytes.min(MOST_BYTES)),
     };
     let mut tools = vec![fetch_tool(web.clone())];
     match settings.web_search.value {

@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 
 use super::*;
 use crate::Limits;
@@ -190,15 +190,64 @@ fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() 
 }
 
 #[test]
-fn other_names_of_a_file_see_it_come_back() {
+fn nothing_is_written_through_a_link_that_a_run_made() {
     let workshop = Workshop::new();
     workshop.write("one", "1");
-    fs::hard_link(workshop.path("one"), workshop.path("two")).unwrap();
-    let run = workshop.tool("one", "2");
-    let inode = fs::metadata(workshop.path("one")).unwrap().ino();
+    workshop.write("two", "2");
+    let run = workshop.command(|| {
+        fs::remove_file(workshop.path("one")).unwrap();
+        fs::hard_link(workshop.path("two"), workshop.path("one")).unwrap();
+    });
     rewind(&workshop, &[run], false);
-    assert_eq!(workshop.read("two"), "1");
-    assert_eq!(fs::metadata(workshop.path("one")).unwrap().ino(), inode);
+    assert_eq!(
+        (workshop.read("one"), workshop.read("two")),
+        ("1".into(), "2".into())
+    );
+}
+
+#[test]
+fn what_cannot_be_copied_stays_also_by_force() {
+    let workshop = Workshop::with(Limits {
+        file_bytes: 2,
+        written_bytes: 4,
+        ..Limits::default()
+    });
+    workshop.write("large", "12345");
+    let run = workshop.command(|| {
+        fs::create_dir(workshop.path("in")).unwrap();
+        fs::rename(workshop.path("large"), workshop.path("in/large")).unwrap();
+    });
+    rewind(&workshop, &[run], true);
+    assert_eq!(workshop.read("in/large"), "12345");
+}
+
+#[test]
+fn a_folder_that_became_a_link_comes_back_with_what_was_in_it() {
+    let workshop = Workshop::new();
+    fs::create_dir_all(workshop.path("src/sub")).unwrap();
+    workshop.write("src/sub/f", "1");
+    let run = workshop.command(|| {
+        fs::rename(workshop.path("src"), workshop.path("lib")).unwrap();
+        symlink("lib", workshop.path("src")).unwrap();
+    });
+    rewind(&workshop, &[run], false);
+    assert_eq!(workshop.read("src/sub/f"), "1");
+    assert!(!workshop.path("src").is_symlink() && !workshop.path("lib").exists());
+}
+
+#[test]
+fn what_the_program_keeps_is_not_looked_at_whatever_links_lead_there() {
+    let home = tempfile::tempdir().unwrap();
+    let really = home.path().join("really");
+    fs::create_dir_all(really.join("data/sessions")).unwrap();
+    symlink(&really, home.path().join("link")).unwrap();
+    let data = home.path().join("link/data");
+    let all = crate::Checkpoints::in_folder(data.join("checkpoints"), Limits::default());
+    let store = all.leaving_out([data]).of_folder(&really);
+    assert_eq!(
+        store.left_out,
+        [std::path::PathBuf::from("data/checkpoints"), "data".into()]
+    );
 }
 
 #[test]

@@ -102,7 +102,9 @@ impl From<AgentError> for Refusal {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Session(error) => error.into(),
-            AgentError::NotToBeWatched(_) => Self::invalid_params(error.to_string()),
+            AgentError::NotToBeWatched(_) | AgentError::FolderGone(_) => {
+                Self::invalid_params(error.to_string())
+            }
             AgentError::Defaults(_) | AgentError::Store(_) | AgentError::InUse => {
                 Self::internal(error.to_string())
             }

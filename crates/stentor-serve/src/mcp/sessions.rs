@@ -133,9 +133,10 @@ impl Sessions {
 
     /// Who calls is a model: it reaches the folder it was given, and nothing beside it.
     fn must_be_within(&self, folder: &Path) -> Result<(), CallError> {
-        match folder.starts_with(&self.cwd) {
-            true => Ok(()),
-            false => Err(CallError::Elsewhere(self.cwd.clone())),
+        // A folder may have become a link since its session was there.
+        match folder.canonicalize() {
+            Ok(folder) if folder.starts_with(&self.cwd) => Ok(()),
+            Ok(_) | Err(_) => Err(CallError::Elsewhere(self.cwd.clone())),
         }
     }
 

@@ -71,7 +71,9 @@ impl From<AgentError> for OpError {
             AgentError::Session(error) => error.into(),
             AgentError::Defaults(why) => Self::failed(why.to_string()),
             AgentError::Store(error) => error.into(),
-            AgentError::InUse | AgentError::NotToBeWatched(_) => Self::failed(error.to_string()),
+            AgentError::InUse | AgentError::NotToBeWatched(_) | AgentError::FolderGone(_) => {
+                Self::failed(error.to_string())
+            }
         }
     }
 }

@@ -63,6 +63,9 @@ const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
 /// How long a command has to end by itself once it must.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// How long a start may take, also on a machine that is very busy.
+const LONGEST_START: Duration = Duration::from_secs(60);
+
 /// How often a pipe is read after the end: enough for all that fits into it.
 const MOST_LAST_READS: usize = 32;
 
@@ -95,7 +98,19 @@ pub(crate) async fn run(
     let cwd = command.cwd.to_owned();
     let started = start_in_background(move || program.start(&text, &cwd, writer)).await;
     let mut running = started.map_err(cannot_start)?;
-    running.started().await.map_err(cannot_start)?;
+    tokio::select! {
+        started = running.started() => started.map_err(cannot_start)?,
+        () = command.cancel.cancelled() => {
+            running.kill().await;
+            let ending = Ending::Aborted;
+            return Ok(Finished { ending, capture });
+        }
+        // Somebody has stopped what starts it.
+        () = tokio::time::sleep(LONGEST_START) => {
+            running.kill().await;
+            return Err(cannot_start(std::io::ErrorKind::TimedOut.into()));
+        }
+    }
 
     let mut flow = Flow::new(output, &mut capture, watch);
     let time_is_up = command

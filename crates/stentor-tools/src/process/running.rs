@@ -85,13 +85,16 @@ impl Running {
         let bytes = order::encode(&order)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let idle = idle_supervisors::take(&order.confines);
-        let supervisor = match idle.filter(|idle| idle.order(&bytes, files).is_ok()) {
-            Some(supervisor) => supervisor,
-            None => {
-                let supervisor = Supervisor::start(helper)?;
-                supervisor.order(&bytes, files)?;
-                supervisor
+        let ordered = |supervisor: Supervisor| match supervisor.order(&bytes, files) {
+            Ok(()) => Ok(supervisor),
+            Err(error) => {
+                supervisor.retire();
+                Err(error)
             }
+        };
+        let supervisor = match idle.map(&ordered) {
+            Some(Ok(supervisor)) => supervisor,
+            Some(Err(_)) | None => ordered(Supervisor::start(helper)?)?,
         };
         Ok(Self(Some(Kind::Supervised(Supervised {
             control: UnixStream::from_std(supervisor.control)?,

@@ -68,20 +68,22 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
     }
     let mut control = Control::take().map_err(CannotSupervise::Control)?;
     become_reaper().map_err(CannotSupervise::System)?;
-    let mut threads_at_start = None;
+    let mut at_start = None;
     while let Some((order, files)) = control.receive()? {
         let limits = order.confines.limits;
-        if threads_at_start.is_none() {
-            threads_at_start = Some(running_threads());
+        let Condition { threads, bounds } = at_start.get_or_insert_with(|| {
             set_limits(&limits);
-        }
+            Condition {
+                threads: running_threads(),
+                bounds: own_bounds(),
+            }
+        });
         let left = run(&order, files, &mut control);
-        let grown = running_threads().saturating_sub(threads_at_start.unwrap_or_default());
-        let can_go_on = match limits.processes {
-            // Our limit, which cannot be raised, would be too low for the next.
-            Some(processes) => grown <= processes,
-            None => true,
-        };
+        let grown = running_threads().saturating_sub(*threads);
+        // Our limit for processes, which cannot be raised, would be too low for the next. And a
+        // command can change us as it can every process of its user: the next would inherit that.
+        let can_go_on =
+            limits.processes.is_none_or(|most| grown <= most) && *bounds == own_bounds();
         if left == Left::Idle && can_go_on {
             control.report(Report::Idle);
         }
@@ -94,6 +96,29 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         }
     }
     Ok(())
+}
+
+/// What was so when the first program was started.
+struct Condition {
+    /// How many threads the machine had.
+    threads: u64,
+    bounds: Bounds,
+}
+
+/// What every program inherits from us.
+#[derive(PartialEq, Eq)]
+struct Bounds {
+    limits: String,
+    oom_score: String,
+    niceness: Option<i32>,
+}
+
+fn own_bounds() -> Bounds {
+    Bounds {
+        limits: std::fs::read_to_string("/proc/self/limits").unwrap_or_default(),
+        oom_score: std::fs::read_to_string(OOM_SCORE).unwrap_or_default(),
+        niceness: rustix::process::getpriority_process(None).ok(),
+    }
 }
 
 /// Runs one program to its end, and beyond if what it started may stay.
@@ -212,8 +237,14 @@ impl Watch<'_> {
                 Wanted::Terminate => self.terminate(),
                 Wanted::Kill => return self.kill(),
             }
+            let has_lingered = self.has_ended;
             if self.reap() == Left::Nothing {
-                return Left::Idle;
+                // Nobody waits any more to give us something else to do.
+                return if has_lingered {
+                    Left::Nothing
+                } else {
+                    Left::Idle
+                };
             }
             self.control.send();
             if self.has_ended {

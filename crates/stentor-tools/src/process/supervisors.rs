@@ -18,6 +18,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::{Pid, WaitOptions, waitpid};
 use stentor_agent::tasks;
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use super::reports::ORDER;
 use super::tree::{self, Children};
@@ -57,7 +58,7 @@ pub(super) struct Supervisor {
     pub id: Pid,
 }
 
-/// How long a supervisor may take to hear an order before it counts as stopped by somebody.
+/// How long a supervisor may take to hear an order, or to end, before it counts as stopped by somebody.
 const LONGEST_ORDER: Duration = Duration::from_secs(5);
 
 impl Supervisor {
@@ -115,8 +116,10 @@ impl Supervisor {
         // Outside a runtime the program is about to end.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // It is gone also if that cannot be seen.
-                let _ = process.wait().await;
+                if timeout(LONGEST_ORDER, process.wait()).await.is_err() {
+                    // Somebody has stopped it. It is not there to be killed only if it has just ended.
+                    let _ = process.kill().await;
+                }
                 forget(id);
             });
         }

@@ -16,7 +16,7 @@ const PORTS_OF_OTHERS: &[u16] = &[
 ];
 
 /// Longer addresses are an answer that ran away, or a load of data.
-const MAX_URL_BYTES: usize = 8 * 1024;
+pub(super) const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// A URL that may be asked for, if the policy lets it.
 #[derive(Debug, Clone, PartialEq, Eq)]

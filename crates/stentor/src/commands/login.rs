@@ -79,9 +79,10 @@ pub async fn store_key(
 ) -> Result<(), LoginError> {
     let key = match stdin.is_terminal() {
         true => {
+            // Before anybody is asked to type.
+            let _hidden = Modes::hidden(stdin).map_err(LoginError::NotHidden)?;
             write!(out, "Key for {provider} (it is not shown): ")?;
             out.flush()?;
-            let _hidden = Modes::hidden(stdin).map_err(LoginError::NotHidden)?;
             let key = first_line(stdin);
             writeln!(out)?;
             key?

@@ -135,7 +135,7 @@ fn a_file_that_changed_since_is_named_and_overwritten_only_when_told() {
     omp(&mut child, "run the command");
     world.file("work/notes.txt", "by hand, later\n");
     expect![[r#"
-        {"type":"command_output","text":"Files and conversation are as before \"run the command\".\nRestored: made (removed), made/new.txt (removed), old.txt (was deleted)\nLeft alone, because they changed since: notes.txt\n/rewind ID --files --force restores these, too.\n/rewind --undo goes back to how it was."}
+        {"type":"command_output","text":"Not everything is as before \"run the command\".\nRestored: made (removed), made/new.txt (removed), old.txt (was deleted)\nLeft alone, because they changed since: notes.txt\n/rewind ID --files --force restores these, too.\n/rewind --undo goes back to how it was."}
         {"id":"r","type":"response","command":"prompt","success":true,"data":{"disposition":"handled","agentInvoked":false}}
         {"type":"prompt_result","id":"r","agentInvoked":false,"status":"completed","sessionSettled":true}"#]].assert_eq(&omp_rewind(&mut child, "1"));
     assert_eq!(files(&world), ["by hand, later", "old", GONE]);

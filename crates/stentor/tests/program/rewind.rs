@@ -124,7 +124,7 @@ fn a_session_that_was_copied_to_another_machine_has_no_checkpoint_there() {
     );
     let rewound = world.run(&["sessions", "rewind", &id, "2"]).ok();
     expect![[r#"
-        Files and conversation are as before "write it".
+        Not everything is as before "write it".
         No file was changed.
         The checkpoints of 2 runs are not here: their changes stay.
         /rewind --undo goes back to how it was.

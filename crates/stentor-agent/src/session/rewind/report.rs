@@ -70,9 +70,18 @@ impl fmt::Display for RewindReport {
             RewindScope::Conversation => "The conversation is",
             RewindScope::Both => "Files and conversation are",
         };
-        match &self.text {
-            Some(text) => write!(f, "{what} as before \"{}\".", shortened(text))?,
-            None => write!(f, "{what} as before the last rewind.")?,
+        let is_whole = self.changed.is_empty()
+            && self.lost.is_empty()
+            && self.unknown.is_empty()
+            && self.missing_checkpoints == 0;
+        match (&self.text, is_whole) {
+            (Some(text), true) => write!(f, "{what} as before \"{}\".", shortened(text))?,
+            (None, true) => write!(f, "{what} as before the last rewind.")?,
+            (Some(text), false) => {
+                let text = shortened(text);
+                write!(f, "Not everything is as before \"{text}\".")?;
+            }
+            (None, false) => f.write_str("Not everything is as before the last rewind.")?,
         }
         if self.scope.has_files() && self.restored.is_empty() {
             f.write_str("\nNo file was changed.")?;

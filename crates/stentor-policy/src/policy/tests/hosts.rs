@@ -39,6 +39,8 @@ fn a_rule_is_about_a_host_its_subdomains_or_its_ports_as_it_is_written() {
     let one = "{ tool = \"fetch\", host = \"Docs.rs\", decision = \"allow\" }";
     let below = "{ host = \"*.example.org\", decision = \"allow\" }";
     let ports = "{ host = \"example.com:*\", decision = \"allow\" }";
+    let no_port = "{ host = \"example.net:*\", decision = \"deny\" }";
+    let numbers = "{ host = \"10.0.0.*\", decision = \"allow\" }";
     let denied = "{ host = \"evil.test\", decision = \"deny\" }";
     let asked = "{ host = \"*\", decision = \"ask\" }";
     for (text, host, expected) in [
@@ -50,7 +52,11 @@ fn a_rule_is_about_a_host_its_subdomains_or_its_ports_as_it_is_written() {
         (below, "example.org", 'a'),
         (below, "aexample.org", 'a'),
         (ports, "example.com:8443", 'r'),
-        (ports, "example.com", 'a'),
+        (ports, "example.com", 'r'),
+        (no_port, "example.net", 'd'),
+        (no_port, "example.net:8080", 'd'),
+        (numbers, "10.0.0.1", 'r'),
+        (numbers, "10.0.0.1:9200", 'a'),
         (denied, "evil.test", 'd'),
         (denied, "evil.test:8080", 'd'),
         (denied, "sub.evil.test", 'a'),

@@ -8,6 +8,8 @@
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;
 
+use super::location::MAX_URL_BYTES;
+
 mod writer;
 
 use writer::Writer;
@@ -97,7 +99,9 @@ impl Reader {
         match name {
             "title" => self.in_title = self.title.is_none(),
             "base" => {
-                if let Some(url) = attribute(tag, "href").and_then(|to| self.base.join(&to).ok()) {
+                let url = attribute(tag, "href").and_then(|to| self.base.join(&to).ok());
+                // Every link would repeat it.
+                if let Some(url) = url.filter(|url| url.as_str().len() <= MAX_URL_BYTES) {
                     self.base = url;
                 }
             }
@@ -213,7 +217,7 @@ impl Reader {
     /// Where a link leads, if that is somewhere else on the web.
     fn link(&self, to: &str) -> Option<String> {
         let to = to.trim();
-        if to.is_empty() || to.starts_with('#') {
+        if to.is_empty() || to.starts_with('#') || to.len() > MAX_URL_BYTES {
             return None;
         }
         let url = self.base.join(to).ok()?;
