@@ -27,7 +27,7 @@ pub trait UndoHost: Send + Sync {
 #[derive(Clone)]
 pub enum UndoSource {
     /// In checkpoints of its own.
-    Own(FolderStore),
+    Own(Box<FolderStore>),
     /// In those of the session it works for.
     Of(Arc<Undo>),
 }

@@ -513,7 +513,7 @@ pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
         .map(|dir| dir.value.clone());
     let all = all.leaving_out(sessions.chain(own).chain([data_dir.value.clone()]));
     let is_on = config.settings.undo.value;
-    is_on.then(|| UndoSource::Own(all.of_folder(cwd)))
+    is_on.then(|| UndoSource::Own(Box::new(all.of_folder(cwd))))
 }
 
 /// Tools that are made of more than the machine: they are put together elsewhere.

@@ -61,7 +61,7 @@ pub(super) fn of_session(
                 requests: requests.clone(),
                 hub: hub.clone(),
             };
-            Some(Arc::new(Undo::new(store, id, Box::new(host))))
+            Some(Arc::new(Undo::new(*store, id, Box::new(host))))
         }
     }
 }
