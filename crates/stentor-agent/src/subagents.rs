@@ -55,9 +55,10 @@ pub enum SteerError {
 }
 
 impl Subagents {
-    /// Has what happens in them published to the session's subscribers, or no longer.
-    pub fn watch(&self, on: bool) {
-        self.watched.store(on, Ordering::Release);
+    /// Has what happens in them published to the session's subscribers from now on. Who does not want
+    /// it any more leaves it out: others may share the session.
+    pub fn watch(&self) {
+        self.watched.store(true, Ordering::Release);
     }
 
     /// True when somebody wants to know what happens in them.

@@ -58,11 +58,10 @@ pub(super) async fn status(
     let (stored, wanted) = (agent.clone(), id.clone());
     let found = blocking(move || stored.find_id(&wanted)).await?;
     let status = match found {
-        _ if is_loaded => acp::SessionStatus::Open,
-        Ok(path) => match agent.is_live(&path) {
-            true => acp::SessionStatus::Open,
-            false => acp::SessionStatus::Saved,
-        },
+        Ok(path) if is_loaded || agent.is_live(&path) => acp::SessionStatus::Open,
+        Ok(_) => acp::SessionStatus::Saved,
+        // It is stored nowhere.
+        Err(_) if is_loaded && !agent.keeps_sessions() => acp::SessionStatus::Open,
         Err(error) => return Err(error::about_stored(&id, error)),
     };
     Ok(acp::SessionStatusResponse::new(status))

@@ -1,12 +1,12 @@
 //! How sessions are opened, and how the client learns of it (section 5).
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
-use stentor_agent::agent::{AgentError, NewSession};
+use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::hub::Cursor;
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::session::{Session, SessionOptions, SessionState};
@@ -122,30 +122,10 @@ impl Opener {
         wanted: &Wanted,
     ) -> Handled<(OpenSession, Ready)> {
         let unknown = || Refusal::unknown_session(source);
-        let stored = self.find(source, wanted).await?.ok_or_else(unknown)?;
-        let loaded = self.context.loaded.admit().await;
-        let Stored {
-            path,
-            client_io,
-            mut options,
-            ..
-        } = stored;
-        options.id = Some(id.to_owned());
-        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
-        let agent = self.context.agent.clone();
-        let session = blocking(move || agent.fork_stored(&path, options))
-            .await?
-            .map_err(|error| error::about_stored(source, error))?;
-        let opened = Opened {
-            session,
-            client_io,
-            viewer,
-            loaded,
-            is_resumed: true,
-            numbers_updates: wanted.numbers_updates,
-            after: None,
-        };
-        self.open(opened).await
+        let mut stored = self.find(source, wanted).await?.ok_or_else(unknown)?;
+        stored.options.id = Some(id.to_owned());
+        self.open_stored(stored, wanted, None, Agent::fork_stored)
+            .await
     }
 
     /// The stored session `id`, with everything that opening it needs; `None` when none is stored.
@@ -176,6 +156,16 @@ impl Opener {
         wanted: &Wanted,
         after: Option<Cursor>,
     ) -> Handled<(OpenSession, Ready)> {
+        self.open_stored(stored, wanted, after, Agent::resume).await
+    }
+
+    async fn open_stored(
+        &self,
+        stored: Stored,
+        wanted: &Wanted,
+        after: Option<Cursor>,
+        open: fn(&Agent, &Path, SessionOptions) -> Result<Session, AgentError>,
+    ) -> Handled<(OpenSession, Ready)> {
         let loaded = self.context.loaded.admit().await;
         let Stored {
             id,
@@ -185,7 +175,7 @@ impl Opener {
         } = stored;
         let viewer = CallViewer::new(&wanted.cwd, &options.tools);
         let agent = self.context.agent.clone();
-        let session = blocking(move || agent.resume(&path, options))
+        let session = blocking(move || open(&agent, &path, options))
             .await?
             .map_err(|error| error::about_stored(&id, error))?;
         let opened = Opened {

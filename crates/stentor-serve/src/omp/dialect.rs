@@ -218,8 +218,9 @@ impl Dialect {
     /// Has what happens in subagents told if the client wants to hear it.
     pub fn watch_subagents(&self) {
         let level = self.connection.wants.now().subagents;
-        let session = self.session();
-        session.subagents().watch(level == SubagentLevel::Events);
+        if level == SubagentLevel::Events {
+            self.session().subagents().watch();
+        }
     }
 
     /// The options of a further conversation.

@@ -102,6 +102,9 @@ async fn logout(shared: &Shared) -> Effect {
 
 /// Looks for models again, and says which came and went.
 async fn reload_models(shared: &Shared) -> Effect {
+    if let Err(why) = shared.agent.may_drive() {
+        return Effect::Text(format!("The models stay as they are: {why}."));
+    }
     let models = Arc::clone(shared.agent.models());
     let reloading = tasks::spawn_blocking(move || {
         let before = names(&*models);
