@@ -10,8 +10,8 @@ asleep), `sessions` (1,000 sessions live at once) and `replay` (a session of 100
 Without names all of them run; with `--small` only a twentieth of everything, to see that they work. Processor
 time is that of the process named; it hardly depends on what else the machine does, unlike the time on the clock.
 
-Others hold one session for one client in a process each. What they took for 20,000 deltas to that client, on a
-quiet machine of two cores, is printed beside `clients`.
+What other agents took for 20,000 deltas to one client over stdio, on a quiet machine of two cores, is printed
+beside `clients`.
 """
 import json
 import os
