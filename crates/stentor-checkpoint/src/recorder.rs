@@ -243,8 +243,8 @@ impl Recorder {
             stop: &self.stop,
         };
         let taken = match known {
-            Some(known) => camera.take(&known.entries),
-            None => camera.take(&index::read(&self.store.index())),
+            Some(known) => camera.again(known),
+            None => camera.first(&index::read(&self.store.index())),
         }?;
         state.is_unsaved |= taken.read > 0;
         state.looked = Some(Looked {

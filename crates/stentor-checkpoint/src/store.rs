@@ -110,7 +110,7 @@ impl FolderStore {
     }
 
     /// Makes the folders, for their owner alone, and keeps what is in them from being removed.
-    pub(crate) fn hold(&self) -> io::Result<Held> {
+    pub fn hold(&self) -> io::Result<Held> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(self.runs())?;
         let name = self.place.join("folder");
@@ -129,6 +129,6 @@ impl FolderStore {
 
 /// While it is there, nothing of a folder's checkpoints is removed.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     _lock: File,
 }
