@@ -237,7 +237,7 @@ impl Recorder {
         self.hold(state)?;
         let camera = Camera {
             folder: &self.store.folder,
-            left_out: &self.store.left_out,
+            left_out: self.store.left_out(),
             objects: &self.store.objects,
             limits: &self.store.all.limits,
             stop: &self.stop,

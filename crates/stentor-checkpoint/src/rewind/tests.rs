@@ -245,7 +245,7 @@ fn what_the_program_keeps_is_not_looked_at_whatever_links_lead_there() {
     let all = crate::Checkpoints::in_folder(data.join("checkpoints"), Limits::default());
     let store = all.leaving_out([data]).of_folder(&really);
     assert_eq!(
-        store.left_out,
+        store.left_out(),
         [std::path::PathBuf::from("data/checkpoints"), "data".into()]
     );
 }
