@@ -134,6 +134,7 @@ pub(super) struct Subject<'a> {
     /// The commands that the command runs through others.
     pub inside: Inside,
     pub web: &'a [WebAddress],
+    pub claims_to_read: bool,
 }
 
 /// A path a call names, and where it really is.
@@ -172,6 +173,7 @@ impl<'a> Subject<'a> {
             parts: command.map(command::parts),
             inside: command.map(look_through::inside).unwrap_or_default(),
             web: &touches.web,
+            claims_to_read: touches.claims_to_read,
         }
     }
 }

@@ -2,6 +2,8 @@
 //! skills and agents.
 
 #[cfg(test)]
+mod asking_back;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod endings;
@@ -25,6 +27,8 @@ mod many_calls;
 mod mcp_asks;
 #[cfg(all(test, target_os = "linux"))]
 mod memory;
+#[cfg(test)]
+mod plan_mode;
 #[cfg(test)]
 mod rewind;
 #[cfg(test)]
