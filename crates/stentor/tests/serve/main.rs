@@ -7,6 +7,8 @@ mod acp_http;
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod asking_back;
+#[cfg(test)]
 mod broken_links;
 #[cfg(test)]
 mod clients;
