@@ -2,6 +2,8 @@
 //! skills and agents.
 
 #[cfg(test)]
+mod acp_subagents;
+#[cfg(test)]
 mod asking_back;
 #[cfg(test)]
 mod commands;
