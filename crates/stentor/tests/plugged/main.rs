@@ -16,6 +16,8 @@ mod failing_disk;
 #[cfg(test)]
 mod fallback;
 #[cfg(test)]
+mod features;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod hanging;
