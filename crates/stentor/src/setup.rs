@@ -13,7 +13,6 @@ use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::{FallbackChains, FallbackSettings};
 use stentor_agent::model::NamedBy;
-use stentor_agent::plan_mode::EXIT_PLAN_MODE;
 use stentor_agent::project_files::Reader;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
@@ -530,7 +529,7 @@ pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
 
 /// Tools that are made of more than the machine, or not always offered: they are put together
 /// elsewhere.
-const SPECIAL: [&str; 4] = [SUBAGENT, MEMORY, ASK, EXIT_PLAN_MODE];
+const SPECIAL: [&str; 3] = [SUBAGENT, MEMORY, ASK];
 
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(

@@ -97,7 +97,8 @@ impl Subagents {
             (false, _) => acp::IdleStopReason::EndTurn,
             (true, true) => acp::IdleStopReason::Cancelled,
             (true, false) => {
-                let error = acp::Error::internal_error().data(calls::one_line(&end.result));
+                let mut error = acp::Error::internal_error();
+                error.message = calls::one_line(&end.result);
                 acp::IdleStopReason::Error(acp::ErrorStopReason::new().error(error))
             }
         };

@@ -440,7 +440,7 @@ pub fn session_menu(listed: &[Listed]) -> Option<(Menu, Purpose)> {
 fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::ReadOnly => "only reading; nothing is asked",
-        PermissionMode::Plan => "only reading, until you have accepted a plan",
+        PermissionMode::Plan => "only reading, until you agree to a plan",
         PermissionMode::Ask => "reading in the folder; the rest is asked",
         PermissionMode::AcceptEdits => {
             "reading and changing files in the folder; the rest is asked"

@@ -2,6 +2,8 @@
 //! skills and agents.
 
 #[cfg(test)]
+mod acp_subagents;
+#[cfg(test)]
 mod asking_back;
 #[cfg(test)]
 mod commands;
@@ -13,6 +15,8 @@ mod failing;
 mod failing_disk;
 #[cfg(test)]
 mod fallback;
+#[cfg(test)]
+mod features;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]
