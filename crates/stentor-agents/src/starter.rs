@@ -9,6 +9,7 @@ use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, Th
 use stentor_agent::model_host::ModelHost;
 use stentor_agent::tasks;
 use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
+use stentor_policy::PermissionMode;
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
@@ -26,6 +27,10 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
 const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
+
+/// What an agent does without asking cannot be held back.
+const NO_PLAN_MODE: &str = "it runs tools of its own, which plan mode cannot hold to reading: choose \
+    another model, or end plan mode";
 
 /// Everything that is needed to have a child at work.
 pub(crate) struct Starter {
@@ -50,6 +55,14 @@ impl Starter {
         }
         self.agent.shared.set_host(request.host.clone());
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
+        let mode = request.host.as_ref().map(|host| host.permission_mode());
+        if mode == Some(PermissionMode::Plan) {
+            // It may be at work since before the session was to plan.
+            if self.agent.shared.busy.load(Ordering::Acquire) {
+                inbox.abort(&self.agent.shared).await;
+            }
+            return Err(self.failed(ModelErrorKind::InvalidRequest, NO_PLAN_MODE));
+        }
         if self.agent.shared.abandoned.load(Ordering::Acquire) {
             inbox.abort(&self.agent.shared).await;
         }

@@ -31,6 +31,7 @@ use super::params::Wanted;
 use super::questions::Questions;
 use super::replay::Replay;
 use super::settings::Settings;
+use super::subagents::Subagents;
 use crate::loaded::Loaded;
 use crate::pump::Pump;
 
@@ -231,6 +232,9 @@ impl Opener {
             Some(Err(_)) | None => (session.subscribe(), None),
         };
         session.set_can_ask(true).await?;
+        if self.client.shows_subagents {
+            session.subagents().watch();
+        }
         let mut ready = Ready::of(&session, models).await?;
         ready.history = history;
         ready.place = session.is_shared().then(|| Place {
@@ -259,6 +263,7 @@ impl Opener {
             held: Vec::new(),
             message: None,
             calls: HashSet::new(),
+            subagents: Subagents::default(),
             has_shown_text: false,
             compactions: 0,
             has_title: ready.state.name.is_some() || ready.state.message_count > 0,

@@ -9,6 +9,8 @@ mod agent_sessions;
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod asking_back;
+#[cfg(test)]
 mod broken_links;
 #[cfg(test)]
 mod clients;
