@@ -19,6 +19,7 @@ use crate::conversation::Conversation;
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
+use crate::session_cost::SessionCost;
 
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -125,6 +126,8 @@ impl Starter {
             let session = session.and_then(|id| session_of(id, &request.session_id));
             if self.start(inbox, host, session).await? {
                 missed = conversation.missed_since_own();
+                let counted = recorded.map(|recorded| conversation.cost_in(recorded));
+                inbox.cost = SessionCost::after(counted.unwrap_or_default());
             }
         }
         let Some(agent) = inbox.agent().cloned() else {

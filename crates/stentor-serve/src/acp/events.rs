@@ -349,7 +349,7 @@ impl Encoder {
         };
         self.message = None;
         // Another agent may report what it cost and not what it consumed.
-        if !answer.usage.is_zero() || answer.usage.cost.total > 0.0 {
+        if !answer.usage.is_zero() {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
             if let Some(update) = write::usage(&self.settings, used, self.cost) {

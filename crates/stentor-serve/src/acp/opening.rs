@@ -255,7 +255,8 @@ impl Opener {
             questions: Questions::new(session.clone(), context.outbound.clone()),
             message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
             cost: ready.cost,
-            is_quiet: is_resumed && !is_joined,
+            // Who only watches has no turn that could end the quiet.
+            is_quiet: is_resumed && !is_joined && !session.observes(),
             is_shared: session.is_shared(),
             epoch,
             works_here: !is_joined,

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod acp_http;
 #[cfg(test)]
+mod agent_sessions;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod asking_back;
