@@ -27,6 +27,9 @@ pub struct SessionRecord {
     pub updated_ms: u64,
     /// Who should write to it; nobody when it is stored only.
     pub owner: Option<NodeId>,
+    /// The node that should take it next.
+    #[serde(default)]
+    pub wanted: Option<String>,
     pub state: SessionState,
 }
 
