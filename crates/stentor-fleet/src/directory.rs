@@ -48,6 +48,17 @@ pub enum SessionState {
 }
 
 impl SessionState {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Asking => "asking",
+            Self::HandedOver => "handed over",
+        }
+    }
+
     /// Something is to be gone on with.
     pub fn is_unfinished(self) -> bool {
         match self {

@@ -20,6 +20,11 @@ pub enum FleetError {
     /// The servers refused, or did not answer.
     #[error("the fleet cannot {doing}: {why}")]
     Nats { doing: &'static str, why: String },
+    /// What is acknowledged may be gone after a power loss.
+    #[error(
+        "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers          and name their monitoring addresses as `monitor` in [fleet], or say what holds with          `durability` in [fleet]: \"synced\", \"replicated\" or, to try things out, \"none\""
+    )]
+    Durability(String),
     /// The folder that a session needs could not be checked out.
     #[error("cannot check out {}: {why}", path.display())]
     Checkout { path: PathBuf, why: String },
