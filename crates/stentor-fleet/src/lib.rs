@@ -15,7 +15,7 @@ pub mod error;
 pub mod fleet;
 mod journal;
 mod log;
-mod message;
+pub mod message;
 pub mod names;
 pub mod node;
 pub mod nodes;

@@ -73,6 +73,8 @@ impl Places {
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         match self.named.get(&session.place) {
+            // Joined with nothing it would end in a slash.
+            Some(place) if session.folder.is_empty() => WorkingFolder::Here(place.path().clone()),
             Some(place) if stays_inside => WorkingFolder::Here(place.path().join(relative)),
             _ => WorkingFolder::Absent(format!(
                 "this node has no place `{}`, so the conversation can only be read here; open it on \

@@ -1,6 +1,10 @@
 //! Nodes of a fleet, on a real NATS server.
 
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod moving;
+#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod refusals;
