@@ -3,6 +3,7 @@
 //! `STENTOR_FAULTS` sets how often.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +53,17 @@ struct Load {
     sessions: Vec<String>,
     /// What the fleet has acknowledged, by session.
     acknowledged: HashMap<String, Vec<String>>,
+    /// What was done to it.
+    done: Vec<String>,
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let done = self.done.iter().rev().take(5).cloned().collect::<Vec<_>>();
+            writeln!(std::io::stderr(), "last, newest first: {done:#?}").ok();
+        }
+    }
 }
 
 #[test]
@@ -90,6 +102,7 @@ impl Load {
             numbers: Numbers(7),
             sessions: Vec::new(),
             acknowledged: HashMap::new(),
+            done: Vec::new(),
         };
         for number in 0..SESSIONS {
             let mut client = load.client(number % NAMES.len());
@@ -144,13 +157,18 @@ impl Load {
         let text = format!("run {n}");
         let (node, mut client) = self.open(&session);
         prompt(&mut client, 4, &session, &text);
+        let mut ended = None;
         for _ in 0..self.numbers.below(5) {
-            let line = client.next();
-            if line.contains(r#""id":4"#) {
+            let frame = client.json();
+            if frame["id"] == 4 {
+                ended = Some(frame);
                 break;
             }
         }
-        match self.numbers.below(20) {
+        let kind = self.numbers.below(20);
+        self.done
+            .push(format!("{n}: {kind} at {} in {session}", NAMES[node]));
+        match kind {
             // Its client has nobody to talk to.
             0..=8 => {
                 self.kill(node);
@@ -188,7 +206,7 @@ impl Load {
                     .unwrap();
             }
         }
-        let ended = answer(&client.until_answer(4));
+        let ended = ended.unwrap_or_else(|| answer(&client.until_answer(4)));
         let failed = ended["result"]["_meta"]["stentor"]["error"].is_object();
         if ended["result"]["stopReason"] == "end_turn" && !failed {
             self.acknowledge(&session, &text);
