@@ -10,6 +10,7 @@ use stentor_agent::tool::{Shell, Tool};
 
 use process::{Launcher, ShellProgram};
 
+mod asking;
 mod bash;
 mod content_budget;
 mod edit;
@@ -36,6 +37,7 @@ mod truncation;
 pub mod web;
 mod write;
 
+pub use asking::{ASK, ASKING_TOOLS, ask_tool, exit_plan_mode_tool};
 pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.

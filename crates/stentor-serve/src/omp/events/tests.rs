@@ -181,6 +181,7 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
         task: "Review".to_owned(),
         call_id: "call-1".to_owned(),
         index: 1,
+        session_id: "child".into(),
         session_file: Some(PathBuf::from("/s/x.jsonl")),
     });
     let end = Arc::new(SubagentEnd {
