@@ -23,6 +23,7 @@ pub mod nodes;
 pub mod ownership;
 mod pictures;
 pub mod places;
+mod sequence;
 pub mod settings;
 pub mod store;
 mod working_copy;

@@ -1,5 +1,7 @@
 //! Who should write to a session: its record in the directory, changed only by who has seen it last.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use crate::bucket;
@@ -8,9 +10,11 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::names::token;
 use crate::nodes::NodeId;
+use crate::sequence::{Misplaced, misplaced};
 
 /// How often a session is claimed whose record changes meanwhile.
-const CLAIM_TRIES: usize = 5;
+const CLAIM_TRIES: usize = 20;
+const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
 /// A record of the directory with the revision at which it was read or written.
 #[derive(Debug, Clone)]
@@ -28,6 +32,9 @@ pub enum NotHeld {
     /// Somebody else was quicker; who it is can be read again.
     #[error("another node has just taken it")]
     Raced,
+    /// Another change is under way; whether it arrives is not known yet.
+    #[error("its record is just being changed")]
+    Contested,
     #[error("the fleet does not know it")]
     Unknown,
     #[error(transparent)]
@@ -73,6 +80,7 @@ impl Fleet {
                 self.note_session(revision, record.clone());
                 Ok(Held { record, revision })
             }
+            Err(why) if misplaced(&why) == Some(Misplaced::Contested) => Err(NotHeld::Contested),
             Err(why) => match self.read_record(&record.id).await? {
                 Some(found) if found.record == record => Ok(found),
                 Some(found) if found.revision == held.revision => {
@@ -102,9 +110,10 @@ impl Fleet {
             };
             // Its former owner may just have noted something, or released it.
             match self.change(&held, record).await {
-                Err(NotHeld::Raced | NotHeld::OwnedBy(_)) => {}
+                Err(NotHeld::Raced | NotHeld::Contested | NotHeld::OwnedBy(_)) => {}
                 changed => return changed,
             }
+            tokio::time::sleep(CLAIM_PAUSE).await;
         }
         Err(NotHeld::Raced)
     }
