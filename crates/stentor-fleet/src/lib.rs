@@ -9,6 +9,7 @@
 //! last one of the session's subject, so a node that was replaced is refused by the stream itself.
 //! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
 
+mod bucket;
 pub mod directory;
 pub mod durability;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod nodes;
 pub mod ownership;
 mod pictures;
 pub mod places;
+mod sequence;
 pub mod settings;
 pub mod store;
 mod working_copy;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use stentor_journal::store::{self as files, Opened, StoreError, short_id};
 
@@ -17,6 +16,7 @@ use crate::log::Log;
 use crate::message::{KIND, Kind, OFFSET, WRITER};
 use crate::ownership::{Held, NotHeld};
 use crate::places::WorkingFolder;
+use crate::sequence::misplaced;
 use crate::working_copy::WorkingCopy;
 use crate::writer::Beginning;
 
@@ -267,7 +267,7 @@ impl FleetStore {
             .expected_last_subject_sequence(copy.last);
         match self.fleet().publish(id, message).await {
             Ok(sequence) => Ok(Some(sequence)),
-            Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+            Err(why) if misplaced(&why).is_some() => Ok(None),
             Err(why) => Err(FleetError::nats("take a session")(why)),
         }
     }
@@ -291,7 +291,7 @@ fn not_held(id: &str, why: NotHeld) -> StoreError {
             place: PathBuf::from("the fleet"),
         },
         NotHeld::Fleet(why) => unreachable(id, &why),
-        NotHeld::OwnedBy(_) | NotHeld::Raced => not_ours(id, &why.to_string()),
+        NotHeld::OwnedBy(_) | NotHeld::Raced | NotHeld::Contested => not_ours(id, &why.to_string()),
     }
 }
 
