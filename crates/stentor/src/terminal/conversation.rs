@@ -401,7 +401,7 @@ impl Conversation<'_> {
             }
             Outcome::Open(file) => {
                 // A session is read from disk; nothing else goes on meanwhile.
-                match self.asked.open(file.as_deref()) {
+                match self.asked.switch_to(file.as_deref()) {
                     Ok(session) => self.go_on_in(session, file.is_some()).await,
                     Err(why) => self.note(NoticeLevel::Error, &why.to_string()),
                 }
