@@ -89,6 +89,7 @@ pub enum Command {
         action: Option<AgentsAction>,
     },
     /// Serve many clients at once over a Unix socket, in any dialect
+    #[command(disable_help_subcommand = true)]
     Serve(ServeArgs),
     /// Show the nodes and sessions of a fleet, move sessions, or empty a node
     #[command(disable_help_subcommand = true)]
