@@ -85,7 +85,7 @@ fn omp_lists_them_as_each_original_does() {
     let world = world();
     let mut child = world.omp();
     let told = until_deploy(&mut child);
-    expect![[r#"{"type":"available_commands_update","commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}"#]]
+    expect![[r#"{"type":"available_commands_update","commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}"#]]
     .assert_eq(&told);
     child.send(r#"{"id":"1","type":"get_available_commands"}"#);
     let listed = child.until_type("response").pop().unwrap();
@@ -183,6 +183,7 @@ fn omp_is_told_of_a_file_that_was_written_before_the_next_run_begins() {
     assert_eq!(
         names,
         [
+            "plan",
             "rewind",
             "deploy",
             "ask",
