@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use stentor_journal::store;
+use stentor_journal::store::JournalStore;
 use tokio::runtime::RuntimeFlavor;
 
 use crate::event::{EventKind, NoticeLevel, NoticeSource, Queues};
 use crate::session::{Attached, Session};
+use crate::tasks;
 
 /// How long opening a session waits for its unloading.
 const UNLOAD_WAIT: Duration = Duration::from_secs(5);
@@ -202,6 +203,28 @@ impl LiveSessions {
             }
         });
         futures_util::future::join_all(closing).await;
+    }
+
+    /// Ends the session in a file, whoever uses it, and publishes why. Whether a call may run is asked
+    /// again where it is opened next.
+    pub async fn suspend(&self, file: &Path, why: String) {
+        let key = key(file);
+        let found = {
+            let mut table = self.shared.when_free(&key);
+            table.sessions.get_mut(&key).map(|live| {
+                live.is_closing = true;
+                (live.number, live.session.clone())
+            })
+        };
+        if let Some((number, session)) = found {
+            session.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: why,
+                from: NoticeSource::Agent,
+            });
+            session.suspend().await;
+            self.shared.forget(&key, number);
+        }
     }
 
     /// What goes on in each live session, by file.
@@ -463,10 +486,10 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
             }
             match shared.idle(&key, number, is_left).await {
                 Idle::Yes(session) => {
+                    let journals = session.journals();
                     shared.close(&key, number, session, why).await;
-                    let is_left = !is_worth_keeping && key.exists();
-                    if is_left && let Err(error) = store::remove(&key) {
-                        tracing::warn!(%error, "an empty session could not be removed");
+                    if !is_worth_keeping && key.exists() {
+                        remove_empty(journals, key).await;
                     }
                     return;
                 }
@@ -475,6 +498,14 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
             }
         }
     });
+}
+
+/// Nothing stays of a session in which nothing was said.
+async fn remove_empty(journals: Arc<dyn JournalStore>, file: PathBuf) {
+    let removed = tasks::spawn_blocking(move || journals.remove(&file)).await;
+    if let Ok(Err(error)) = removed {
+        tracing::warn!(%error, "an empty session could not be removed");
+    }
 }
 
 /// One name for a file, however it is named.

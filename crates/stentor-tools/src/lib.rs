@@ -37,7 +37,7 @@ mod truncation;
 pub mod web;
 mod write;
 
-pub use asking::{ASK, ASKING_TOOLS, ask_tool, exit_plan_mode_tool};
+pub use asking::{ASK, ASKING_TOOLS};
 pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
@@ -63,6 +63,8 @@ pub struct BuiltinTools {
     find: Arc<search::Find>,
     ls: Arc<ls::Ls>,
     todo: Arc<todo::Todo>,
+    ask: Arc<asking::Ask>,
+    exit_plan_mode: Arc<asking::ExitPlanMode>,
 }
 
 impl BuiltinTools {
@@ -79,6 +81,16 @@ impl BuiltinTools {
             Arc::clone(&self.ls) as _,
             Arc::clone(&self.todo) as _,
         ]
+    }
+
+    /// The tool that asks a person.
+    pub fn ask(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.ask) as _
+    }
+
+    /// The tool that presents a plan to a person.
+    pub fn exit_plan_mode(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.exit_plan_mode) as _
     }
 }
 

@@ -198,9 +198,9 @@ impl Defaults {
             None => true,
         };
         if asks {
-            options.tools.push(stentor_tools::ask_tool());
+            options.tools.push(self.tools.ask());
         }
-        options.tools.push(stentor_tools::exit_plan_mode_tool());
+        options.tools.push(self.tools.exit_plan_mode());
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
         options
@@ -253,6 +253,7 @@ impl Defaults {
                 self.models.registry().key_variables(),
             )),
             clock: Arc::clone(&self.clock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: spill_dir(config).into(),
         }
     }

@@ -59,7 +59,7 @@ fn a_check_starts_the_agent_and_prints_what_it_can_do() {
     let report = world.asked(&["agents", "check", "inner"]);
     for line in [
         "agent/inner works.",
-        "modes     ask, accept-edits, read-only, all\n",
+        "modes     ask, accept-edits, plan, read-only, all\n",
         "steering                             yes",
         "follow-ups                           no: a session has one prompt at a time",
     ] {

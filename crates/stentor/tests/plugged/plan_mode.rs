@@ -145,6 +145,28 @@ fn a_refusal_goes_back_to_the_model_with_its_words_and_plan_mode_goes_on() {
 }
 
 #[test]
+fn a_prompt_that_only_plans_goes_on_in_the_mode_of_its_session() {
+    let world = world();
+    let (mut child, session) = world.acp(json!({}));
+    let prompt = json!({
+        "sessionId": session,
+        "prompt": [{ "type": "text", "text": "go" }],
+        "_meta": { "permission_mode": "plan" },
+    });
+    let mode = json!({ "sessionId": session, "modeId": "accept-edits" });
+    child.ask_acp(10, "session/set_mode", mode);
+    child.request_acp(3, "session/prompt", prompt);
+    let asked = child.until(is_permission).pop().unwrap();
+    let first = r#""options":[{"optionId":"accept-edits""#;
+    assert!(asked.contains(first), "{asked}");
+    assert_eq!(written(&world), [""; 0]);
+    select(&mut child, &asked, "accept-edits");
+    child.until_answer(3);
+    assert_eq!(written(&world), ["late.txt"]);
+    child.end();
+}
+
+#[test]
 fn an_abort_while_somebody_reads_the_plan_leaves_plan_mode_on() {
     let world = world();
     let (mut child, session) = acp(&world, json!({}));

@@ -140,7 +140,17 @@ impl Permissions {
         self.policy.set_mode(mode);
         self.chosen_mode = Some(mode);
         self.before_plan = before_plan;
-        self.host.set_mode(self.current_mode(), before_plan);
+        self.update_host();
+    }
+
+    /// Its tools know the mode, and the one that a plan is accepted with as a rule.
+    fn update_host(&self) {
+        let before = match self.mode() {
+            PermissionMode::Plan => self.before_plan,
+            // Only the run plans.
+            mode => Some(mode),
+        };
+        self.host.set_mode(self.current_mode(), before);
     }
 
     /// Notes the mode on disk, if one was chosen.
@@ -160,7 +170,7 @@ impl Permissions {
     /// Has the next run be more careful than the session, or no run any more.
     pub fn set_for_run(&mut self, mode: Option<PermissionMode>) {
         self.run_mode = mode;
-        self.host.set_mode(self.current_mode(), self.before_plan);
+        self.update_host();
     }
 
     /// A model has answered: its calls are others.

@@ -1,0 +1,15 @@
+//! Nodes of a fleet, on a real NATS server.
+
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod moving;
+#[cfg(test)]
+mod nodes;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod takeover;
+#[cfg(test)]
+#[path = "../support/world.rs"]
+mod world;
