@@ -67,8 +67,7 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
-        /// Have another agent answer, started with this command. It speaks ACP, or the dialect of
-        /// `--mode rpc`, `--rpc-edn` or `rpc` in the command
+        /// Have another agent answer that this command starts; docs/agents.md tells in which dialect
         #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
