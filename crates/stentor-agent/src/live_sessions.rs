@@ -402,7 +402,8 @@ impl Shared {
             || state.is_compacting
             || *state.queues != Queues::default()
             || session.has_questions()
-            || session.left_running().is_something();
+            || session.left_running().is_something()
+            || !session.jobs().in_background().is_empty();
         let mut table = self.lock();
         match table.of(key, number).filter(is_left) {
             Some(_) if is_busy => Idle::NotYet,

@@ -333,6 +333,14 @@ pub struct AskArgs {
     /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub schema: Option<PathBuf>,
+    /// How long to wait at the end for what runs in the background; then it is stopped
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "prompt",
+        default_value_t = 600
+    )]
+    pub wait: u64,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,
