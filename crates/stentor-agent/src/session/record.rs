@@ -19,7 +19,7 @@ pub(super) enum Record {
         /// The folder it will be in; `None` when it has a path of its own.
         folder: Option<PathBuf>,
         path: PathBuf,
-        header: Header,
+        header: Box<Header>,
         entries: Vec<Entry>,
         inline_pictures: bool,
         /// What makes the file.
@@ -39,7 +39,7 @@ impl Record {
         Ok(Self::Planned {
             folder: Some(folder),
             path,
-            header,
+            header: Box::new(header),
             entries: Vec::new(),
             inline_pictures: false,
             journals,
@@ -56,7 +56,7 @@ impl Record {
         Ok(Self::Planned {
             folder: None,
             path,
-            header,
+            header: Box::new(header),
             entries: Vec::new(),
             inline_pictures: false,
             journals,
@@ -119,8 +119,8 @@ impl Record {
         } = self
         {
             let mut journal = match folder {
-                Some(folder) => journals.create(folder, header.clone(), clock)?,
-                None => journals.create_at(path, header.clone(), clock)?,
+                Some(folder) => journals.create(folder, Header::clone(header), clock)?,
+                None => journals.create_at(path, Header::clone(header), clock)?,
             };
             if *inline_pictures {
                 journal.keep_pictures_inline();
