@@ -34,7 +34,7 @@ use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::sandbox::Refused;
-use stentor_tools::{ASK, BuiltinTools, SUBAGENT, SubagentSetup};
+use stentor_tools::{ASK, BASH, BuiltinTools, JOB, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
 use crate::agents::Agents;
@@ -184,6 +184,7 @@ impl Defaults {
             options.rules = Arc::new(rules(config));
         }
         options.undo = undo(config, cwd);
+        options.wake_on_job_end = settings.background_wake.value;
         options.commands = Some(Arc::new(CommandCache::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
@@ -562,6 +563,11 @@ fn chosen_tools(
         }
     }
     let subagents = wanted.value.iter().any(|name| name == SUBAGENT);
+    let names = |name: &str| chosen.iter().any(|have| have.spec().name == name);
+    // Whoever starts something in the background has to look after it.
+    if (names(BASH) || subagents) && !names(JOB) {
+        chosen.extend(known(JOB).cloned());
+    }
     Ok((chosen, subagents))
 }
 

@@ -33,7 +33,7 @@ const MAX_CANDIDATES: usize = 5;
 pub(super) enum Prepared {
     /// It is this node's.
     Taken {
-        held: Held,
+        held: Box<Held>,
         copy: WorkingCopy,
         /// The sequence of the message that says so.
         sequence: u64,
@@ -86,7 +86,7 @@ impl FleetStore {
         };
         for prepared in old {
             if let Prepared::Taken { held, .. } = prepared {
-                self.let_go(held).await;
+                self.let_go(*held).await;
             }
         }
     }
@@ -119,10 +119,7 @@ impl FleetStore {
                 })?;
                 let lease = self.fleet().settings().lease();
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
-                let beginning = Beginning::Taken {
-                    held: Box::new(held),
-                    sequence,
-                };
+                let beginning = Beginning::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);
                 self.write(opened.journal, place, log, beginning)
             }
@@ -229,7 +226,7 @@ impl FleetStore {
             match self.fence(id, &copy).await {
                 Ok(Some(sequence)) => {
                     return Ok(Prepared::Taken {
-                        held,
+                        held: Box::new(held),
                         copy,
                         sequence,
                     });

@@ -57,6 +57,7 @@ struct OpenQuestion {
     tool: String,
     touches: Touches,
     is_own: bool,
+    is_background: bool,
     reply: Reply<Verdict>,
 }
 
@@ -65,6 +66,8 @@ pub(super) struct Wanted {
     pub call: Arc<ToolCall>,
     /// It is one that this session runs itself: its file says what becomes of it.
     pub is_own: bool,
+    /// What wants it goes on when the run ends.
+    pub is_background: bool,
     pub spec: ToolSpec,
     pub touches: Touches,
     /// Somebody was asked about it already.
@@ -245,6 +248,7 @@ impl Permissions {
         let Wanted {
             call,
             is_own,
+            is_background,
             spec,
             touches,
             is_approved: _,
@@ -276,6 +280,7 @@ impl Permissions {
             tool: name,
             touches: decided_by,
             is_own,
+            is_background,
             reply,
         };
         self.open.insert(id, question);
@@ -340,9 +345,20 @@ impl Permissions {
         });
     }
 
-    /// Cancels all open questions because the run is stopped. Before the run learns of that, so
-    /// that the end of each question is published before the end of its call.
+    /// Cancels the open questions of the run because it is stopped. Before the run learns of that,
+    /// so that the end of each question is published before the end of its call.
     pub fn cancel_questions(&mut self) {
+        let questions = std::mem::take(&mut self.open);
+        let (stay, go) = questions
+            .into_iter()
+            .partition(|(_, question)| question.is_background);
+        self.open = go;
+        self.cancel_all_questions();
+        self.open = stay;
+    }
+
+    /// Cancels all open questions because the session ends.
+    pub fn cancel_all_questions(&mut self) {
         self.close_questions(|_| Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
     }
 

@@ -1,0 +1,4 @@
+//! Journals of a fleet on a real NATS server.
+
+#[cfg(test)]
+mod writers;
