@@ -139,8 +139,11 @@ fn a_command_of_the_user_takes_the_place_of_one_of_the_program() {
     server.world.file(template, "Make a plan of $1.\n");
     let mut page = page(&server, "drive");
     page.send(r#"{"do":"prompt","text":"/plan gardens"}"#);
-    let shown = html(&until(&mut page, is_idle));
-    assert!(shown.contains("Make a plan of gardens."), "{shown}");
+    until(&mut page, |frame| {
+        frame
+            .to_string()
+            .contains("You said: Make a plan of gardens.")
+    });
 }
 
 #[test]
