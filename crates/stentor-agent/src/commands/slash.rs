@@ -275,7 +275,7 @@ impl SlashCommands {
     }
 
     /// Looks at the files where that holds up nobody.
-    async fn look(&self) {
+    pub(crate) async fn look(&self) {
         if let Some(cache) = &self.cache {
             let cache = Arc::clone(cache);
             let looked = tasks::spawn_blocking(move || drop(cache.look())).await;

@@ -85,7 +85,10 @@ impl Session {
     /// The command that a text calls, unless somebody has written another by that name.
     pub async fn own_command<'a>(&self, text: &'a str) -> Option<OwnCommand<'a>> {
         let command = OwnCommand::called(text)?;
-        let theirs = self.slash().called_in_time(text).await;
+        let slash = self.slash();
+        // Not every dialect has read the files before.
+        slash.look().await;
+        let theirs = slash.called_in_time(text).await;
         theirs.is_none().then_some(command)
     }
 

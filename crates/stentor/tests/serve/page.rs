@@ -135,7 +135,7 @@ fn a_question_of_the_model_has_boxes_to_tick_and_a_plan_has_buttons() {
 #[test]
 fn a_command_of_the_user_takes_the_place_of_one_of_the_program() {
     let server = http_server("[[turn]]\ntext = \"You said: {{last_user}}\"\n");
-    let template = "home/.config/stentor/commands/plan.md";
+    let template = "home/.claude/commands/plan.md";
     server.world.file(template, "Make a plan of $1.\n");
     let mut page = page(&server, "drive");
     page.send(r#"{"do":"prompt","text":"/plan gardens"}"#);
