@@ -189,7 +189,18 @@ impl Agent {
     }
 
     /// Goes on with the session in a file. `options` say what it has that its file does not.
-    pub fn resume(&self, path: &Path, options: SessionOptions) -> Result<Session, AgentError> {
+    pub fn resume(&self, path: &Path, mut options: SessionOptions) -> Result<Session, AgentError> {
+        options.names_permission_mode = false;
+        self.resume_first(path, options)
+    }
+
+    /// The same for the session that the process, or a dialect, begins with: what was named for that
+    /// one counts, however the session was left.
+    pub fn resume_first(
+        &self,
+        path: &Path,
+        options: SessionOptions,
+    ) -> Result<Session, AgentError> {
         let resume = || {
             self.may_open(path)?;
             let opened = self.environment.journals.open(path)?;
@@ -234,8 +245,9 @@ impl Agent {
     pub fn resume_opened(
         &self,
         opened: Opened,
-        options: SessionOptions,
+        mut options: SessionOptions,
     ) -> Result<Session, AgentError> {
+        options.names_permission_mode = false;
         let session = self.resumed(opened, options)?;
         Ok(self.shared(session))
     }
@@ -267,6 +279,7 @@ impl Agent {
                 }
                 let mut own = self.options(&folder)?;
                 own.prefer_stored_model();
+                own.names_permission_mode = false;
                 own.thinking = None;
                 own
             }

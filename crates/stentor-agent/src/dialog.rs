@@ -187,22 +187,26 @@ fn named<'a>(options: &'a [DialogOption], said: &str) -> Option<&'a DialogOption
     by_value.or_else(|| options.iter().find(|option| option.label == said))
 }
 
-/// The options that a line of text means: one by its name, or several by their numbers or names.
-/// What means none is an answer in the person's own words.
+/// The options that a line of text means: several by their numbers, which is how they are shown, or
+/// one by its name, or several by either. What means none is an answer in the person's own words.
 fn typed_choice(options: &[DialogOption], said: &str) -> DialogAnswer {
     let said = said.trim();
     if said.is_empty() {
         return DialogAnswer::Nothing;
     }
-    if let Some(only) = named(options, said) {
+    let numbered = |word: &str| {
+        let number = word.trim().parse::<usize>().ok()?;
+        options.get(number.checked_sub(1)?)
+    };
+    if !said.split(',').all(|word| numbered(word).is_some())
+        && let Some(only) = named(options, said)
+    {
         return DialogAnswer::Values(vec![only.value.clone()]);
     }
     let mut values: Vec<String> = Vec::new();
     for word in said.split(',') {
         let word = word.trim();
-        let number = word.parse::<usize>().ok();
-        let numbered = number.and_then(|number| options.get(number.checked_sub(1)?));
-        let Some(option) = numbered.or_else(|| named(options, word)) else {
+        let Some(option) = numbered(word).or_else(|| named(options, word)) else {
             return DialogAnswer::Values(vec![said.to_owned()]);
         };
         if !values.contains(&option.value) {
@@ -247,6 +251,26 @@ mod tests {
             "Which?\n\n1. First\n2. Second, third\n\nAnswer with the numbers of all that apply, \
              separated by commas, or in your own words."
         );
+    }
+
+    #[test]
+    fn a_number_means_the_option_at_its_place_also_where_others_are_called_by_numbers() {
+        let options = ["3", "1", "1, 2", "8"].map(|label| DialogOption {
+            value: label.into(),
+            label: label.into(),
+            description: None,
+        });
+        for (said, expected) in [
+            ("1", vec!["3"]),
+            ("3", vec!["1, 2"]),
+            ("1, 2", vec!["3", "1"]),
+            ("8", vec!["8"]),
+            ("8, 1", vec!["8", "3"]),
+        ] {
+            let expected = expected.into_iter().map(str::to_owned).collect();
+            let chosen = typed_choice(&options, said);
+            assert_eq!(chosen, DialogAnswer::Values(expected), "{said}");
+        }
     }
 
     #[test]

@@ -205,6 +205,8 @@ impl Policy {
 
 fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Location) -> Decision {
     let is_free = match (mode, subject.effect) {
+        // Nothing shows that it is true.
+        (PermissionMode::Plan, _) if subject.claims_to_read => false,
         (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
         (
             PermissionMode::Plan | PermissionMode::Ask | PermissionMode::AcceptEdits,

@@ -64,6 +64,9 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
 /// No plan has been accepted yet.
 pub(super) fn denied_by_plan(subject: &Subject<'_>) -> String {
     let why = match subject.effect {
+        ToolEffect::Executes if subject.command.is_none() => {
+            "tools like this one may run only if they declare that they change nothing,"
+        }
         ToolEffect::Executes => "only commands that are known to change nothing may run",
         ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes => "nothing may be changed",
     };
@@ -110,6 +113,9 @@ pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> Strin
         );
     }
     let does = match subject.effect {
+        ToolEffect::Nothing | ToolEffect::Reads if subject.claims_to_read => {
+            "says that it changes nothing, which nothing shows"
+        }
         ToolEffect::Nothing => "touches nothing",
         ToolEffect::Reads => "reads files",
         ToolEffect::Writes => "changes files",

@@ -24,11 +24,12 @@ pub(super) enum About {
 
 /// The commands that change nothing and run nothing else, whatever words follow. Few are like
 /// that: `git log` writes a file with `--output`, `find` deletes and runs with `-delete` and
-/// `-exec`, and nearly everything that builds, edits or prints has an option that runs a program.
-const HARMLESS: [&str; 9] = [
+/// `-exec`, `git rev-parse` of an object that a partial clone lacks runs what the repository's
+/// configuration names as its `remote.NAME.uploadpack`, and nearly everything that builds, edits or
+/// prints has an option that runs a program.
+const HARMLESS: [&str; 8] = [
     "echo",
     "git ls-files",
-    "git rev-parse",
     "git status",
     "id",
     "ls",
@@ -39,15 +40,7 @@ const HARMLESS: [&str; 9] = [
 
 /// Those of them that nothing in the folder has run a program: `git status` and `git ls-files` run
 /// what the repository's configuration names as its `core.fsmonitor`.
-const READ_ONLY: [&str; 7] = [
-    "echo",
-    "git rev-parse",
-    "id",
-    "ls",
-    "pwd",
-    "uname",
-    "whoami",
-];
+const READ_ONLY: [&str; 6] = ["echo", "id", "ls", "pwd", "uname", "whoami"];
 
 /// Programs that run whatever they are given, so that their first words say nothing.
 const RUN_OTHERS: [&str; 26] = [
@@ -181,6 +174,7 @@ mod tests {
         for command in [
             "git log",
             "git diff",
+            "git rev-parse HEAD",
             "git -c alias.status=!x status",
             "git statusx",
             "'git status' x",
@@ -230,7 +224,7 @@ mod tests {
         for (command, expected) in [
             ("ls -la", true),
             ("pwd && ls | echo done", true),
-            ("git rev-parse HEAD", true),
+            ("git rev-parse HEAD", false),
             ("echo $(ls)", true),
             ("git status", false),
             ("git ls-files", false),

@@ -39,6 +39,9 @@ pub struct AskedSession<'a> {
     pub wake_on_job_end: Option<bool>,
 }
 
+/// How a session of a file is gone on with.
+type Resume = fn(&Agent, &Path, SessionOptions) -> Result<Session, AgentError>;
+
 /// The model that answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answering {
@@ -78,23 +81,27 @@ impl AskedSession<'_> {
         newest.filter(|session| session.problem.is_none())
     }
 
-    /// Opens a session of a file, or begins one.
+    /// Opens the session of a file that was asked for, or begins one.
     pub fn open(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
-        let session = match file {
-            None => self
-                .agent
-                .start_with(self.options()?, NewSession::default()),
-            Some(file) => with_released(file, || self.resume(file)),
-        };
-        Ok(session?)
+        self.open_by(file, Agent::resume_first)
     }
 
-    fn resume(&self, file: &Path) -> Result<Session, AgentError> {
+    /// The same for a session that somebody goes to from another: the permission mode that was named
+    /// at the start was not named for this one.
+    pub fn switch_to(&self, file: Option<&Path>) -> Result<Session, AskedSessionError> {
+        self.open_by(file, Agent::resume)
+    }
+
+    fn open_by(&self, file: Option<&Path>, resume: Resume) -> Result<Session, AskedSessionError> {
         let mut options = self.options()?;
+        let Some(file) = file else {
+            return Ok(self.agent.start_with(options, NewSession::default())?);
+        };
         if !self.chosen.asked_for {
             options.prefer_stored_model();
         }
-        self.agent.resume(file, options)
+        let session = with_released(file, || resume(self.agent, file, options.clone()));
+        Ok(session?)
     }
 
     fn options(&self) -> Result<SessionOptions, AgentError> {

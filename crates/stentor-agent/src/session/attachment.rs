@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stentor_journal::store::{Entry, EntryKind, Header, StoreError};
 
 use super::error::SessionError;
-use super::handle::{Session, Shared};
+use super::handle::Session;
 use crate::hub::{ClientNumber, Cursor, CursorMissed, Subscription};
 
 /// One client of a session that several may share. When it leaves, its subscriptions end and its
 /// questions are no longer its own; the session goes on.
 pub(super) struct Attachment {
     client: ClientNumber,
-    shared: Arc<Shared>,
+    /// Nobody's handle.
+    session: Session,
     kind: Attached,
     has_left: AtomicBool,
     on_leave: Box<dyn Fn() + Send + Sync>,
@@ -43,8 +44,12 @@ impl Attachment {
         if self.has_left.swap(true, Ordering::AcqRel) {
             return;
         }
-        self.shared.hub.leave(self.client);
-        self.shared.dialogs.leave(self.client);
+        let shared = &self.session.shared;
+        shared.hub.leave(self.client);
+        let nobody_answers = shared.dialogs.leave(self.client);
+        if nobody_answers {
+            self.session.nobody_answers();
+        }
         (self.on_leave)();
     }
 }
@@ -66,7 +71,10 @@ impl Session {
         }
         let attachment = Attachment {
             client,
-            shared: Arc::clone(&self.shared),
+            session: Self {
+                attachment: None,
+                ..self.clone()
+            },
             kind,
             has_left: AtomicBool::new(false),
             on_leave: Box::new(on_leave),

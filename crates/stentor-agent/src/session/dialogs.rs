@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::dialog::{Dialog, DialogAnswer, DialogClose};
+use crate::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
 use crate::event::EventKind;
 use crate::hub::{ClientNumber, Hub};
 
@@ -71,9 +71,11 @@ impl Dialogs {
         self.lock().answerer()
     }
 
-    /// Who answers, or how one of the clients that share the session does.
-    pub fn set_answerer(&self, client: Option<ClientNumber>, answerer: Answerer) {
+    /// Who answers, or how one of the clients that share the session does. True when it was the last
+    /// one who did and does so no more: the questions that are open get their defaults.
+    pub fn set_answerer(&self, client: Option<ClientNumber>, answerer: Answerer) -> bool {
         let mut state = self.lock();
+        let before = state.answerer();
         match client {
             None => state.answerer = answerer,
             // One that has left does not come back.
@@ -83,6 +85,12 @@ impl Dialogs {
                 }
             }
         }
+        let nobody = before != Answerer::Nobody && state.answerer() == Answerer::Nobody;
+        drop(state);
+        if nobody {
+            self.withdraw_all();
+        }
+        nobody
     }
 
     /// One more shares the session.
@@ -98,14 +106,23 @@ impl Dialogs {
     }
 
     /// One who shared the session has left. When nobody is left, questions wait for whoever comes
-    /// next, if the last one answered any.
-    pub fn leave(&self, client: ClientNumber) {
+    /// next, if the last one answered any. When only such are left who answer none, nobody would
+    /// ever notice that something waits: then the questions that are open get their defaults, and
+    /// this is true.
+    pub fn leave(&self, client: ClientNumber) -> bool {
         let mut state = self.lock();
-        if let Some(how) = state.clients.remove(&client)
-            && state.clients.is_empty()
-        {
+        let how = state.clients.remove(&client);
+        if let (Some(how), true) = (how, state.clients.is_empty()) {
             state.answerer = how;
+            return false;
         }
+        let answered = how.is_some_and(|how| how != Answerer::Nobody);
+        let nobody = answered && state.answerer() == Answerer::Nobody;
+        drop(state);
+        if nobody {
+            self.withdraw_all();
+        }
+        nobody
     }
 
     /// Asks and waits for the answer. Dropping the future withdraws the question.
@@ -139,7 +156,19 @@ impl Dialogs {
 
     /// Closes every question with its default.
     pub fn withdraw_all(&self) {
-        let mut open: Vec<u64> = self.lock().open.keys().copied().collect();
+        self.withdraw(|_| true);
+    }
+
+    /// Closes the questions whether a plan is accepted: nothing plans any more.
+    pub fn withdraw_plans(&self) {
+        self.withdraw(|dialog| matches!(dialog.kind, DialogKind::Plan(_)));
+    }
+
+    fn withdraw(&self, which: impl Fn(&Dialog) -> bool) {
+        let state = self.lock();
+        let open = state.open.iter().filter(|(_, open)| which(&open.dialog));
+        let mut open: Vec<u64> = open.map(|(id, _)| *id).collect();
+        drop(state);
         open.sort_unstable();
         for id in open {
             self.close(id, DialogClose::Withdrawn);
@@ -200,7 +229,6 @@ mod tests {
     use stentor_journal::clock::CountingClock;
 
     use super::*;
-    use crate::dialog::DialogKind;
 
     fn dialogs() -> Arc<Dialogs> {
         let hub = Hub::new("s".into(), Arc::new(CountingClock::starting_at(0)));
@@ -260,6 +288,26 @@ mod tests {
             Arc::clone(&dialogs).ask(input(None)).await,
             DialogAnswer::Nothing
         );
+    }
+
+    #[tokio::test]
+    async fn a_question_gets_its_default_when_only_such_are_left_who_answer_none() {
+        let dialogs = dialogs();
+        let [answers, watches] = [(); 2].map(|()| dialogs.hub.new_client());
+        dialogs.enter(answers);
+        dialogs.enter(watches);
+        dialogs.set_answerer(Some(answers), Answerer::Known);
+        let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        assert!(dialogs.leave(answers));
+        assert_eq!(asked.await, DialogAnswer::Nothing);
+
+        // Who is alone may be replaced by another.
+        dialogs.set_answerer(Some(watches), Answerer::Known);
+        let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        assert!(!dialogs.leave(watches));
+        assert!(futures_util::poll!(&mut asked).is_pending());
     }
 
     #[tokio::test]

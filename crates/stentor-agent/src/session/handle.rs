@@ -270,7 +270,10 @@ impl Session {
         if self.observes() {
             return;
         }
-        self.shared.dialogs.set_answerer(self.client(), answerer);
+        let nobody_answers = self.shared.dialogs.set_answerer(self.client(), answerer);
+        if nobody_answers {
+            self.nobody_answers();
+        }
         if answerer != Answerer::Nobody {
             self.ask_again();
         }

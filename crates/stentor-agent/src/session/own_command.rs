@@ -82,6 +82,13 @@ impl<'a> OwnCommand<'a> {
 }
 
 impl Session {
+    /// The command that a text calls, unless somebody has written another by that name.
+    pub async fn own_command<'a>(&self, text: &'a str) -> Option<OwnCommand<'a>> {
+        let command = OwnCommand::called(text)?;
+        let theirs = self.slash().called_in_time(text).await;
+        theirs.is_none().then_some(command)
+    }
+
     /// Does what a command is for.
     pub async fn run_own(&self, command: OwnCommand<'_>) -> Result<CommandAnswer, OwnCommandError> {
         match command {

@@ -238,7 +238,7 @@ impl ToolHost for SessionToolHost {
         Box::pin(async move {
             let (reply, left) = oneshot::channel();
             let asked = requests.send(Request::LeavePlanMode { mode, reply }).await;
-            asked.is_ok() && left.await.is_ok()
+            asked.is_ok() && left.await.unwrap_or(false)
         })
     }
 

@@ -175,7 +175,7 @@ pub(crate) enum Request {
     /// A person has accepted a plan: the session and its run go on in this mode.
     LeavePlanMode {
         mode: PermissionMode,
-        reply: Reply<()>,
+        reply: Reply<bool>,
     },
     /// What may be done without being asked?
     Automatic { reply: Reply<Automatic> },

@@ -3,18 +3,24 @@
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::session::{JOBS, JOBS_ABOUT, JOBS_HINT, REWIND, REWIND_ABOUT, REWIND_HINT};
+use stentor_agent::session::OwnCommand;
 
 /// What a prompt asks for instead of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
-    Compact { instructions: Option<String> },
-    Name { name: String },
-    Rewind { arguments: String },
-    Jobs { arguments: String },
+    Compact {
+        instructions: Option<String>,
+    },
+    Name {
+        name: String,
+    },
+    /// What every dialect has, unless the user has a command by that name.
+    Own {
+        text: String,
+    },
 }
 
-/// The commands that every session has.
+/// The commands that every session has and nothing replaces.
 fn builtins() -> Vec<CommandInfo> {
     let info = |name: &str, description: &str, hint: &str| CommandInfo {
         name: name.to_owned(),
@@ -30,9 +36,17 @@ fn builtins() -> Vec<CommandInfo> {
             "what to keep in mind (optional)",
         ),
         info("name", "Name this session.", "the name"),
-        info(REWIND, &format!("{REWIND_ABOUT}."), REWIND_HINT),
-        info(JOBS, &format!("{JOBS_ABOUT}."), JOBS_HINT),
     ]
+}
+
+/// The commands that every session has where nobody has written another by that name.
+fn own() -> impl Iterator<Item = CommandInfo> {
+    OwnCommand::infos().into_iter().map(|mut info| {
+        if let Some(about) = &mut info.description {
+            about.push('.');
+        }
+        info
+    })
 }
 
 /// The built-in command a prompt is, if it is one.
@@ -49,24 +63,20 @@ pub(super) fn builtin(text: &str) -> Option<Builtin> {
         "name" => Some(Builtin::Name {
             name: argument.to_owned(),
         }),
-        REWIND => Some(Builtin::Rewind {
-            arguments: argument.to_owned(),
+        _ => OwnCommand::called(text).map(|_| Builtin::Own {
+            text: text.to_owned(),
         }),
-        JOBS => Some(Builtin::Jobs {
-            arguments: argument.to_owned(),
-        }),
-        _ => None,
     }
 }
 
 /// The list of all commands: those every session has, and those of this one.
 pub(super) fn update(list: &[CommandInfo]) -> acp::SessionUpdate {
-    let own = builtins();
+    let built_in = builtins();
+    let is_in = |list: &[CommandInfo], name: &str| list.iter().any(|info| info.name == name);
+    let own: Vec<CommandInfo> = own().filter(|info| !is_in(list, &info.name)).collect();
     // What is built in cannot be replaced, so nothing else is offered by its name.
-    let further = list
-        .iter()
-        .filter(|info| own.iter().all(|built_in| built_in.name != info.name));
-    let commands = own.iter().chain(further).map(|info| {
+    let further = list.iter().filter(|info| !is_in(&built_in, &info.name));
+    let commands = built_in.iter().chain(&own).chain(further).map(|info| {
         let description = info.description.clone().unwrap_or_default();
         let input = info.hint.as_ref().map(|hint| {
             acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(
@@ -99,6 +109,12 @@ mod tests {
                 "/name a b",
                 Some(Builtin::Name {
                     name: "a b".to_owned(),
+                }),
+            ),
+            (
+                "/plan off",
+                Some(Builtin::Own {
+                    text: "/plan off".to_owned(),
                 }),
             ),
             ("/compaction", None),

@@ -4,8 +4,6 @@
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::dialog::{DialogAnswer, DialogOption, KEEP_PLANNING, PresentedPlan};
 
-use super::calls::text_content;
-
 /// The call that presents a plan, and what can be chosen.
 pub(super) fn of(
     title: &str,
@@ -15,7 +13,10 @@ pub(super) fn of(
         .title(title.to_owned())
         .kind(acp::ToolKind::SwitchMode)
         .status(acp::ToolCallStatus::Pending)
-        .content(vec![text_content(&presented.plan)]);
+        // All of it, however long: nobody should agree to what they cannot see.
+        .content(vec![acp::ToolCallContent::Content(acp::Content::new(
+            presented.plan.clone(),
+        ))]);
     let call = acp::ToolCallUpdate::new(presented.call_id.clone(), fields);
     let options = presented.options.iter().enumerate();
     let options = options.map(|(place, option)| {
@@ -38,8 +39,8 @@ pub(super) fn answer(response: acp::RequestPermissionResponse) -> DialogAnswer {
     }
 }
 
-/// Clients that choose by themselves choose what allows once: the mode in which the session was
-/// before. Modes that it was not in last.
+/// Clients that choose by themselves choose what allows once: the first, which is never the mode that
+/// asks nothing.
 fn kind(place: usize, option: &DialogOption) -> acp::PermissionOptionKind {
     match (place, option.value.as_str()) {
         (_, KEEP_PLANNING) => acp::PermissionOptionKind::RejectOnce,

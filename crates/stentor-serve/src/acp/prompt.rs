@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use stentor_agent::event::Queues;
 use stentor_agent::model::ModelRegistry;
-use stentor_agent::session::{QueueKind, RunOptions, Session};
+use stentor_agent::session::{OwnCommand, QueueKind, RunOptions, Session};
 use stentor_journal::message::{ContentBlock, text_of};
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,7 @@ pub(super) async fn prepare(
     let blocks = prompt.prompt;
     if let Some(acp::ContentBlock::Text(first)) = blocks.first()
         && let Some(command) = commands::builtin(&first.text)
+        && !is_replaced(&session, &command).await
     {
         return Ok(Prepared::Builtin(command));
     }
@@ -47,6 +48,14 @@ pub(super) async fn prepare(
     Ok(Prepared::Run(content, options))
 }
 
+/// True for a command that somebody has written another by the name of.
+async fn is_replaced(session: &Session, command: &Builtin) -> bool {
+    match command {
+        Builtin::Own { text } => session.own_command(text).await.is_none(),
+        Builtin::Compact { .. } | Builtin::Name { .. } => false,
+    }
+}
+
 /// Runs a built-in command. Gives the text for the person who asked for it.
 pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
     match command {
@@ -54,9 +63,12 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
             Ok(()) => format!("This session is now called {name:?}."),
             Err(error) => error.to_string(),
         },
-        Builtin::Rewind { arguments } => match session.rewind_command(&arguments).await {
-            Ok(answer) => answer.text,
-            Err(error) => error.to_string(),
+        Builtin::Own { text } => match OwnCommand::called(&text) {
+            Some(command) => match session.run_own(command).await {
+                Ok(answer) => answer.text,
+                Err(error) => error.to_string(),
+            },
+            None => format!("{text:?} is no command"),
         },
         Builtin::Jobs { arguments } => match session.jobs_command(&arguments) {
             Ok(text) => text,

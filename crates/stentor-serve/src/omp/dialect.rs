@@ -367,7 +367,7 @@ pub(super) fn begin(
         session_options.prefer_stored_model();
     }
     let tools = session_options.tools.clone();
-    let session = agent.resume(&path, session_options)?;
+    let session = agent.resume_first(&path, session_options)?;
     Ok(Next::of(session, tools))
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::dialog::DialogAnswer;
 use stentor_agent::model::NamedBy;
-use stentor_agent::session::{ForkPoint, OwnCommand, OwnCommandError, Session, SessionError};
+use stentor_agent::session::{ForkPoint, OwnCommandError, Session, SessionError};
 use stentor_agent::tasks;
 use tokio::task::JoinHandle;
 
@@ -295,7 +295,7 @@ impl Page {
             self.start(None).await?;
         }
         let session = self.session()?;
-        if let Some(command) = OwnCommand::called(&said.text) {
+        if let Some(command) = session.own_command(&said.text).await {
             let answer = session.run_own(command).await?;
             let (level, text) = ("info", &answer.text);
             self.write(&Op::Notice { level, text }).await?;

@@ -139,6 +139,16 @@ impl Shared {
         Ok(())
     }
 
+    /// The client shows questions no more: nobody is asked, and what is asked gets its default.
+    pub async fn stop_asking(&self) -> Result<(), OpError> {
+        if self.shows_dialogs.swap(false, Ordering::AcqRel) {
+            for live in self.sessions() {
+                live.session.set_can_ask(false).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The options of a session in a folder, whose configuration is read for it.
     pub async fn options_in(&self, cwd: &Path) -> Result<SessionOptions, OpError> {
         let (agent, cwd) = (self.agent.clone(), cwd.to_owned());

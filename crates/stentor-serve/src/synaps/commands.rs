@@ -161,8 +161,7 @@ impl Child {
     /// True for a command of the program itself, unless somebody has written another by that name. The
     /// protocol has no commands, but its prompts may call those of files.
     async fn is_own_command(&self, message: &str) -> bool {
-        let slash = self.session.slash();
-        OwnCommand::called(message).is_some() && slash.called_in_time(message).await.is_none()
+        self.session.own_command(message).await.is_some()
     }
 
     /// A command of the program is a turn without a model: what it says is the text of the answer.

@@ -31,7 +31,7 @@ pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, Ag
     if options.model.is_none() {
         session.prefer_stored_model();
     }
-    agent.resume(&find(agent, wanted)?, session)
+    agent.resume_first(&find(agent, wanted)?, session)
 }
 
 /// A new session, on disk.

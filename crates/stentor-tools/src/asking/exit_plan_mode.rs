@@ -19,6 +19,10 @@ use crate::tool_error::ToolError;
 /// Nobody reads a longer plan before accepting it.
 const PLAN_CHARS: usize = 50_000;
 
+/// What became of a plan when the user ended plan mode by hand.
+const ENDED_MEANWHILE: &str = "the user ended it while this plan was presented, which was neither \
+    accepted nor refused";
+
 /// Presents a plan.
 pub(crate) struct ExitPlanMode {
     spec: ToolSpec,
@@ -74,6 +78,7 @@ impl Tool for ExitPlanMode {
 }
 
 async fn present(plan: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    must_plan(context, "there is no plan to accept")?;
     if plan.trim().is_empty() {
         return Err(ToolError::refused("The plan is empty."));
     }
@@ -93,6 +98,7 @@ async fn present(plan: &str, context: &ToolContext) -> Result<ToolOutput, ToolEr
     let chosen = reply.text().unwrap_or_default();
     if let Some(mode) = modes.into_iter().find(|mode| mode.as_str() == chosen) {
         if !context.host.leave_plan_mode(mode).await {
+            must_plan(context, ENDED_MEANWHILE)?;
             return Err(ToolError::refused("Plan mode could not be left."));
         }
         let text = format!(
@@ -107,6 +113,7 @@ async fn present(plan: &str, context: &ToolContext) -> Result<ToolOutput, ToolEr
         KEEP_PLANNING => own_words(context, "What should be different?".to_owned()).await?,
         words => Some(words.to_owned()),
     };
+    must_plan(context, ENDED_MEANWHILE)?;
     let text = match &words {
         Some(words) => format!(
             "The user has not accepted the plan, and says: {words}\n\nPlan mode goes on: change \
@@ -121,8 +128,20 @@ async fn present(plan: &str, context: &ToolContext) -> Result<ToolOutput, ToolEr
     Ok(output)
 }
 
-/// The modes in which it can go on, the one it was in before first.
+/// Fails where nothing plans, or nothing does any more.
+fn must_plan(context: &ToolContext, why_not: &str) -> Result<(), ToolError> {
+    match context.host.permission_mode() {
+        PermissionMode::Plan => Ok(()),
+        mode => Err(ToolError::refused(format!(
+            "Plan mode is off, and the permission mode is {mode}: {why_not}."
+        ))),
+    }
+}
+
+/// The modes in which it can go on, the one it was in before first: what comes first is chosen by
+/// whoever chooses without looking. Everything without asking is never that.
 fn modes_after(before: Option<PermissionMode>) -> Vec<PermissionMode> {
+    let before = before.filter(|mode| *mode != PermissionMode::All);
     let mut modes = vec![
         PermissionMode::Ask,
         PermissionMode::AcceptEdits,

@@ -38,6 +38,10 @@ impl ToolHost for Person {
         }
     }
 
+    fn permission_mode(&self) -> PermissionMode {
+        self.mode.lock().unwrap().unwrap_or(PermissionMode::Plan)
+    }
+
     fn mode_before_plan(&self) -> Option<PermissionMode> {
         self.before
     }
@@ -78,7 +82,7 @@ fn value(text: &str) -> DialogAnswer {
 }
 
 #[tokio::test]
-async fn the_mode_of_before_comes_first_and_only_an_offered_mode_ends_plan_mode() {
+async fn a_careful_mode_comes_first_and_only_an_offered_mode_ends_plan_mode() {
     let plan = json!({ "plan": "1. Do it" });
     let before = Some(PermissionMode::AcceptEdits);
     for (answers, before, first, expected) in [
@@ -98,7 +102,7 @@ async fn the_mode_of_before_comes_first_and_only_an_offered_mode_ends_plan_mode(
         (
             vec![value("plan"), value("less")],
             Some(PermissionMode::All),
-            "all",
+            "ask",
             None,
         ),
         (vec![DialogAnswer::Nothing], None, "ask", None),
@@ -115,6 +119,19 @@ async fn the_mode_of_before_comes_first_and_only_an_offered_mode_ends_plan_mode(
         assert_eq!(presented.options[0].value, first);
         assert_eq!(presented.options.last().unwrap().value, "plan");
     }
+}
+
+#[tokio::test]
+async fn without_plan_mode_no_plan_is_presented() {
+    let person = person(&[value("all")], None);
+    *person.mode.lock().unwrap() = Some(PermissionMode::Ask);
+    let plan = json!({ "plan": "1. Do it" });
+    let said = run(exit_plan_mode_tool(), plan, &person).await;
+    assert_eq!(
+        said,
+        "Plan mode is off, and the permission mode is ask: there is no plan to accept."
+    );
+    assert!(person.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stentor_agent::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, Touches};
+use stentor_agent::tool::{
+    Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
+};
 use stentor_wire::extension::{ToolRunParams, ToolRunResult, method};
 
 use super::content;
@@ -21,9 +23,13 @@ impl Tool for ExtensionTool {
         &self.spec
     }
 
-    /// What it touches is not known; the policy goes by the effect it declared.
+    /// What it touches is not known; the policy goes by the effect it declared. That it changes
+    /// nothing is only a claim.
     fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
-        Touches::default()
+        Touches {
+            claims_to_read: matches!(self.spec.effect, ToolEffect::Nothing | ToolEffect::Reads),
+            ..Touches::default()
+        }
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {

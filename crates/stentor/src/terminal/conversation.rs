@@ -404,7 +404,7 @@ impl Conversation<'_> {
             }
             Outcome::Open(file) => {
                 // A session is read from disk; nothing else goes on meanwhile.
-                match self.asked.open(file.as_deref()) {
+                match self.asked.switch_to(file.as_deref()) {
                     Ok(session) => self.go_on_in(session, file.is_some()).await,
                     Err(why) => self.note(NoticeLevel::Error, &why.to_string()),
                 }
@@ -508,13 +508,18 @@ impl Conversation<'_> {
         let mut rows = vec![Row::new()];
         rows.extend(self.transcript.live(Instant::now()));
         if let Some((menu, _)) = &self.menu {
-            rows.extend(menu.rows());
+            rows.extend(menu.rows(columns));
             return Live { rows, cursor: None };
         }
         if let Some(question) = self.questions.front() {
-            rows.extend(question.rows());
-            if !matches!(question, Question::Text { .. }) {
-                return Live { rows, cursor: None };
+            rows.extend(question.rows(columns));
+            match question {
+                Question::Text { .. } => {}
+                _ if self.editor.is_empty() => return Live { rows, cursor: None },
+                _ => rows.push(Row::of(
+                    "  send or empty the line below to answer",
+                    Look::DIM,
+                )),
             }
         }
         let prompt = Row::of("› ", Look::colour(Colour::Blue));

@@ -115,8 +115,8 @@ impl Menu {
         }
     }
 
-    /// The rows of the menu.
-    pub fn rows(&self) -> Vec<Row> {
+    /// The rows of the menu. What of the marked item does not fit into its row is shown below.
+    pub fn rows(&self, columns: usize) -> Vec<Row> {
         let title = Row::of(&self.title, Look::BOLD);
         let hint = match (self.filter.is_empty(), &self.ticked) {
             (true, None) => "  ↑↓ and Enter, type to filter, Esc".to_owned(),
@@ -126,6 +126,7 @@ impl Menu {
         let mut rows = vec![title.with(&hint, Look::DIM)];
         let found = self.found();
         let first = self.at.saturating_sub(SHOWN - 1);
+        let mut whole = Vec::new();
         for (place, index) in found.iter().enumerate().skip(first).take(SHOWN) {
             let is_marked = place == self.at;
             let mark = if is_marked { "› " } else { "  " };
@@ -141,7 +142,13 @@ impl Menu {
                 };
                 let row = Row::of(mark, Look::colour(Colour::Cyan)).with(tick, Look::PLAIN);
                 let row = row.with(&item.label, look);
-                rows.push(row.with(&format!("  {}", item.detail), Look::DIM));
+                let row = row.with(&format!("  {}", item.detail), Look::DIM);
+                if is_marked && row.width() > columns {
+                    let label = Row::of("  ", Look::PLAIN).with(&item.label, Look::BOLD);
+                    let detail = Row::of("  ", Look::PLAIN).with(&item.detail, Look::DIM);
+                    whole = [label, detail].map(|row| row.wrapped(columns)).concat();
+                }
+                rows.push(row);
             }
         }
         let below = found.len().saturating_sub(first + SHOWN);
@@ -151,6 +158,7 @@ impl Menu {
         if found.is_empty() {
             rows.push(Row::of("  nothing matches", Look::DIM));
         }
+        rows.extend(whole);
         rows
     }
 
@@ -215,6 +223,37 @@ mod tests {
         assert_eq!(menu().answer("2"), Picked::Item(1));
         assert_eq!(menu().answer("9"), Picked::NotYet);
         assert_eq!(menu().answer(""), Picked::Nothing);
+    }
+
+    #[test]
+    fn what_does_not_fit_of_the_marked_item_is_shown_below() {
+        let item = |label: &str, detail: &str| Item {
+            label: label.into(),
+            detail: detail.into(),
+        };
+        let items = vec![
+            item("one", "short"),
+            item("two", "a description of many words"),
+        ];
+        let shown = |menu: &Menu| {
+            let rows = menu.rows(20).into_iter().skip(1);
+            let texts = rows.map(|row| row.to_text(false));
+            texts.collect::<Vec<_>>()
+        };
+        let mut menu = Menu::new("Which?", items);
+        let cut = "  two  a description of many words";
+        assert_eq!(shown(&menu), ["› one  short", cut]);
+        menu.press(&Key::Down);
+        assert_eq!(
+            shown(&menu),
+            [
+                "  one  short",
+                "› two  a description of many words",
+                "  two",
+                "  a description of",
+                "    many words"
+            ]
+        );
     }
 
     #[test]

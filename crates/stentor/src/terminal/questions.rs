@@ -215,13 +215,13 @@ impl Question {
     }
 
     /// What to press.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self, columns: usize) -> Vec<Row> {
         match self {
             Self::Permission { choices, .. } => choice_rows(choices),
             Self::Confirm { .. } => {
                 vec![Row::of("  [y] yes  [n] no", Look::colour(Colour::Yellow))]
             }
-            Self::Select { menu, .. } => menu.rows(),
+            Self::Select { menu, .. } => menu.rows(columns),
             Self::Text { .. } => vec![Row::of("  Enter answers, Esc does not", Look::DIM)],
         }
     }
@@ -230,7 +230,9 @@ impl Question {
     pub fn plain_rows(&self) -> Vec<Row> {
         match self {
             Self::Select { menu, .. } => menu.numbered_rows(),
-            Self::Permission { .. } | Self::Confirm { .. } | Self::Text { .. } => self.rows(),
+            Self::Permission { .. } | Self::Confirm { .. } | Self::Text { .. } => {
+                self.rows(usize::MAX)
+            }
         }
     }
 }
@@ -258,6 +260,17 @@ impl Question {
             EventKind::PermissionAnswered { id, .. } => !self.is_dialog() && self.id() == *id,
             EventKind::DialogClosed { id, .. } => self.is_dialog() && self.id() == *id,
             _ => false,
+        }
+    }
+
+    /// Whether a key is for the question, or for the line that somebody types. A line that was begun
+    /// comes first: whoever types it may not have seen the question yet, and Enter would answer it.
+    pub fn takes(&self, key: &Key, is_typing: bool) -> bool {
+        match self {
+            Self::Text { .. } => true,
+            Self::Permission { .. } | Self::Confirm { .. } | Self::Select { .. } => {
+                !is_typing || *key == Key::Escape
+            }
         }
     }
 

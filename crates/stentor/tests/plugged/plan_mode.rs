@@ -72,7 +72,7 @@ fn in_acp_a_plan_is_a_call_that_switches_the_mode() {
         {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"tool_call","toolCallId":"p1","title":"Present a plan","name":"exit_plan_mode","kind":"switch_mode","status":"pending"}}}
         {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"tool_call_update","toolCallId":"p1","kind":"switch_mode","title":"Present a plan","locations":[],"rawInput":{"plan":"# Plan\n\n1. Write `late.txt`"}}}}
         {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"tool_call_update","toolCallId":"p1","status":"in_progress"}}}
-        {"jsonrpc":"2.0","id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION","toolCall":{"toolCallId":"p1","kind":"switch_mode","status":"pending","title":"Accept this plan?","content":[{"type":"content","content":{"type":"text","text":"# Plan\n\n1. Write `late.txt`"}}]},"options":[{"optionId":"all","name":"Yes, and do everything without asking","kind":"allow_once"},{"optionId":"ask","name":"Yes, and ask before each change","kind":"allow_always"},{"optionId":"accept-edits","name":"Yes, and change files without asking","kind":"allow_always"},{"optionId":"plan","name":"No, keep planning","kind":"reject_once"}]}}"##]]
+        {"jsonrpc":"2.0","id":-1,"method":"session/request_permission","params":{"sessionId":"SESSION","toolCall":{"toolCallId":"p1","kind":"switch_mode","status":"pending","title":"Accept this plan?","content":[{"type":"content","content":{"type":"text","text":"# Plan\n\n1. Write `late.txt`"}}]},"options":[{"optionId":"ask","name":"Yes, and ask before each change","kind":"allow_once"},{"optionId":"accept-edits","name":"Yes, and change files without asking","kind":"allow_always"},{"optionId":"all","name":"Yes, and do everything without asking","kind":"allow_always"},{"optionId":"plan","name":"No, keep planning","kind":"reject_once"}]}}"##]]
     .assert_eq(&shown.join("\n"));
     let refused = lines.iter().filter(|line| line.contains("plan mode, in"));
     assert_eq!(refused.count(), 2, "{lines:?}");
@@ -198,7 +198,7 @@ fn in_omp_and_psi_plan_is_a_command_and_the_plan_a_selection() {
         .assert_eq(&output.unwrap().to_string());
     child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
     let asked = child.until_type("extension_ui_request").pop().unwrap();
-    expect![[r##"{"type":"extension_ui_request","id":"1000000100000001","method":"select","title":"# Plan\n\n1. Write `late.txt`\n\nAccept this plan?","options":["Yes, and do everything without asking","Yes, and ask before each change","Yes, and change files without asking","No, keep planning"]}"##]]
+    expect![[r##"{"type":"extension_ui_request","id":"1000000100000001","method":"select","title":"# Plan\n\n1. Write `late.txt`\n\nAccept this plan?","options":["Yes, and ask before each change","Yes, and change files without asking","Yes, and do everything without asking","No, keep planning"]}"##]]
         .assert_eq(&asked.to_string());
     assert_eq!(written(&world), [""; 0]);
     let value = "Yes, and change files without asking";

@@ -346,7 +346,7 @@ impl Session {
     /// The stance where no permission rule decides.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SessionError> {
         self.driving()?
-            .send(move |actor| actor.permissions.set_mode(&mut actor.log, mode))
+            .send(move |actor| actor.set_permission_mode(mode))
             .await
     }
 
@@ -569,6 +569,14 @@ impl Session {
     /// waits for that; a session that is busy has nothing of the kind.
     pub(in crate::session) fn ask_again(&self) {
         let act = Command::Act(Box::new(Actor::ask_again));
+        self.commands.try_send(act).ok();
+    }
+
+    /// Nobody is left to answer: what is asked about a call is denied.
+    pub(in crate::session) fn nobody_answers(&self) {
+        let act = Command::Act(Box::new(|actor: &mut Actor| {
+            actor.permissions.close_unanswerable_questions();
+        }));
         self.commands.try_send(act).ok();
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stentor_journal::message::ToolCall;
 use stentor_journal::store::StoreError;
 use stentor_policy::{AnswerStore, Decision, PermissionAnswer, PermissionMode, Policy, Remembered};
@@ -53,6 +53,9 @@ pub(super) struct Permissions {
 /// A question somebody has yet to answer.
 struct OpenQuestion {
     request: Arc<PermissionRequest>,
+    /// What it was decided by, to decide again in another mode.
+    tool: String,
+    touches: Touches,
     is_own: bool,
     is_background: bool,
     reply: Reply<Verdict>,
@@ -129,12 +132,21 @@ impl Permissions {
         }
         let change = StateChange::PermissionMode(mode);
         self.hub.publish(EventKind::StateChanged(change));
+        self.close_denied_questions();
+        if self.current_mode() != PermissionMode::Plan {
+            self.dialogs.withdraw_plans();
+        }
     }
 
     /// A person has accepted a plan: the session goes on in this mode, and its run no longer plans.
-    pub fn leave_plan(&mut self, log: &mut SessionLog, mode: PermissionMode) {
-        self.run_mode = self.run_mode.filter(|run| *run != PermissionMode::Plan);
-        self.set_mode(log, mode);
+    /// False where nothing plans any more.
+    pub fn leave_plan(&mut self, log: &mut SessionLog, mode: PermissionMode) -> bool {
+        let plans = self.current_mode() == PermissionMode::Plan;
+        if plans {
+            self.run_mode = self.run_mode.filter(|run| *run != PermissionMode::Plan);
+            self.set_mode(log, mode);
+        }
+        plans
     }
 
     /// Takes over the mode that was chosen in a stored session, and the one before it if that was to
@@ -158,16 +170,19 @@ impl Permissions {
 
     /// Notes the mode on disk, if one was chosen.
     pub fn note_mode(&self, log: &mut SessionLog) -> Result<(), StoreError> {
-        match self.chosen_mode {
-            Some(mode) => {
-                let mut note = json!({ "mode": mode });
-                if let Some(before) = self.before_plan {
-                    note["beforePlan"] = json!(before);
-                }
-                log.note(PERMISSION_MODE, &note, false)
-            }
+        match self.mode_note() {
+            Some(note) => log.note(PERMISSION_MODE, &note, false),
             None => Ok(()),
         }
+    }
+
+    /// What is noted of the mode, if one was chosen.
+    pub fn mode_note(&self) -> Option<Value> {
+        let mut note = json!({ "mode": self.chosen_mode? });
+        if let Some(before) = self.before_plan {
+            note["beforePlan"] = json!(before);
+        }
+        Some(note)
     }
 
     /// Has the next run be more careful than the session, or no run any more.
@@ -200,13 +215,7 @@ impl Permissions {
             Decision::Allow => self.allow(log, &wanted.call, wanted.is_own, reply),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
             Decision::Ask(_) if wanted.is_approved => answer(reply, Verdict::Allowed),
-            Decision::Ask(why) if !self.dialogs.can_ask() => {
-                let text = format!(
-                    "Not permitted: {why} Nobody can be asked; do without it, or finish with a \
-                     note of what you need and why."
-                );
-                answer(reply, Verdict::Denied(text));
-            }
+            Decision::Ask(why) if !self.dialogs.can_ask() => answer(reply, nobody_to_ask(&why)),
             Decision::Ask(reason) => self.ask(log, wanted, reason, reply),
         }
     }
@@ -247,12 +256,13 @@ impl Permissions {
         if is_own {
             self.notes.asked(log, &call);
         }
+        let decided_by = touches.clone();
         let touches = Touches {
             paths: self.really_touched(&touches),
             ..touches
         };
-        let (tool, effect) = (&spec.name, spec.effect);
-        let always = self.policy.always(tool, effect, &touches, &self.cwd);
+        let ToolSpec { name, effect, .. } = spec;
+        let always = self.policy.always(&name, effect, &touches, &self.cwd);
         let request = Arc::new(PermissionRequest {
             call,
             effect,
@@ -267,6 +277,8 @@ impl Permissions {
         let asked = Arc::clone(&request);
         let question = OpenQuestion {
             request,
+            tool: name,
+            touches: decided_by,
             is_own,
             is_background,
             reply,
@@ -359,17 +371,53 @@ impl Permissions {
         });
     }
 
-    fn close_questions(&mut self, verdict: impl Fn(&OpenQuestion) -> Verdict) {
-        let cancelled = PermissionAnswer::Cancelled;
-        for (id, question) in std::mem::take(&mut self.open) {
-            self.hub.publish(EventKind::PermissionAnswered {
-                id,
-                answer: cancelled,
-            });
-            let verdict = verdict(&question);
-            answer(question.reply, verdict);
+    /// Closes all open questions because nobody is left who could answer them.
+    pub fn close_unanswerable_questions(&mut self) {
+        if !self.dialogs.can_ask() {
+            self.close_questions(|question| nobody_to_ask(&question.request.reason));
         }
     }
+
+    /// Closes the questions about calls that are denied in the mode of now: no answer may have one
+    /// run.
+    fn close_denied_questions(&mut self) {
+        let mode = self.current_mode();
+        for (id, question) in std::mem::take(&mut self.open) {
+            let (tool, effect) = (&question.tool, question.request.effect);
+            let decision = self
+                .policy
+                .decide_in(mode, tool, effect, &question.touches, &self.cwd);
+            match decision {
+                Decision::Deny(why) => self.close_question(id, question, Verdict::Denied(why)),
+                Decision::Allow | Decision::Ask(_) => {
+                    self.open.insert(id, question);
+                }
+            }
+        }
+    }
+
+    fn close_questions(&mut self, verdict: impl Fn(&OpenQuestion) -> Verdict) {
+        for (id, question) in std::mem::take(&mut self.open) {
+            let verdict = verdict(&question);
+            self.close_question(id, question, verdict);
+        }
+    }
+
+    fn close_question(&self, id: u64, question: OpenQuestion, verdict: Verdict) {
+        self.hub.publish(EventKind::PermissionAnswered {
+            id,
+            answer: PermissionAnswer::Cancelled,
+        });
+        answer(question.reply, verdict);
+    }
+}
+
+/// A call that somebody would have to agree to, where nobody can.
+fn nobody_to_ask(why: &str) -> Verdict {
+    Verdict::Denied(format!(
+        "Not permitted: {why} Nobody can be asked; do without it, or finish with a note of what \
+         you need and why."
+    ))
 }
 
 /// A call that could run twice if the process ended now.

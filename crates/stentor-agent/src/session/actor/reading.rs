@@ -4,11 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde_json::Value;
 use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalReader, Opened};
+use stentor_journal::store::{
+    self, Entry, EntryKind, Header, Journal, JournalReader, Opened, StoreError,
+};
 use stentor_journal::usage::Usage;
 
+use super::permissions::PERMISSION_MODE;
+use super::restore::notes;
 use super::{Actor, answer};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
@@ -169,14 +174,16 @@ impl Actor {
         let leaf = self.log.leaf().cloned();
         let clock = Arc::clone(&self.environment.clock);
         let journals = Arc::clone(&self.environment.journals);
+        let mode = self.permissions.mode_note();
         self.answer_from_journal(reply, move |journal, header| {
             let (up_to, text) = fork_end(journal, leaf, point)?;
             let header = fork_header(header, Some(&path), id, &*clock);
             let folder = path.parent().unwrap_or(&path);
-            let opened = match up_to {
+            let mut opened = match up_to {
                 None => empty(journals.create(folder, header, &*clock)?),
                 Some(id) => journals.fork(&path, Some(&id), folder, header, &*clock)?,
             };
+            keep_mode(&mut opened, mode, &*clock)?;
             Ok((opened, text))
         });
     }
@@ -186,10 +193,12 @@ impl Actor {
         let (up_to, text) = fork_end(&*reader, self.log.leaf().cloned(), point)?;
         let journal = self.log.journal().ok_or(SessionError::NothingToFork)?;
         let header = fork_header(journal.header(), None, id, &*self.environment.clock);
-        let opened = match up_to {
+        let mut opened = match up_to {
             None => empty(store::memory(header)),
             Some(id) => store::fork_in_memory(journal, Some(&id), header)?,
         };
+        let mode = self.permissions.mode_note();
+        keep_mode(&mut opened, mode, &*self.environment.clock)?;
         Ok((opened, text))
     }
 
@@ -227,6 +236,34 @@ fn fork_end(
             Ok((entry.parent_id, Some(user.content.text())))
         }
     }
+}
+
+/// A copy is in the mode of its session, also where it ends before that was chosen.
+fn keep_mode(
+    opened: &mut Opened,
+    mode: Option<Value>,
+    clock: &dyn Clock,
+) -> Result<(), StoreError> {
+    let Some(mode) = mode else {
+        return Ok(());
+    };
+    if notes(&opened.context, PERMISSION_MODE).last() == Some(&mode) {
+        return Ok(());
+    }
+    let is_taken = |id: &str| opened.context.iter().any(|entry| entry.id == id);
+    let entry = Entry {
+        id: store::new_entry_id(clock, is_taken),
+        parent_id: opened.leaf.take(),
+        timestamp: iso_time(clock.now_ms()),
+        kind: EntryKind::Custom {
+            custom_type: PERMISSION_MODE.to_owned(),
+            data: Some(mode),
+        },
+    };
+    opened.journal.append(&entry)?;
+    opened.leaf = Some(entry.id.clone());
+    opened.context.push(entry);
+    Ok(())
 }
 
 fn fork_header(of: &Header, path: Option<&Path>, id: Option<String>, clock: &dyn Clock) -> Header {

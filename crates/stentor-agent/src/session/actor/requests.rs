@@ -97,8 +97,8 @@ impl Actor {
                 self.permit(wanted, reply);
             }
             Request::LeavePlanMode { mode, reply } => {
-                self.permissions.leave_plan(&mut self.log, mode);
-                answer(reply, ());
+                let left = self.permissions.leave_plan(&mut self.log, mode);
+                answer(reply, left);
             }
             Request::Automatic { reply } => answer(reply, self.automatic),
             Request::LimitReached { reply } => {

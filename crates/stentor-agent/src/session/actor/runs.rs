@@ -11,6 +11,7 @@ use stentor_journal::conversation::Item;
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
+use stentor_policy::PermissionMode;
 use tokio::sync::oneshot;
 
 use super::activities::Pending;
@@ -223,6 +224,24 @@ impl Actor {
             return;
         }
         self.stop_activity(reply);
+    }
+
+    /// Changes the mode, and stops a run whose model cannot keep to it: what an agent with tools of
+    /// its own does is not decided call by call.
+    pub(super) fn set_permission_mode(&mut self, mode: PermissionMode) {
+        self.permissions.set_mode(&mut self.log, mode);
+        let plans = self.permissions.current_mode() == PermissionMode::Plan;
+        let runs = self.activities.is_any_running() && !self.activities.is_stopping();
+        let model = self.models.current().and_then(|it| it.opened.as_ref().ok());
+        if plans && runs && model.is_some_and(|model| model.changes_files()) {
+            self.warn(
+                "the run was stopped: its model runs tools of its own, which plan mode cannot hold \
+                 to reading"
+                    .to_owned(),
+            );
+            let (nobody_waits, _) = oneshot::channel();
+            self.abort(nobody_waits);
+        }
     }
 
     fn stop_activity(&mut self, reply: Reply<()>) {

@@ -41,6 +41,8 @@ fn the_mode_decides_where_no_rule_does() {
         ("fetch", ToolEffect::Executes, web("example.org"), "daaar"),
         ("mcp", ToolEffect::Executes, Touches::default(), "ddaar"),
         ("mcp", ToolEffect::Executes, claims_to_read(), "daaar"),
+        ("extension", ToolEffect::Nothing, claims_to_read(), "rarrr"),
+        ("extension", ToolEffect::Reads, claims_to_read(), "rarrr"),
     ] {
         let letters: String = PermissionMode::ALL
             .into_iter()
@@ -113,6 +115,7 @@ fn nothing_lets_plan_mode_change_anything() {
             panic!("{tool} {touches:?} may run");
         };
         assert!(why.contains("plan mode"), "{why}");
+        assert_eq!(why.contains("commands"), tool == "bash", "{why}");
     }
     // What claims to read is decided by rules and answers.
     let (cwd, claims) = (&ground.work, claims_to_read());

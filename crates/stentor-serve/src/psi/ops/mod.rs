@@ -22,7 +22,7 @@ pub(super) async fn dispatch(op: Op, call: &mut Call<'_>) -> Handled {
         Op::Handshake => transport::handshake(call).await,
         Op::Ping => transport::ping().into(),
         Op::Subscribe => transport::subscribe(call).await,
-        Op::Unsubscribe => transport::unsubscribe(call),
+        Op::Unsubscribe => transport::unsubscribe(call).await,
         Op::QueryEql => reading::query_eql(call).await,
         Op::GetState => reading::get_state(call).await,
         Op::GetMessages => reading::get_messages(call).await,

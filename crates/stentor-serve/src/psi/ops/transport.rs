@@ -97,7 +97,7 @@ pub(in crate::psi) async fn subscribe(call: &mut Call<'_>) -> Handled {
         .into()
 }
 
-pub(in crate::psi) fn unsubscribe(call: &mut Call<'_>) -> Handled {
+pub(in crate::psi) async fn unsubscribe(call: &mut Call<'_>) -> Handled {
     match call.params.items("topics")? {
         Some(_) => {
             for topic in topics(call)? {
@@ -105,6 +105,9 @@ pub(in crate::psi) fn unsubscribe(call: &mut Call<'_>) -> Handled {
             }
         }
         None => call.connection.topics.clear(),
+    }
+    if !call.connection.topics.names(Topic::DialogRequested) {
+        call.connection.shared.stop_asking().await?;
     }
     Done::data(subscribed(call.connection.topics))
         .behind(vec![Part::Topics(call.connection.topics)])

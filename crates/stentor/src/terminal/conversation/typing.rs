@@ -37,7 +37,9 @@ impl Conversation<'_> {
             Key::Ctrl('z') => return self.suspend(),
             _ => {}
         }
-        if self.questions.front().is_some() {
+        let is_typing = !self.editor.is_empty();
+        let question = self.questions.front();
+        if question.is_some_and(|question| question.takes(&key, is_typing)) {
             return self.press_at_question(&key);
         }
         match key {
