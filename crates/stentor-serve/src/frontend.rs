@@ -7,6 +7,7 @@ use std::sync::Arc;
 use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveSessions;
 use stentor_wire::attach::{ClientHello, Refused};
+use tokio::sync::watch;
 
 use crate::acp::{self, AcpOptions};
 use crate::connection::{Access, Connection};
@@ -41,12 +42,32 @@ pub trait FrontendSetup: Send + Sync {
     fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused>;
 }
 
+/// How a client of a server shares its sessions.
+pub struct Sharing {
+    /// The sessions of all clients.
+    pub live: LiveSessions,
+    pub access: Access,
+    /// It is about to open a session by itself and needs none to begin with.
+    pub visits: bool,
+    /// Where the id of the session is published that it opened last.
+    pub opened: Option<watch::Sender<Option<String>>>,
+}
+
 impl Frontend {
-    /// The same, whose sessions are shared with the other clients of `live`.
+    /// The same, whose sessions are shared with the other clients of a server.
     #[must_use]
-    pub fn sharing(self, live: &LiveSessions, access: Access) -> Self {
-        let observes = access == Access::Observe;
-        let share = |agent: Agent| agent.sharing(live.clone(), observes);
+    pub fn sharing(self, sharing: &Sharing) -> Self {
+        let observes = sharing.access == Access::Observe;
+        let share = |agent: Agent| {
+            let mut agent = agent.sharing(sharing.live.clone(), observes);
+            if sharing.visits {
+                agent = agent.visiting();
+            }
+            match &sharing.opened {
+                Some(opened) => agent.publishing_opened(opened.clone()),
+                None => agent,
+            }
+        };
         let login = |login: Arc<dyn Login>| match observes {
             true => Arc::new(WatchedLogin(login)),
             false => login,

@@ -27,6 +27,7 @@ mod opening;
 mod outbound;
 mod params;
 mod prompt;
+mod proxy;
 mod questions;
 mod replay;
 mod request;
@@ -49,6 +50,7 @@ use crate::login::Login;
 use connection::Connection;
 
 pub use folders::Folders;
+pub(crate) use proxy::AcpProxy;
 
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]

@@ -1,0 +1,188 @@
+//! Sessions whose node is lost: they are resumed where they are then, and the client goes on.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use stentor_agent::tasks;
+use stentor_wire::acp::method;
+use tokio::time::Instant;
+
+use super::envelope;
+use super::{Event, Multiplexer, NodeNumber, deadline};
+use crate::proxy::Place;
+
+/// How long a session may be without a node before it is given up.
+pub(super) const RECOVER_WAIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked for meanwhile, if nothing changes before.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Lines of the client that wait for a session.
+const MAX_HELD: usize = 32;
+
+/// A session that is being resumed.
+pub(super) struct Recovery {
+    deadline: Instant,
+    /// The proxy's request, while it is under way.
+    request: Option<String>,
+    held: Vec<Bytes>,
+}
+
+impl Recovery {
+    /// Keeps a line until the session is open again. False when too many wait.
+    pub fn hold(&mut self, line: Bytes) -> bool {
+        let has_room = self.held.len() < MAX_HELD;
+        if has_room {
+            self.held.push(line);
+        }
+        has_room
+    }
+}
+
+impl Multiplexer {
+    /// The recovery that a line must wait for. What opens the session anew need not.
+    pub(super) fn recovery_of(&mut self, session: &str, name: &str) -> Option<&mut Recovery> {
+        if matches!(name, method::SESSION_LOAD | method::SESSION_RESUME) {
+            return None;
+        }
+        self.sessions.get_mut(session)?.recovery.as_mut()
+    }
+
+    /// A node is lost: what it was asked is refused, what it asked is withdrawn, and its sessions are
+    /// looked for elsewhere.
+    pub(super) fn lose(&mut self, number: NodeNumber) {
+        let Some(node) = self.nodes.remove(&number) else {
+            return;
+        };
+        let why = match &node.place {
+            Place::Home => "the session is no longer here".to_owned(),
+            Place::Node(name) => format!("the node {name} no longer has the session"),
+        };
+        let lost: Vec<String> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| request.node == number)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in lost {
+            self.requests.remove(&id);
+            envelope::refuse(&mut self.to_client, &id, &why);
+        }
+        for asked in node.asked.into_values() {
+            self.asked.remove(&asked);
+            envelope::withdraw(&mut self.to_client, asked);
+        }
+        let sessions: Vec<String> = self
+            .sessions
+            .iter()
+            .filter(|(_, open)| open.node == number)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for session in sessions {
+            if let Some(open) = self.sessions.get_mut(&session) {
+                let recovery = open.recovery.get_or_insert_with(|| Recovery {
+                    deadline: deadline(),
+                    request: None,
+                    held: Vec::new(),
+                });
+                recovery.request = None;
+            }
+            self.look_later(session);
+        }
+    }
+
+    /// Looks for a session that has lost its node, and resumes it there.
+    pub(super) async fn look_for(&mut self, session: String) {
+        let Some(open) = self.sessions.get(&session) else {
+            return;
+        };
+        let Some(recovery) = &open.recovery else {
+            return;
+        };
+        if Instant::now() >= recovery.deadline {
+            return self.give_up(&session);
+        }
+        let place = self.upstreams.place_of(&session, &Place::Home).await;
+        let number = self.node_at(&place);
+        let id = self.own_id();
+        let Some(open) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        open.node = number;
+        let params = resume_params(&open.params, &session);
+        if let Some(recovery) = &mut open.recovery {
+            recovery.request = Some(id.clone());
+        }
+        let line = envelope::request(&id, method::SESSION_RESUME, &params);
+        self.send(number, line.into());
+    }
+
+    /// A node has answered the proxy.
+    pub(super) fn own_answer(&mut self, id: &str, is_fine: bool) {
+        let resumed = self.sessions.iter_mut().find_map(|(session, open)| {
+            let recovery = open.recovery.as_mut()?;
+            (recovery.request.as_deref() == Some(id)).then(|| session.clone())
+        });
+        // It may have been `initialize`.
+        let Some(session) = resumed else { return };
+        if !is_fine {
+            return self.look_later(session);
+        }
+        let open = self.sessions.get_mut(&session);
+        let held = open.and_then(|open| Some((open.node, open.recovery.take()?.held)));
+        if let Some((number, held)) = held {
+            for line in held {
+                self.send_held(number, line);
+            }
+        }
+    }
+
+    /// The lines that waited count among the client's requests from now on.
+    fn send_held(&mut self, number: NodeNumber, line: Bytes) {
+        if let Some(envelope) = envelope::Envelope::read(&line)
+            && let (Some(id), Some(name)) = (envelope.id, envelope.method)
+        {
+            let request = super::Request {
+                node: number,
+                method: name.into_owned(),
+                session: envelope::session_in(envelope.params),
+                params: None,
+            };
+            self.requests.insert(id.get().to_owned(), request);
+        }
+        self.send(number, line);
+    }
+
+    fn look_later(&self, session: String) {
+        let (upstreams, events) = (self.upstreams.clone(), self.sender.clone());
+        tasks::spawn(async move {
+            tokio::select! {
+                () = upstreams.changed() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            events.send(Event::LookFor(session)).await.ok();
+        });
+    }
+
+    fn give_up(&mut self, session: &str) {
+        let open = self.sessions.remove(session);
+        let held = open.and_then(|open| open.recovery).map(|it| it.held);
+        for line in held.unwrap_or_default() {
+            let envelope = envelope::Envelope::read(&line);
+            if let Some(id) = envelope.and_then(|envelope| envelope.id) {
+                let why = "no node has the session";
+                envelope::refuse(&mut self.to_client, id.get(), why);
+            }
+        }
+    }
+}
+
+/// The parameters with which a session is resumed: those it was opened with, and its id.
+fn resume_params(opened_with: &RawValue, session: &str) -> String {
+    let params: Option<Map<String, Value>> = serde_json::from_str(opened_with.get()).ok();
+    let mut params = params.unwrap_or_default();
+    params.insert("sessionId".to_owned(), Value::from(session));
+    Value::Object(params).to_string()
+}
