@@ -1,0 +1,55 @@
+//! Which sessions there are, and who owns each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::nodes::NodeId;
+
+/// A session as the whole fleet knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRecord {
+    pub id: String,
+    /// The label of the place it works in.
+    pub place: String,
+    /// The folder in that place, relative to it.
+    #[serde(default)]
+    pub folder: String,
+    /// Where it worked last.
+    pub cwd: String,
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The beginning of its first message.
+    #[serde(default)]
+    pub first_message: Option<String>,
+    /// ISO-8601, from its header.
+    pub created: String,
+    /// Milliseconds since the Unix epoch.
+    pub updated_ms: u64,
+    /// Who should write to it; nobody when it is stored only.
+    pub owner: Option<NodeId>,
+    pub state: SessionState,
+}
+
+/// What goes on in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionState {
+    /// Nobody has it loaded.
+    Stored,
+    Idle,
+    Running,
+    /// It waits for the answer to a question.
+    Asking,
+    /// Its node has handed it over in the middle of something: another one should take it.
+    HandedOver,
+}
+
+impl SessionState {
+    /// Something is to be gone on with.
+    pub fn is_unfinished(self) -> bool {
+        match self {
+            Self::Stored | Self::Idle => false,
+            Self::Running | Self::Asking | Self::HandedOver => true,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What this node knows of the fleet: a copy of the directory and of the list of nodes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_nats::jetstream::kv;
+use futures_util::{StreamExt, TryStreamExt};
+use serde::de::DeserializeOwned;
+
+use super::Fleet;
+use crate::directory::SessionRecord;
+use crate::error::FleetError;
+use crate::nodes::{NodeId, NodeRecord};
+
+/// A copy of the directory and of the list of nodes.
+#[derive(Default)]
+pub(super) struct View {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    nodes: HashMap<String, NodeRecord>,
+    /// With the revision of each record.
+    sessions: HashMap<String, (u64, SessionRecord)>,
+}
+
+impl View {
+    /// The nodes, by name.
+    pub fn nodes(&self) -> Vec<NodeRecord> {
+        let mut nodes: Vec<_> = self.lock().nodes.values().cloned().collect();
+        nodes.sort_by(|one, other| one.id.name.cmp(&other.id.name));
+        nodes
+    }
+
+    /// True when this life of a node is there.
+    pub fn is_there(&self, node: &NodeId) -> bool {
+        let known = self.lock();
+        let found = known.nodes.get(&node.name);
+        found.is_some_and(|found| found.id == *node)
+    }
+
+    /// A session.
+    pub fn session(&self, id: &str) -> Option<SessionRecord> {
+        let known = self.lock();
+        known.sessions.get(id).map(|(_, record)| record.clone())
+    }
+
+    /// All sessions, newest first.
+    pub fn sessions(&self) -> Vec<SessionRecord> {
+        let known = self.lock();
+        let records = known.sessions.values().map(|(_, record)| record.clone());
+        let mut sessions: Vec<_> = records.collect();
+        sessions.sort_by(|one, other| {
+            let newest = other.updated_ms.cmp(&one.updated_ms);
+            newest.then_with(|| one.id.cmp(&other.id))
+        });
+        sessions
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fleet {
+    /// Asks the servers which nodes there are. A record that was not renewed is gone there.
+    pub async fn look_at_nodes(&self) -> Result<(), FleetError> {
+        let found: Vec<(u64, NodeRecord)> = all(&self.shared.nodes).await?;
+        let nodes = found
+            .into_iter()
+            .map(|(_, node)| (node.id.name.clone(), node));
+        self.shared.view.lock().nodes = nodes.collect();
+        Ok(())
+    }
+
+    /// Asks the servers which sessions there are.
+    pub async fn look_at_sessions(&self) -> Result<(), FleetError> {
+        let found: Vec<(u64, SessionRecord)> = all(&self.shared.sessions).await?;
+        let sessions = found
+            .into_iter()
+            .map(|(revision, record)| (record.id.clone(), (revision, record)));
+        self.shared.view.lock().sessions = sessions.collect();
+        Ok(())
+    }
+}
+
+/// All records of a bucket with their revisions. One that cannot be read is left out: a later
+/// version may have written it.
+async fn all<T: DeserializeOwned>(store: &kv::Store) -> Result<Vec<(u64, T)>, FleetError> {
+    let failed = || FleetError::nats("read its directory");
+    let keys = store.keys().await.map_err(failed())?;
+    let keys: Vec<String> = keys
+        .try_collect()
+        .await
+        .map_err(|why| FleetError::nats("read its directory")(why))?;
+    let mut records = Vec::with_capacity(keys.len());
+    let mut entries = futures_util::stream::iter(keys)
+        .map(|key| store.entry(key))
+        .buffer_unordered(LOOKS_AT_ONCE);
+    while let Some(entry) = entries.next().await {
+        let Some(entry) = entry.map_err(FleetError::nats("read its directory"))? else {
+            continue;
+        };
+        if entry.operation == kv::Operation::Put
+            && let Ok(record) = serde_json::from_slice(&entry.value)
+        {
+            records.push((entry.revision, record));
+        }
+    }
+    Ok(records)
+}
+
+/// How many records are asked for at once.
+const LOOKS_AT_ONCE: usize = 64;

@@ -1,0 +1,23 @@
+//! Sessions that outlive machines: several servers ("nodes") share the sessions of a tenant over
+//! NATS JetStream.
+//!
+//! Read in this order: [`settings`] is what a node is told, [`names`] what its subjects and buckets
+//! are called, [`fleet`] the connection, [`nodes`] who is there, [`directory`] which sessions there
+//! are and who owns each.
+//!
+//! **Invariants.** The log decides who owns a session: every append says which message must be the
+//! last one of the session's subject, so a node that was replaced is refused by the stream itself.
+//! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
+
+pub mod directory;
+pub mod error;
+pub mod fleet;
+pub mod names;
+pub mod nodes;
+pub mod settings;
+
+pub use directory::{SessionRecord, SessionState};
+pub use error::FleetError;
+pub use fleet::Fleet;
+pub use nodes::{NodeId, NodeRecord};
+pub use settings::FleetSettings;
