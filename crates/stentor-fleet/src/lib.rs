@@ -15,6 +15,7 @@ pub mod fleet;
 pub mod names;
 pub mod nodes;
 pub mod settings;
+pub mod tunnel;
 
 pub use directory::{SessionRecord, SessionState};
 pub use error::FleetError;
