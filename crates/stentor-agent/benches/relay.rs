@@ -135,6 +135,7 @@ fn environment(scenario: Scenario) -> Environment {
         models: Arc::new(One(ScriptModel::new(scenario, "bench"))),
         shell: Arc::new(NoShell),
         clock: Arc::new(SystemClock),
+        journals: Arc::new(stentor_journal::store::SessionFileStore),
         spill_dir: Arc::from(Path::new("/nowhere")),
     }
 }

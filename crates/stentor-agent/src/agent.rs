@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::{self, Header, NewestFirst, Opened, StoreError};
+use stentor_journal::store::{self, Header, JournalStore, NewestFirst, Opened, StoreError};
 use tokio::sync::watch;
 
 use crate::box_error::BoxError;
@@ -127,6 +127,21 @@ impl Agent {
         self
     }
 
+    /// The same, whose new sessions go into `files` by way of `journals`. Those that are where they
+    /// went otherwise are still found. Who stores none goes on storing none.
+    pub fn storing_in(mut self, files: SessionFiles, journals: Arc<dyn JournalStore>) -> Self {
+        if *self.files == SessionFiles::None {
+            return self;
+        }
+        let before = Arc::unwrap_or_clone(std::mem::replace(&mut self.files, Arc::new(files)));
+        self.also_in = [before]
+            .into_iter()
+            .chain(self.also_in.iter().cloned())
+            .collect();
+        self.environment.journals = journals;
+        self
+    }
+
     /// The same, whose session files hold all pictures themselves.
     pub fn with_inline_pictures(mut self) -> Self {
         self.inline_pictures = true;
@@ -213,9 +228,14 @@ impl Agent {
     /// Goes on with the session in a file. `options` say what it has that its file does not.
     pub fn resume(&self, path: &Path, options: SessionOptions) -> Result<Session, AgentError> {
         let resume = || {
-            let opened = self.open(path)?;
+            self.may_open(path)?;
+            let opened = self.environment.journals.open(path)?;
             self.resumed(opened, options)
         };
+        if !self.is_live(path) {
+            self.may_open(path)?;
+            self.environment.journals.prepare(path)?;
+        }
         match &self.sharing {
             Some(sharing) => {
                 let session = sharing.live.join_or_open(path, sharing.observes, resume)?;
@@ -263,10 +283,16 @@ impl Agent {
 
     /// Opens a session file, to go on with it. Who only watches opens those that are listed.
     pub fn open(&self, path: &Path) -> Result<Opened, AgentError> {
-        if self.may_drive().is_err() && !self.is_listed(path) {
-            return Err(AgentError::NotToBeWatched(path.to_owned()));
+        self.may_open(path)?;
+        self.environment.journals.prepare(path)?;
+        Ok(self.environment.journals.open(path)?)
+    }
+
+    fn may_open(&self, path: &Path) -> Result<(), AgentError> {
+        match self.may_drive().is_err() && !self.is_listed(path) {
+            true => Err(AgentError::NotToBeWatched(path.to_owned())),
+            false => Ok(()),
         }
-        Ok(store::open(path)?)
     }
 
     /// A session has what its client brings: tools, servers, files. One that is opened by who only
@@ -341,9 +367,12 @@ impl Agent {
             title: None,
         };
         let opened = match self.folder(&options.cwd) {
-            Some(folder) => store::fork(source, None, &folder, header, clock)?,
+            Some(folder) => {
+                let journals = &self.environment.journals;
+                journals.fork(source, None, &folder, header, clock)?
+            }
             None => {
-                let opened = store::open(source)?;
+                let opened = self.open(source)?;
                 store::fork_in_memory(&*opened.journal, None, header)?
             }
         };
@@ -358,9 +387,19 @@ impl Agent {
         if let Some(live) = live {
             return Ok(live.set_name(&name).await?);
         }
-        let clock = Arc::clone(&self.environment.clock);
-        let renamed = tasks::spawn_blocking(move || store::rename(&path, &name, &*clock));
-        Ok(renamed.await.map_err(|_| SessionError::Closed)??)
+        let Environment {
+            clock, journals, ..
+        } = self.environment.clone();
+        let renamed = tasks::spawn_blocking(move || {
+            journals.prepare(&path)?;
+            let opened = journals.open(&path)?;
+            store::rename_opened(opened, &name, &*clock)
+        });
+        let journal = renamed.await.map_err(|_| SessionError::Closed)??;
+        match journal.survives_process() {
+            true => Ok(()),
+            false => Ok(journal.sync().await?),
+        }
     }
 
     /// Where new sessions of `cwd` are kept; `None` when nowhere.
@@ -376,7 +415,11 @@ impl Agent {
     /// The stored sessions, newest first: those of `cwd`, or all. Each is read when it is taken.
     pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
         let also = self.also_in.iter().map(|place| place.newest_first(cwd));
-        also.fold(self.files.newest_first(cwd), NewestFirst::and)
+        let own = match self.environment.journals.list(cwd) {
+            Some(known) => NewestFirst::known(known),
+            None => self.files.newest_first(cwd),
+        };
+        also.fold(own, NewestFirst::and)
     }
 
     /// The file of the session with exactly this id.
@@ -427,7 +470,7 @@ impl Agent {
         self.may_drive()?;
         match self.find_id(id) {
             Ok(path) => {
-                store::remove(&path)?;
+                self.environment.journals.remove(&path)?;
                 Ok(true)
             }
             Err(AgentError::Store(StoreError::NotFound { .. })) => Ok(false),
@@ -437,6 +480,9 @@ impl Agent {
 
     /// The file of a session by path, id or unique beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<PathBuf, AgentError> {
+        if let Some(found) = self.environment.journals.find(wanted) {
+            return Ok(found?);
+        }
         let mut found = self.files.find(wanted);
         for place in &*self.also_in {
             if !matches!(found, Err(StoreError::NotFound { .. })) {

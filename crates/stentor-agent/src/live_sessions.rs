@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use stentor_journal::store;
+use stentor_journal::store::JournalStore;
 use tokio::runtime::RuntimeFlavor;
 
 use crate::event::Queues;
 use crate::session::{Attached, Session};
+use crate::tasks;
 
 /// How long opening a session waits for its unloading.
 const UNLOAD_WAIT: Duration = Duration::from_secs(5);
@@ -180,6 +181,23 @@ impl LiveSessions {
             }
         });
         futures_util::future::join_all(closing).await;
+    }
+
+    /// Ends the session in a file, whoever has to do with it. Whether a call may run is asked again
+    /// where it is opened next.
+    pub async fn suspend(&self, file: &Path) {
+        let key = key(file);
+        let found = {
+            let mut table = self.shared.when_free(&key);
+            table.sessions.get_mut(&key).map(|live| {
+                live.is_closing = true;
+                (live.number, live.session.clone())
+            })
+        };
+        if let Some((number, session)) = found {
+            session.suspend().await;
+            self.shared.forget(&key, number);
+        }
     }
 
     /// What goes on in each live session, by file.
@@ -398,10 +416,10 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
             }
             match shared.idle(&key, number, joins).await {
                 Idle::Yes(session) => {
+                    let journals = session.journals();
                     shared.close(&key, number, session).await;
-                    let is_left = !is_worth_keeping && key.exists();
-                    if is_left && let Err(error) = store::remove(&key) {
-                        tracing::warn!(%error, "an empty session could not be removed");
+                    if !is_worth_keeping && key.exists() {
+                        remove_empty(journals, key).await;
                     }
                     return;
                 }
@@ -410,6 +428,14 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
             }
         }
     });
+}
+
+/// Nothing stays of a session in which nothing was said.
+async fn remove_empty(journals: Arc<dyn JournalStore>, file: PathBuf) {
+    let removed = tasks::spawn_blocking(move || journals.remove(&file)).await;
+    if let Ok(Err(error)) = removed {
+        tracing::warn!(%error, "an empty session could not be removed");
+    }
 }
 
 /// One name for a file, however it is named.

@@ -27,6 +27,9 @@ pub struct SessionRecord {
     pub updated_ms: u64,
     /// Who should write to it; nobody when it is stored only.
     pub owner: Option<NodeId>,
+    /// The node that should take it next.
+    #[serde(default)]
+    pub wanted: Option<String>,
     pub state: SessionState,
 }
 
@@ -45,6 +48,17 @@ pub enum SessionState {
 }
 
 impl SessionState {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Asking => "asking",
+            Self::HandedOver => "handed over",
+        }
+    }
+
     /// Something is to be gone on with.
     pub fn is_unfinished(self) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the fleet could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +20,35 @@ pub enum FleetError {
     /// The servers refused, or did not answer.
     #[error("the fleet cannot {doing}: {why}")]
     Nats { doing: &'static str, why: String },
+    /// What is acknowledged may be gone after a power loss.
+    #[error(
+        "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers          and name their monitoring addresses as `monitor` in [fleet], or say what holds with          `durability` in [fleet]: \"synced\", \"replicated\" or, to try things out, \"none\""
+    )]
+    Durability(String),
+    /// The folder that a session needs could not be checked out.
+    #[error("cannot check out {}: {why}", path.display())]
+    Checkout { path: PathBuf, why: String },
+    /// What is stored of a session is not what this program writes.
+    #[error("the journal of the session {id} cannot be read: {why}")]
+    Journal { id: String, why: String },
+    #[error("cannot {doing} {}: {why}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        why: io::Error,
+    },
     /// Another process has started under the name of this node.
     #[error("another process has joined the fleet as node `{0}`; give each node a name of its own")]
     NameTaken(String),
 }
 
 impl FleetError {
+    /// What the file system said, with what was being done to which file.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |why| Self::Io { doing, path, why }
+    }
+
     /// What the servers said, with what was being done.
     pub(crate) fn nats<E: Display>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |why| Self::Nats {

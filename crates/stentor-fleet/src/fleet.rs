@@ -90,6 +90,30 @@ impl Fleet {
         Ok(fleet)
     }
 
+    pub(crate) fn jetstream(&self) -> &jetstream::Context {
+        &self.shared.jetstream
+    }
+
+    pub(crate) fn journal_stream(&self) -> &stream::Stream {
+        &self.shared.journals
+    }
+
+    pub(crate) fn journal_subject(&self, session_id: &str) -> String {
+        self.shared.names.journal(session_id)
+    }
+
+    pub(crate) fn session_bucket(&self) -> &kv::Store {
+        &self.shared.sessions
+    }
+
+    pub(crate) fn node_bucket(&self) -> &kv::Store {
+        &self.shared.nodes
+    }
+
+    pub(crate) fn pictures(&self) -> &object_store::ObjectStore {
+        &self.shared.pictures
+    }
+
     /// What the node was told.
     pub fn settings(&self) -> &FleetSettings {
         &self.shared.settings

@@ -10,15 +10,28 @@
 //! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
 
 pub mod directory;
+pub mod durability;
 pub mod error;
 pub mod fleet;
+mod journal;
+mod log;
+mod message;
 pub mod names;
+pub mod node;
 pub mod nodes;
+pub mod ownership;
+mod pictures;
+pub mod places;
 pub mod settings;
+pub mod store;
 pub mod tunnel;
+mod working_copy;
+mod writer;
 
 pub use directory::{SessionRecord, SessionState};
 pub use error::FleetError;
 pub use fleet::Fleet;
+pub use node::{ControlAnswer, ControlRequest, Node};
 pub use nodes::{NodeId, NodeRecord};
 pub use settings::FleetSettings;
+pub use store::{FleetStore, NodeSessions};

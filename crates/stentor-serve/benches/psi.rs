@@ -124,6 +124,7 @@ fn agent(deltas: usize) -> Agent {
         models: Arc::new(One(model)),
         shell: stentor_tools::local_shell(),
         clock: Arc::new(SystemClock),
+        journals: Arc::new(stentor_journal::store::SessionFileStore),
         spill_dir: Path::new("/nonexistent").into(),
     };
     Agent::new(environment, Arc::new(Defaults(info)), SessionFiles::None)

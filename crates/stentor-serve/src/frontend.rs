@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveSessions;
+use stentor_journal::session_files::SessionFiles;
+use stentor_journal::store::JournalStore;
 use stentor_wire::attach::{ClientHello, Refused};
 use tokio::sync::watch;
 
@@ -25,6 +27,13 @@ pub enum Frontend {
     Synaps(Agent, SynapsOptions),
     /// A browser.
     Page(Agent, PageOptions),
+}
+
+/// Where all clients of a server have their new sessions.
+#[derive(Clone)]
+pub struct Storing {
+    pub files: SessionFiles,
+    pub journals: Arc<dyn JournalStore>,
 }
 
 /// Why a client could not be served at all.
@@ -87,6 +96,20 @@ impl Frontend {
             }
             Self::Synaps(agent, options) => Self::Synaps(share(agent), options),
             Self::Page(agent, options) => Self::Page(share(agent), options),
+        }
+    }
+
+    /// The same, whose new sessions go to one place.
+    #[must_use]
+    pub(crate) fn storing_in(self, storing: &Storing) -> Self {
+        let store =
+            |agent: Agent| agent.storing_in(storing.files.clone(), Arc::clone(&storing.journals));
+        match self {
+            Self::Acp(agent, options) => Self::Acp(store(agent), options),
+            Self::Omp(agent, options) => Self::Omp(store(agent), options),
+            Self::Psi(agent, options) => Self::Psi(store(agent), options),
+            Self::Synaps(agent, options) => Self::Synaps(store(agent), options),
+            Self::Page(agent, options) => Self::Page(store(agent), options),
         }
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Access, Connection};
-use crate::frontend::{Frontend, FrontendSetup, Sharing};
+use crate::frontend::{Frontend, FrontendSetup, Sharing, Storing};
 use crate::proxy::Peers;
 
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
@@ -47,6 +47,8 @@ struct Shared {
     clients: Clients,
     /// The sessions that clients share.
     live: LiveSessions,
+    /// Where new sessions go, if not where each client has them.
+    storing: Option<Storing>,
     /// The links of relays.
     links: Links,
     /// A permit for each connection.
@@ -108,8 +110,18 @@ enum AdmittedClient {
 impl Server {
     /// A server without clients.
     pub fn new(setup: Arc<dyn FrontendSetup>, options: ServerOptions) -> Self {
+        Self::storing_in(setup, options, None)
+    }
+
+    /// A server without clients, whose new sessions all go to one place if there is one.
+    pub fn storing_in(
+        setup: Arc<dyn FrontendSetup>,
+        options: ServerOptions,
+        storing: Option<Storing>,
+    ) -> Self {
         let shared = Shared {
             setup,
+            storing,
             clients: Clients::default(),
             live: LiveSessions::new(options.unload_after),
             links: Links::new(options.resume_within),
@@ -123,6 +135,11 @@ impl Server {
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// The sessions that its clients share.
+    pub fn live(&self) -> &LiveSessions {
+        &self.shared.live
     }
 
     /// Names this life of the server.
@@ -275,6 +292,10 @@ impl Server {
         let setup = Arc::clone(&self.shared.setup);
         let frontend = tasks::spawn_blocking(move || setup.frontend(&client)).await;
         let frontend = frontend.map_err(|panicked| refused(panicked.to_string()))??;
+        let frontend = match &self.shared.storing {
+            Some(storing) => frontend.storing_in(storing),
+            None => frontend,
+        };
         Ok(frontend.sharing(&sharing))
     }
 

@@ -19,7 +19,9 @@ use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
-pub use serve::{AttachFlag, HttpAddress, PageArgs, ServeAction, ServeArgs};
+pub use serve::{
+    AttachFlag, FleetAction, FleetArgs, HttpAddress, PageArgs, ServeAction, ServeArgs,
+};
 
 /// Everything the command line accepts.
 #[derive(Debug, Parser)]
@@ -87,6 +89,9 @@ pub enum Command {
     },
     /// Serve many clients at once over a Unix socket, in any dialect
     Serve(ServeArgs),
+    /// Show the nodes and sessions of a fleet, move sessions, or empty a node
+    #[command(disable_help_subcommand = true)]
+    Fleet(FleetArgs),
     /// Show and drive sessions in a browser; starts the server if none runs
     Page(PageArgs),
     /// List the stored sessions of this folder, or search, rename, rewind or delete some

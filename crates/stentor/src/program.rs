@@ -144,6 +144,10 @@ fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failu
             let served = serve::run(wanted, args.ask.json, pipes);
             served.map_err(Failure::other)
         }
+        Some(Command::Fleet(wanted)) => {
+            let asked = serve::fleet::run(wanted, args.ask.json, &mut File::from(pipes.stdout));
+            asked.map(|()| 0).map_err(Failure::other)
+        }
         Some(Command::Page(wanted)) => {
             let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
             shown.map(|()| 0).map_err(Failure::other)
@@ -239,6 +243,7 @@ fn command_of(
         | Command::Scenario { .. }
         | Command::Doctor
         | Command::Serve(_)
+        | Command::Fleet(_)
         | Command::Page(_) => Ok(0),
     }
 }

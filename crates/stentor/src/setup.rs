@@ -242,6 +242,7 @@ impl Defaults {
                 self.models.registry().key_variables(),
             )),
             clock: Arc::clone(&self.clock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: spill_dir(config).into(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stentor_journal::store::{Entry, EntryKind, Header};
+use stentor_journal::store::{Entry, EntryKind, Header, StoreError};
 
 use super::error::SessionError;
 use super::handle::{Session, Shared};
@@ -146,6 +146,12 @@ impl Session {
 
     /// Itself, if this client may change something.
     pub(super) fn driving(&self) -> Result<&Self, SessionError> {
+        if let Some(why) = &self.shared.read_only {
+            return Err(SessionError::Store(StoreError::NotOurs {
+                id: self.id().to_string(),
+                why: why.to_string(),
+            }));
+        }
         match self.observes() {
             true => Err(SessionError::OnlyObserves),
             false => Ok(self),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stentor_checkpoint::FolderStore;
 use stentor_journal::message::{ContentBlock, KnownBlock};
-use stentor_journal::store::Opened;
+use stentor_journal::store::{JournalStore, Opened};
 use tokio::sync::{mpsc, oneshot};
 
 use super::actor::{Actor, Beginning};
@@ -40,6 +40,10 @@ pub(super) struct Shared {
     pub id: Arc<str>,
     /// Where it is stored, or will be when something is said in it.
     pub file: Option<Arc<Path>>,
+    /// Where its journal is.
+    pub journals: Arc<dyn JournalStore>,
+    /// Why the session can only be read, where that is so.
+    pub read_only: Option<Arc<str>>,
     pub hub: Hub,
     pub dialogs: Arc<Dialogs>,
     pub jobs: Arc<Jobs>,
@@ -137,6 +141,11 @@ impl Session {
     /// Where it is stored, or will be when something is said in it.
     pub fn file(&self) -> Option<&Path> {
         self.shared.file.as_deref()
+    }
+
+    /// Where its journal is.
+    pub fn journals(&self) -> Arc<dyn JournalStore> {
+        Arc::clone(&self.shared.journals)
     }
 
     /// What runs beside the conversation, and what ran.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stentor_journal::clock::SharedClock;
+use stentor_journal::store::JournalStore;
 use stentor_policy::{AnswerStore, PermissionMode, Policy};
 
 use super::hook_source::HookSource;
@@ -33,6 +34,8 @@ pub struct Environment {
     pub models: Arc<dyn ModelRegistry>,
     pub shell: Arc<dyn Shell>,
     pub clock: SharedClock,
+    /// Where the journals are.
+    pub journals: Arc<dyn JournalStore>,
     /// Where output too long to show is kept whole.
     pub spill_dir: Arc<Path>,
 }

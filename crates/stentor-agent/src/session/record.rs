@@ -6,7 +6,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use stentor_journal::clock::Clock;
-use stentor_journal::store::{self, Entry, Header, Journal, JournalReader, StoreError};
+use stentor_journal::store::{
+    self, Entry, Header, Journal, JournalReader, JournalStore, StoreError,
+};
 
 /// Entries that are kept in memory until the session becomes worth a file, then in its journal.
 ///
@@ -20,13 +22,19 @@ pub(super) enum Record {
         header: Header,
         entries: Vec<Entry>,
         inline_pictures: bool,
+        /// What makes the file.
+        journals: Arc<dyn JournalStore>,
     },
     Open(Box<dyn Journal>),
 }
 
 impl Record {
     /// A record that becomes a file in `folder` when it must.
-    pub fn planned(folder: PathBuf, header: Header) -> Result<Self, StoreError> {
+    pub fn planned(
+        journals: Arc<dyn JournalStore>,
+        folder: PathBuf,
+        header: Header,
+    ) -> Result<Self, StoreError> {
         let path = store::file_path(&folder, &header)?;
         Ok(Self::Planned {
             folder: Some(folder),
@@ -34,11 +42,16 @@ impl Record {
             header,
             entries: Vec::new(),
             inline_pictures: false,
+            journals,
         })
     }
 
     /// A record that becomes the file `path` when it must, if it can.
-    pub fn planned_at(path: PathBuf, header: Header) -> Result<Self, StoreError> {
+    pub fn planned_at(
+        journals: Arc<dyn JournalStore>,
+        path: PathBuf,
+        header: Header,
+    ) -> Result<Self, StoreError> {
         store::check_can_create_at(&path)?;
         Ok(Self::Planned {
             folder: None,
@@ -46,6 +59,7 @@ impl Record {
             header,
             entries: Vec::new(),
             inline_pictures: false,
+            journals,
         })
     }
 
@@ -101,11 +115,12 @@ impl Record {
             header,
             entries,
             inline_pictures,
+            journals,
         } = self
         {
             let mut journal = match folder {
-                Some(folder) => store::create(folder, header.clone(), clock)?,
-                None => store::create_at(path, header.clone(), clock)?,
+                Some(folder) => journals.create(folder, header.clone(), clock)?,
+                None => journals.create_at(path, header.clone(), clock)?,
             };
             if *inline_pictures {
                 journal.keep_pictures_inline();
@@ -116,6 +131,11 @@ impl Record {
             *self = Self::Open(journal);
         }
         Ok(())
+    }
+
+    /// Whether what was appended survives the end of this process.
+    pub fn survives_process(&self) -> bool {
+        self.journal().is_none_or(Journal::survives_process)
     }
 
     /// Makes everything appended so far survive a power cut.

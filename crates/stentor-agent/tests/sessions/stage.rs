@@ -93,6 +93,7 @@ impl Setup {
             models: Arc::new(ListedModels(self.models.clone())),
             shell: Arc::new(FakeShell),
             clock: Arc::new(CountingClock::starting_at(1_700_000_000_000)),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: Arc::from(Path::new("/nowhere")),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_nats::jetstream::kv;
 use futures_util::{StreamExt, TryStreamExt};
@@ -10,7 +11,14 @@ use serde::de::DeserializeOwned;
 use super::Fleet;
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
+use crate::names::session_id;
 use crate::nodes::{NodeId, NodeRecord};
+
+/// How many records are asked for at once.
+const LOOKS_AT_ONCE: usize = 64;
+
+/// How long a watch that broke off is not begun again.
+const WATCH_PAUSE: Duration = Duration::from_millis(250);
 
 /// A copy of the directory and of the list of nodes.
 #[derive(Default)]
@@ -83,23 +91,69 @@ impl Fleet {
         self.shared.view.lock().sessions = sessions.collect();
         Ok(())
     }
+
+    /// Asks the servers whether this life of a node is there.
+    pub async fn is_there_now(&self, node: &NodeId) -> Result<bool, FleetError> {
+        let failed = FleetError::nats("look for a node");
+        let found = self.shared.nodes.get(&node.name).await.map_err(failed)?;
+        let found = found.and_then(|text| serde_json::from_slice::<NodeRecord>(&text).ok());
+        Ok(found.is_some_and(|found| found.id == *node))
+    }
+
+    /// Follows the directory for as long as it is polled.
+    pub async fn follow(&self) {
+        loop {
+            match self.shared.sessions.watch_with_history(">").await {
+                Ok(mut changes) => {
+                    while let Some(Ok(entry)) = changes.next().await {
+                        self.take_change(&entry);
+                    }
+                }
+                Err(why) => tracing::warn!(%why, "the directory of the fleet cannot be followed"),
+            }
+            tokio::time::sleep(WATCH_PAUSE).await;
+        }
+    }
+
+    fn take_change(&self, entry: &kv::Entry) {
+        match entry.operation {
+            kv::Operation::Put => {
+                if let Ok(record) = serde_json::from_slice(&entry.value) {
+                    self.note_session(entry.revision, record);
+                }
+            }
+            kv::Operation::Delete | kv::Operation::Purge => {
+                self.forget_session(&session_id(&entry.key));
+            }
+        }
+    }
+
+    /// Notes a record, unless a later one is known.
+    pub(crate) fn note_session(&self, revision: u64, record: SessionRecord) {
+        let mut known = self.shared.view.lock();
+        let before = known.sessions.get(&record.id).map(|(before, _)| *before);
+        if before.is_none_or(|before| before < revision) {
+            known.sessions.insert(record.id.clone(), (revision, record));
+        }
+    }
+
+    pub(crate) fn forget_session(&self, id: &str) {
+        self.shared.view.lock().sessions.remove(id);
+    }
 }
 
 /// All records of a bucket with their revisions. One that cannot be read is left out: a later
 /// version may have written it.
 async fn all<T: DeserializeOwned>(store: &kv::Store) -> Result<Vec<(u64, T)>, FleetError> {
-    let failed = || FleetError::nats("read its directory");
-    let keys = store.keys().await.map_err(failed())?;
-    let keys: Vec<String> = keys
-        .try_collect()
-        .await
-        .map_err(|why| FleetError::nats("read its directory")(why))?;
+    const DOING: &str = "read its directory";
+    let keys = store.keys().await.map_err(FleetError::nats(DOING))?;
+    let keys: Vec<String> = keys.try_collect().await.map_err(FleetError::nats(DOING))?;
     let mut records = Vec::with_capacity(keys.len());
     let mut entries = futures_util::stream::iter(keys)
         .map(|key| store.entry(key))
         .buffer_unordered(LOOKS_AT_ONCE);
     while let Some(entry) = entries.next().await {
-        let Some(entry) = entry.map_err(FleetError::nats("read its directory"))? else {
+        let Some(entry) = entry.map_err(FleetError::nats(DOING))? else {
             continue;
         };
         if entry.operation == kv::Operation::Put
@@ -110,6 +164,3 @@ async fn all<T: DeserializeOwned>(store: &kv::Store) -> Result<Vec<(u64, T)>, Fl
     }
     Ok(records)
 }
-
-/// How many records are asked for at once.
-const LOOKS_AT_ONCE: usize = 64;

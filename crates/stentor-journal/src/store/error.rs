@@ -53,6 +53,12 @@ pub enum StoreError {
         id: String,
         source: serde_json::Error,
     },
+    /// Somebody else may write to the session, or nobody may here: go on where `why` says.
+    #[error("the session {id} cannot be changed here: {why}")]
+    NotOurs { id: String, why: String },
+    /// The log behind the file did not take an entry: try again later.
+    #[error("what was said in the session {id} is not stored: {why}")]
+    Unacknowledged { id: String, why: String },
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {

@@ -134,7 +134,15 @@ fn remove_subagents(session: &Path) -> Result<(), StoreError> {
 
 /// Gives the session in a file a name, as a live one gets it: with an entry at its end.
 pub fn rename(path: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreError> {
-    let mut opened = open(path)?;
+    rename_opened(open(path)?, name, clock).map(|_| ())
+}
+
+/// The same with a session that is opened, whose journal is given back.
+pub fn rename_opened(
+    mut opened: Opened,
+    name: &str,
+    clock: &dyn Clock,
+) -> Result<Box<dyn Journal>, StoreError> {
     let taken = opened.journal.read_all()?;
     let entry = Entry {
         id: new_entry_id(clock, |id| taken.iter().any(|entry| entry.id == id)),
@@ -144,7 +152,8 @@ pub fn rename(path: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreErr
             name: name.to_owned(),
         },
     };
-    opened.journal.append(&entry)
+    opened.journal.append(&entry)?;
+    Ok(opened.journal)
 }
 
 /// Starts a session in a new file of `target_dir` with a copy of the path to `up_to` (`None`: to

@@ -35,6 +35,17 @@ pub trait Journal: Send {
     /// about a millisecond, off the async threads.
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 
+    /// Why nothing said may be appended, where that is so: the session can only be read.
+    fn read_only(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether an entry survives the end of this process when [`Journal::append`] has returned. Where
+    /// it does not, whoever acts on an entry waits for [`Journal::sync`] first.
+    fn survives_process(&self) -> bool {
+        true
+    }
+
     /// Reads what has been appended so far. It may be sent to a thread that may block, while the
     /// journal goes on.
     fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError>;

@@ -68,6 +68,8 @@ struct Found {
     listed: Listed,
     /// It counts only if its session worked in this folder.
     cwd: Option<Arc<Path>>,
+    /// There is no need to look into it.
+    is_known: bool,
 }
 
 impl NewestFirst {
@@ -85,6 +87,17 @@ impl NewestFirst {
         let found = paths.map(|path| Found {
             listed: seen_from_outside(path),
             cwd: None,
+            is_known: false,
+        });
+        Self::ordered(found.collect())
+    }
+
+    /// Sessions that are known without their files.
+    pub fn known(sessions: Vec<Listed>) -> Self {
+        let found = sessions.into_iter().map(|listed| Found {
+            listed,
+            cwd: None,
+            is_known: true,
         });
         Self::ordered(found.collect())
     }
@@ -134,7 +147,14 @@ impl Iterator for NewestFirst {
 
     fn next(&mut self) -> Option<Listed> {
         loop {
-            let Found { mut listed, cwd } = self.found.pop()?;
+            let Found {
+                mut listed,
+                cwd,
+                is_known,
+            } = self.found.pop()?;
+            if is_known {
+                return Some(listed);
+            }
             match fill_in(&mut listed, cwd.as_deref()) {
                 Ok(true) => return Some(listed),
                 Ok(false) => {}

@@ -5,7 +5,8 @@
 //! the root is the active path. The same files are read and written by pi and omp.
 //!
 //! Read in this order: [`entry`] is a line, [`journal`] is the seam behind which a session keeps
-//! its entries, [`files`] makes, opens and forks session files, [`mod@list`] finds them again. Behind
+//! its entries, [`files`] makes, opens and forks session files ([`journal_store`] where something else is behind
+//! them), [`mod@list`] finds them again. Behind
 //! those: `bytes` reads lines in both directions, `walk` follows the parent links backwards,
 //! `restore` rebuilds what is in context, `tail` judges a torn end, `scan` answers questions about
 //! the whole file (`whole_file` for those who have not opened it), `migrate` lifts older versions, `lock` keeps a second writer out, `blobs` keeps
@@ -19,6 +20,7 @@ pub mod entry;
 pub mod error;
 pub mod files;
 pub mod journal;
+pub mod journal_store;
 pub mod list;
 pub mod names;
 pub mod reader;
@@ -48,11 +50,13 @@ pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header, NoHeader}
 pub use error::{Holder, StoreError};
 pub use files::{
     check_can_create_at, create, create_at, fork, fork_in_memory, open, remove, rename,
+    rename_opened,
 };
 pub use journal::{
     CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, Opened, Totals,
     memory, memory_reader,
 };
+pub use journal_store::{JournalStore, SessionFileStore};
 pub use list::{Listed, NewestFirst, find, list, list_all, short_id};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,

@@ -69,7 +69,7 @@ impl Sessions {
         let folder = self.stored(id).await?.header.cwd;
         let (agent, id) = (self.agent.clone(), id.to_owned());
         let resume = move || {
-            let opened = store::open(&agent.find_id(&id)?)?;
+            let opened = agent.open(&agent.find_id(&id)?)?;
             let mut options = agent.options(folder.as_ref())?;
             options.prefer_stored_model();
             agent.resume_opened(opened, options)

@@ -304,6 +304,7 @@ impl Setup {
             models: Arc::new(One(model)),
             shell: stentor_tools::local_shell(),
             clock: Arc::new(SystemClock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: self.root.join("spill").into(),
         };
         let files = SessionFiles::Flat(self.root.join("sessions"));

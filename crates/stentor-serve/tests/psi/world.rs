@@ -116,6 +116,7 @@ impl World {
             models: registry,
             shell: stentor_tools::local_shell(),
             clock: Arc::clone(&self.clock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: self.root().join("spill").into(),
         };
         let defaults = Defaults {

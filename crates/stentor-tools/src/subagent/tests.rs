@@ -51,6 +51,7 @@ impl Stage {
             models: Arc::new(OneModel(model)),
             shell: crate::local_shell(),
             clock: Arc::new(CountingClock::starting_at(0)),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: Arc::from(folder.path().join("spill")),
         };
         let mut options = SessionOptions::in_memory(folder.path(), crate::builtin_tools());

@@ -89,6 +89,7 @@ impl Stage {
             models: Arc::new(OneModel(model)),
             shell: stentor_tools::local_shell(),
             clock: Arc::new(SystemClock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: Arc::from(folder.path().join(".spill")),
         };
         if has_subagents {

@@ -112,6 +112,7 @@ impl Stage {
             models: Arc::new(Shelf(Arc::clone(&self.model))),
             shell: stentor_tools::local_shell(),
             clock: Arc::new(SystemClock),
+            journals: Arc::new(stentor_journal::store::SessionFileStore),
             spill_dir: Arc::from(self.folder.path().join(".spill")),
         };
         let session = Session::start(environment, options).unwrap();

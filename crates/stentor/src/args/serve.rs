@@ -33,9 +33,43 @@ pub struct ServeArgs {
     /// Keep the connection of a relay that broke for so long [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub resume_within: Option<u64>,
+    /// Be a node of the fleet at these NATS servers [default: `url` of [fleet]]
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    pub fleet: Option<String>,
     /// End by itself when nobody has been connected for so long
     #[arg(long, value_name = "SECONDS")]
     pub exit_when_idle: Option<u64>,
+}
+
+/// What `stentor fleet` accepts.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct FleetArgs {
+    #[command(subcommand)]
+    pub action: FleetAction,
+    /// The NATS servers of the fleet [default: `url` of [fleet]]
+    #[arg(long, value_name = "URL", global = true)]
+    pub url: Option<String>,
+}
+
+/// What to do about a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum FleetAction {
+    /// Show the nodes: their places, sessions and capacity
+    Status,
+    /// Show all sessions: what goes on in each, and who owns it
+    Sessions,
+    /// Have other nodes take all sessions of a node, which takes none any more
+    Drain {
+        /// The name of the node
+        node: String,
+    },
+    /// Have another node take a session
+    Move {
+        /// The id of the session
+        session: String,
+        /// The name of the node
+        node: String,
+    },
 }
 
 /// What `stentor page` accepts.

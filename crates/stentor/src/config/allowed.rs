@@ -167,8 +167,9 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
         models,
         extensions,
         mcp_servers,
-        // None of them is left: no folder has agents, trusted or not.
+        // None of them is left: no folder has agents or a fleet, trusted or not.
         agents: _,
+        fleet: _,
     } = folder;
     for (section, tables, why, at_once) in [
         ("providers", providers, SENDS_KEYS, false),

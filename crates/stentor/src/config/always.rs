@@ -102,6 +102,9 @@ pub fn restrict(
     for table in project.agents.drain(..) {
         refused.warn(table.at, only_yours!("agents"));
     }
+    if let Some(table) = project.fleet.take() {
+        refused.warn(table.at, only_yours!("fleet"));
+    }
     for table in project.providers.iter_mut().chain(&mut project.models) {
         refused.without_command(table);
     }

@@ -26,10 +26,11 @@ pub struct FileContent {
     pub extensions: Vec<RawTable>,
     pub mcp_servers: Vec<RawTable>,
     pub agents: Vec<RawTable>,
+    pub fleet: Option<RawTable>,
 }
 
 /// A table that is not interpreted here but handed on: `[providers.NAME]`, `[models.NAME]`,
-/// `[extensions.NAME]`, `[mcp_servers.NAME]` or `[agents.NAME]`.
+/// `[extensions.NAME]`, `[mcp_servers.NAME]`, `[agents.NAME]` or `[fleet]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
     pub name: String,
@@ -49,6 +50,8 @@ pub struct FilePlace<'a> {
 /// Sections whose tables are handed on as they are.
 const RAW_SECTIONS: [&str; 5] = ["providers", "models", "extensions", "mcp_servers", "agents"];
 const RULES: &str = "permissions";
+/// The table of a fleet, which is handed on as it is.
+const FLEET: &str = "fleet";
 /// A configuration is written by hand; a larger file is a mistake, or an attempt on our memory.
 const LARGEST_BYTES: u64 = 1024 * 1024;
 
@@ -109,6 +112,8 @@ impl<'a> Parser<'a> {
             let name = key.get_ref().as_ref();
             if name == RULES {
                 self.rules(value);
+            } else if name == FLEET {
+                self.fleet(key.span().start, value);
             } else if RAW_SECTIONS.contains(&name) {
                 self.raw_section(name, value);
             } else if is_section(name) {
@@ -149,6 +154,17 @@ impl<'a> Parser<'a> {
         );
         self.content.permissions = read.rules;
         self.errors.extend(read.errors);
+    }
+
+    fn fleet(&mut self, begin: usize, value: &Spanned<DeValue<'_>>) {
+        if !matches!(value.get_ref(), DeValue::Table(_)) {
+            return self.wrong(FLEET, value, "a table, as in [fleet]");
+        }
+        self.content.fleet = Some(RawTable {
+            name: FLEET.to_owned(),
+            table: raw_tables(self.text, FLEET).unwrap_or_default(),
+            at: self.place.at(self.text, begin),
+        });
     }
 
     fn raw_section(&mut self, section: &str, value: &Spanned<DeValue<'_>>) {
@@ -235,7 +251,10 @@ fn suggestion(name: &str) -> Option<String> {
         .iter()
         .filter_map(|key| key.name.split_once('.'))
         .map(|(section, _)| section);
-    let whole = names.chain(sections).chain(RAW_SECTIONS).chain([RULES]);
+    let whole = names
+        .chain(sections)
+        .chain(RAW_SECTIONS)
+        .chain([RULES, FLEET]);
     if let Some(found) = nearest(name, whole) {
         return Some(found.to_owned());
     }

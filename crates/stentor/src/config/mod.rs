@@ -61,6 +61,8 @@ pub struct Config {
     pub mcp_servers: Vec<RawTable>,
     /// Weakest first, as `providers`.
     pub agents: Vec<RawTable>,
+    /// The fleet that a server may be a node of. Only the user's own file has one.
+    pub fleet: Option<RawTable>,
     /// Those of a project that is not trusted, which are left out.
     pub untrusted_mcp_servers: Vec<RawTable>,
     /// What the project's file says that waits until the project is trusted.
@@ -198,6 +200,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         extensions: [user.extensions, project.extensions].concat(),
         mcp_servers: [user.mcp_servers, project.mcp_servers].concat(),
         agents: [user.agents, project.agents].concat(),
+        fleet: user.fleet,
         untrusted_mcp_servers,
         wanted,
         warnings,

@@ -62,6 +62,7 @@ pub fn as_text(config: &Config) -> String {
         config.mcp_servers.iter().map(raw_line),
     );
     section(&mut text, "agents", config.agents.iter().map(raw_line));
+    section(&mut text, "fleet", config.fleet.iter().map(raw_line));
     let waiting = config.wanted.iter().map(|wanted| {
         let place = format!("{}:{}", wanted.file.display(), wanted.line.unwrap_or(1));
         (format!("{}: {}", wanted.what, wanted.why), place)

@@ -1,6 +1,11 @@
 //! `stentor serve`: many clients at once over a Unix socket, in any dialect.
 
 mod control;
+#[cfg(feature = "fleet")]
+pub mod fleet;
+#[cfg(not(feature = "fleet"))]
+#[path = "no_fleet.rs"]
+pub mod fleet;
 mod http;
 pub mod page;
 mod setup;
@@ -30,6 +35,9 @@ use token_file::TokenFileError;
 
 /// How long the connections may take to end when the server stops.
 const STOP_WAIT: Duration = Duration::from_secs(20);
+
+/// The exit status of a node whose name another process has taken.
+const LOST_NAME: u8 = 1;
 
 /// Why there is no server, or none that answers.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +70,8 @@ pub enum ServeError {
          `stentor serve --http PORT`", .0.display()
     )]
     NoHttp(std::path::PathBuf),
+    #[error(transparent)]
+    Fleet(#[from] fleet::FleetFailure),
     #[error("cannot serve: {0}")]
     Io(#[from] io::Error),
 }
@@ -111,7 +121,16 @@ async fn serve_clients(
         .resume_within
         .map_or(options.resume_within, Duration::from_secs);
     options.max_connections = usize::try_from(args.max_connections).unwrap_or(usize::MAX);
-    let server = Server::new(Arc::new(ClientSetup), options);
+    let fleet = match &args.fleet {
+        Some(url) => Some(fleet::Membership::connect(url, &options.epoch).await?),
+        None => None,
+    };
+    let storing = fleet.as_ref().map(fleet::Membership::storing);
+    let server = Server::storing_in(Arc::new(ClientSetup), options, storing);
+    let node = match fleet {
+        Some(fleet) => Some(fleet.join(&server).await?),
+        None => None,
+    };
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
     let serving = http.map(|http| http.begin(&server)).transpose()?;
     announce(&server, &socket, out)?;
@@ -120,11 +139,18 @@ async fn serve_clients(
         () = unix_socket::accept(&server, &listener) => 0,
         () = idle_for(&server, idle) => 0,
         signal = signals.next() => signal.exit_code(),
+        () = lost_its_name(node.as_ref()) => LOST_NAME,
     };
     // From here on nobody finds it, and who is connected is told.
     drop((listener, socket));
     let ending = async {
+        if let Some(node) = &node {
+            node.begin_hand_over().await;
+        }
         server.wind_down().await;
+        if let Some(node) = &node {
+            node.leave().await;
+        }
         if let Some(serving) = serving {
             serving.await.ok();
         }
@@ -133,6 +159,14 @@ async fn serve_clients(
         tracing::warn!("not all connections ended in time");
     }
     Ok(code)
+}
+
+/// Waits until the node may not go on, because another process has its name.
+async fn lost_its_name(node: Option<&fleet::Node>) {
+    match node {
+        Some(node) => node.failed().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Says on one line that it is ready, and where.

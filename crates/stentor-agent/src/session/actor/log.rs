@@ -52,12 +52,13 @@ pub(super) fn new_record(
         parent_session: options.parent_session.clone(),
         title: None,
     };
+    let journals = || Arc::clone(&environment.journals);
     match &options.storage {
         Storage::Memory => Ok(Record::Open(store::memory(header))),
         Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
-            Record::planned(folder.clone(), header)
+            Record::planned(journals(), folder.clone(), header)
         }
-        Storage::File(path) => Record::planned_at(path.clone(), header),
+        Storage::File(path) => Record::planned_at(journals(), path.clone(), header),
     }
 }
 
@@ -115,6 +116,11 @@ impl SessionLog {
     /// Reads the entries made so far, for a thread that may block.
     pub fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
         self.record.reader()
+    }
+
+    /// Whether what was appended survives the end of this process.
+    pub fn survives_process(&self) -> bool {
+        self.record.survives_process()
     }
 
     /// Makes everything appended so far survive a power cut.

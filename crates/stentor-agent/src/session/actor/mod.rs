@@ -239,6 +239,11 @@ impl Actor {
         Shared {
             id: Arc::clone(&self.id),
             file: self.log.path().map(Arc::from),
+            journals: Arc::clone(&self.environment.journals),
+            read_only: self
+                .log
+                .journal()
+                .and_then(|journal| journal.read_only().map(Arc::from)),
             hub: self.hub.clone(),
             dialogs: Arc::clone(&self.dialogs),
             jobs: Arc::clone(self.shells.jobs()),

@@ -167,13 +167,14 @@ impl Actor {
         let path = path.to_path_buf();
         let leaf = self.log.leaf().cloned();
         let clock = Arc::clone(&self.environment.clock);
+        let journals = Arc::clone(&self.environment.journals);
         self.answer_from_journal(reply, move |journal, header| {
             let (up_to, text) = fork_end(journal, leaf, point)?;
             let header = fork_header(header, Some(&path), id, &*clock);
             let folder = path.parent().unwrap_or(&path);
             let opened = match up_to {
-                None => empty(store::create(folder, header, &*clock)?),
-                Some(id) => store::fork(&path, Some(&id), folder, header, &*clock)?,
+                None => empty(journals.create(folder, header, &*clock)?),
+                Some(id) => journals.fork(&path, Some(&id), folder, header, &*clock)?,
             };
             Ok((opened, text))
         });

@@ -167,7 +167,9 @@ impl Actor {
                 Ok(Item { entry_id, message })
             })
             .collect();
-        if sync {
+        // What the run does next, such as to begin the calls of an answer, must not be known to fewer
+        // than know the message.
+        if sync || !self.log.survives_process() {
             self.answer_when_synced(reply, appended);
         } else {
             answer(reply, appended);

@@ -1,0 +1,59 @@
+//! What is in the subject of a session's journal.
+//!
+//! The first message is the header line of the session file. Messages with entries are parts of the
+//! file behind it, in order; where a part ends says nothing about where a line ends. When a node
+//! takes a session over it writes a message of its own, which says how many bytes of entries count:
+//! what a writer that was interrupted left of an unfinished line does not. From then on the log
+//! refuses whoever wrote before.
+
+use async_nats::HeaderMap;
+
+/// What a message is: `header`, `entries` or `owner`.
+pub const KIND: &str = "Stentor-Kind";
+
+/// The node that wrote it, and which life of it.
+pub const WRITER: &str = "Stentor-Writer";
+
+/// How many bytes of entries come before it.
+pub const OFFSET: &str = "Stentor-Offset";
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Header,
+    Entries,
+    Owner,
+}
+
+impl Kind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Entries => "entries",
+            Self::Owner => "owner",
+        }
+    }
+}
+
+/// What the headers of a message say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    pub kind: Kind,
+    pub offset: u64,
+}
+
+impl Label {
+    /// Reads the headers of a message; `None` for one of another program or a later version.
+    pub fn read(headers: &HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name).map(|value| value.as_str());
+        let kind = match text(KIND)? {
+            "header" => Kind::Header,
+            "entries" => Kind::Entries,
+            "owner" => Kind::Owner,
+            _ => return None,
+        };
+        let offset = text(OFFSET)?.parse().ok()?;
+        Some(Self { kind, offset })
+    }
+}

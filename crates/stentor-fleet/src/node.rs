@@ -1,0 +1,241 @@
+//! A node: it keeps its lease, takes sessions over whose owner is gone, and hands its own over when
+//! it stops.
+
+mod control;
+mod membership;
+mod takeover;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::directory::SessionState;
+use crate::error::FleetError;
+use crate::fleet::Fleet;
+use crate::log::Log;
+use crate::store::{FleetStore, NodeSessions};
+
+use takeover::Orphans;
+
+pub use control::{ControlAnswer, ControlRequest};
+
+/// How often in its lease a node renews it.
+const RENEWALS: u32 = 4;
+
+/// How long the sessions may take to be handed over when the node stops.
+const HAND_OVER_WAIT: Duration = Duration::from_secs(15);
+
+/// What is said of the sessions of a node that was not heard of for longer than its lease.
+const CUT_OFF: &str = "this node was cut off from the fleet, so another one may have taken it over";
+
+/// This node of the fleet. Clones are the same node.
+#[derive(Clone)]
+pub struct Node {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: FleetStore,
+    sessions: Arc<dyn NodeSessions>,
+    started_ms: u64,
+    draining: AtomicBool,
+    /// Fires when the node may not go on.
+    failed: CancellationToken,
+    /// Ends its tasks.
+    end: CancellationToken,
+    /// The sessions that are being taken over.
+    taking: Mutex<HashSet<String>>,
+}
+
+impl Node {
+    /// Joins the fleet with the sessions that `sessions` has live.
+    pub async fn join(
+        store: FleetStore,
+        sessions: Arc<dyn NodeSessions>,
+    ) -> Result<Self, FleetError> {
+        store.set_node(Arc::clone(&sessions));
+        let shared = Shared {
+            started_ms: store.now_ms(),
+            store,
+            sessions,
+            draining: AtomicBool::new(false),
+            failed: CancellationToken::new(),
+            end: CancellationToken::new(),
+            taking: Mutex::default(),
+        };
+        let node = Self {
+            shared: Arc::new(shared),
+        };
+        let revision = node.enter().await?;
+        node.fleet().look().await?;
+        let control = node.subscribe_control().await?;
+        for task in [
+            tokio::spawn(node.clone().keep_lease(revision)),
+            tokio::spawn(node.clone().follow()),
+            tokio::spawn(node.clone().answer_control(control)),
+        ] {
+            // They end with the node.
+            drop(task);
+        }
+        Ok(node)
+    }
+
+    /// The fleet.
+    pub fn fleet(&self) -> &Fleet {
+        self.shared.store.fleet()
+    }
+
+    /// Waits until the node may not go on, because another process has its name.
+    pub async fn failed(&self) {
+        self.shared.failed.cancelled().await;
+    }
+
+    /// Has other nodes take the sessions of this one, and takes none itself. Called before the
+    /// sessions are closed: what goes on in them is noted now.
+    pub async fn begin_hand_over(&self) {
+        self.shared.draining.store(true, Ordering::Release);
+        let unfinished = self.unfinished().await;
+        for (log, file) in self.shared.store.open_sessions() {
+            log.hand_over(state_after(unfinished.contains(&file)), None);
+        }
+    }
+
+    /// Waits until the sessions, which are closed now, are released, and leaves the fleet.
+    pub async fn leave(&self) {
+        let released = async {
+            for (log, _) in self.shared.store.open_sessions() {
+                let mut progress = log.progress();
+                progress.wait_for(|progress| progress.ended).await.ok();
+            }
+        };
+        if tokio::time::timeout(HAND_OVER_WAIT, released)
+            .await
+            .is_err()
+        {
+            tracing::warn!("not all sessions were released in time");
+        }
+        self.shared.end.cancel();
+        let name = &self.fleet().this_node().name;
+        let gone = self.fleet().node_bucket().purge(name).await;
+        if let Err(why) = gone {
+            tracing::warn!(%why, "the node could not leave the fleet");
+        }
+    }
+
+    /// Renews the lease, notes what goes on, and looks for sessions whose owner is gone.
+    async fn keep_lease(self, mut revision: u64) {
+        let lease = self.fleet().settings().lease();
+        let mut ticks = tokio::time::interval(lease / RENEWALS);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        let mut orphans = Orphans::default();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.shared.end.cancelled() => return,
+            }
+            if heard.elapsed() > lease {
+                self.stop_all(CUT_OFF);
+            }
+            let began = Instant::now();
+            match self.renew(revision).await {
+                Ok(renewed) => {
+                    revision = renewed;
+                    heard = began;
+                }
+                Err(FleetError::NameTaken(name)) => {
+                    tracing::error!("{}", FleetError::NameTaken(name));
+                    self.stop_all("another process has the name of this node");
+                    self.shared.failed.cancel();
+                    return;
+                }
+                Err(why) => {
+                    tracing::warn!(%why, "the lease of this node could not be renewed");
+                    continue;
+                }
+            }
+            self.note_activities().await;
+            self.shared.store.let_go_unopened().await;
+            if let Err(why) = self.fleet().look_at_nodes().await {
+                tracing::warn!(%why, "the nodes of the fleet are not known");
+                continue;
+            }
+            self.take_orphans(&mut orphans);
+        }
+    }
+
+    async fn follow(self) {
+        tokio::select! {
+            () = self.fleet().follow() => {}
+            () = self.shared.end.cancelled() => {}
+        }
+    }
+
+    /// Nothing more may be written to the sessions of this node, and what runs in them is stopped.
+    fn stop_all(&self, why: &str) {
+        for (log, _) in self.shared.store.open_sessions() {
+            log.stop(why);
+        }
+    }
+
+    async fn note_activities(&self) {
+        let now_ms = self.shared.store.now_ms();
+        let activities = self.shared.sessions.activities().await;
+        let open = self.shared.store.open_sessions();
+        for (file, state) in activities {
+            if let Some((log, _)) = open.iter().find(|(_, of)| *of == file) {
+                log.set_state(state, now_ms);
+            }
+        }
+    }
+
+    /// The files of the sessions in which something is to be gone on with.
+    async fn unfinished(&self) -> HashSet<PathBuf> {
+        let activities = self.shared.sessions.activities().await;
+        let unfinished = activities.into_iter();
+        let unfinished = unfinished.filter(|(_, state)| state.is_unfinished());
+        unfinished.map(|(file, _)| file).collect()
+    }
+
+    /// Has another node take a session: `wanted`, or whichever can.
+    async fn hand_over(
+        &self,
+        log: &Log,
+        file: PathBuf,
+        state: SessionState,
+        wanted: Option<String>,
+    ) {
+        log.hand_over(state, wanted);
+        self.shared.sessions.suspend(file).await;
+        let mut progress = log.progress();
+        let released = progress.wait_for(|progress| progress.ended);
+        if tokio::time::timeout(HAND_OVER_WAIT, released)
+            .await
+            .is_err()
+        {
+            tracing::warn!(session = %log.id, "not released in time");
+        }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Acquire)
+    }
+
+    fn taking(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        let taking = &self.shared.taking;
+        taking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the directory says of a session that was handed over.
+fn state_after(is_unfinished: bool) -> SessionState {
+    match is_unfinished {
+        true => SessionState::HandedOver,
+        false => SessionState::Stored,
+    }
+}

@@ -1,0 +1,60 @@
+//! The record that says that a node is there. It expires unless it is renewed.
+
+use async_nats::jetstream::kv;
+use bytes::Bytes;
+
+use super::Node;
+use crate::error::FleetError;
+use crate::nodes::NodeRecord;
+
+impl Node {
+    /// Enters the node. One of this name that was there before has lost it.
+    pub(super) async fn enter(&self) -> Result<u64, FleetError> {
+        let name = &self.fleet().this_node().name;
+        let put = self.fleet().node_bucket().put(name, self.record()?).await;
+        put.map_err(FleetError::nats("join"))
+    }
+
+    /// Renews the record that was written at `revision`, unless another process has this name now.
+    pub(super) async fn renew(&self, revision: u64) -> Result<u64, FleetError> {
+        const DOING: &str = "renew the lease of this node";
+        let name = &self.fleet().this_node().name;
+        let bucket = self.fleet().node_bucket();
+        let renewed = bucket.update(name, self.record()?, revision).await;
+        let why = match renewed {
+            Ok(revision) => return Ok(revision),
+            Err(why) => why,
+        };
+        let found = bucket.entry(name).await.map_err(FleetError::nats(DOING))?;
+        let found = found.filter(|entry| entry.operation == kv::Operation::Put);
+        match found {
+            // It expired while this node was not heard of.
+            None => self.enter().await,
+            Some(entry) => match serde_json::from_slice::<NodeRecord>(&entry.value) {
+                Ok(record) if record.id == *self.fleet().this_node() => {
+                    match entry.revision == revision {
+                        true => Err(FleetError::nats(DOING)(why)),
+                        // The answer to an earlier renewal was lost.
+                        false => Ok(entry.revision),
+                    }
+                }
+                _ => Err(FleetError::NameTaken(name.clone())),
+            },
+        }
+    }
+
+    fn record(&self) -> Result<Bytes, FleetError> {
+        let store = &self.shared.store;
+        let record = NodeRecord {
+            id: self.fleet().this_node().clone(),
+            places: store.places().labels(),
+            capacity: self.fleet().settings().capacity,
+            sessions: store.count(),
+            draining: self.is_draining(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_ms: self.shared.started_ms,
+        };
+        let text = serde_json::to_vec(&record).map_err(FleetError::nats("describe this node"))?;
+        Ok(Bytes::from(text))
+    }
+}

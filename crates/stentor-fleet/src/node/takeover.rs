@@ -1,0 +1,183 @@
+//! Taking over sessions whose owner is gone or has handed them over.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::Node;
+use crate::directory::{SessionRecord, SessionState};
+use crate::nodes::NodeRecord;
+use crate::places::WorkingFolder;
+
+/// How many sessions a node takes over at once.
+const AT_ONCE: usize = 16;
+
+/// Sessions without an owner, and how often this node has seen each without one.
+#[derive(Default)]
+pub(super) struct Orphans {
+    seen: HashMap<String, usize>,
+}
+
+impl Node {
+    /// Begins to take over the sessions that are this node's turn.
+    pub(super) fn take_orphans(&self, orphans: &mut Orphans) {
+        let nodes = self.fleet().nodes();
+        let without: Vec<SessionRecord> = self
+            .fleet()
+            .sessions()
+            .into_iter()
+            .filter(|session| is_orphan(session, &nodes))
+            .collect();
+        orphans
+            .seen
+            .retain(|id, _| without.iter().any(|session| session.id == *id));
+        if self.is_draining() {
+            return;
+        }
+        for session in without {
+            let seen = orphans.seen.entry(session.id.clone()).or_default();
+            let turn = turn_of(&session, &nodes, &self.fleet().this_node().name);
+            let is_turn = turn.is_some_and(|turn| *seen >= turn);
+            *seen += 1;
+            if is_turn && !self.shared.store.has(&session.id) {
+                self.begin_to_take(session);
+            }
+        }
+    }
+
+    fn begin_to_take(&self, session: SessionRecord) {
+        {
+            let mut taking = self.taking();
+            if taking.len() >= AT_ONCE || !taking.insert(session.id.clone()) {
+                return;
+            }
+        }
+        let node = self.clone();
+        tokio::spawn(async move {
+            if let Err(why) = node.take(&session).await {
+                tracing::warn!(session = %session.id, "not taken over: {why}");
+            }
+            node.taking().remove(&session.id);
+        });
+    }
+
+    async fn take(&self, session: &SessionRecord) -> Result<(), String> {
+        let WorkingFolder::Here(folder) = self.shared.store.places().folder_of(session) else {
+            return Ok(());
+        };
+        let store = &self.shared.store;
+        let (file, _) = store.path_of(session).map_err(|why| why.to_string())?;
+        let prepared = store.prepare_session(&session.id).await;
+        prepared.map_err(|why| why.to_string())?;
+        self.shared.sessions.take_up(file, folder).await?;
+        tracing::info!(session = %session.id, "a session was taken over");
+        Ok(())
+    }
+}
+
+/// True when a session should have another owner.
+fn is_orphan(session: &SessionRecord, nodes: &[NodeRecord]) -> bool {
+    match &session.owner {
+        Some(owner) => !nodes.iter().any(|node| node.id == *owner),
+        None => session.state == SessionState::HandedOver,
+    }
+}
+
+/// After how many looks it is a node's turn to take a session: the node that is wanted first, then
+/// those with the place and with capacity left, in an order that differs from session to session, so
+/// that the sessions of a node that is gone are spread over the others. `None` when it cannot.
+fn turn_of(session: &SessionRecord, nodes: &[NodeRecord], this: &str) -> Option<usize> {
+    let can = nodes
+        .iter()
+        .filter(|node| node.has(&session.place) && node.free() > 0);
+    let mut order: Vec<(bool, u64, &str)> = can
+        .map(|node| {
+            let name = node.id.name.as_str();
+            let is_wanted = session.wanted.as_deref() == Some(name);
+            let mut hasher = DefaultHasher::new();
+            (&session.id, name).hash(&mut hasher);
+            (!is_wanted, hasher.finish(), name)
+        })
+        .collect();
+    order.sort_unstable();
+    order.iter().position(|(_, _, name)| *name == this)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::NodeId;
+
+    fn node(name: &str, places: &[&str], sessions: u32) -> NodeRecord {
+        NodeRecord {
+            id: NodeId {
+                name: name.to_owned(),
+                life: "1".to_owned(),
+            },
+            places: places.iter().map(|place| (*place).to_owned()).collect(),
+            capacity: 10,
+            sessions,
+            draining: false,
+            version: String::new(),
+            started_ms: 0,
+        }
+    }
+
+    fn session(id: &str, owner: Option<&NodeId>, state: SessionState) -> SessionRecord {
+        SessionRecord {
+            id: id.to_owned(),
+            place: "repo".to_owned(),
+            folder: String::new(),
+            cwd: "/repo".to_owned(),
+            name: None,
+            first_message: None,
+            created: String::new(),
+            updated_ms: 0,
+            owner: owner.cloned(),
+            wanted: None,
+            state,
+        }
+    }
+
+    #[test]
+    fn a_session_is_taken_when_this_life_of_its_owner_is_gone_or_it_was_handed_over() {
+        let there = node("a", &["repo"], 0);
+        let before = NodeId {
+            life: "0".to_owned(),
+            ..there.id.clone()
+        };
+        let nodes = [there.clone()];
+        let is = |owner, state| is_orphan(&session("s", owner, state), &nodes);
+        assert!(!is(Some(&there.id), SessionState::Running));
+        assert!(is(Some(&before), SessionState::Idle));
+        assert!(is(None, SessionState::HandedOver));
+        assert!(!is(None, SessionState::Stored));
+    }
+
+    #[test]
+    fn the_wanted_node_is_first_and_one_without_place_or_capacity_never() {
+        let nodes = [
+            node("a", &["repo"], 0),
+            node("b", &["repo"], 0),
+            node("full", &["repo"], 10),
+            node("elsewhere", &["other"], 0),
+        ];
+        let mut wanted = session("s", None, SessionState::HandedOver);
+        for name in ["a", "b"] {
+            wanted.wanted = Some(name.to_owned());
+            assert_eq!(turn_of(&wanted, &nodes, name), Some(0));
+        }
+        assert_eq!(turn_of(&wanted, &nodes, "full"), None);
+        assert_eq!(turn_of(&wanted, &nodes, "elsewhere"), None);
+    }
+
+    #[test]
+    fn the_sessions_of_a_node_are_spread_over_the_others() {
+        let nodes = [node("a", &["repo"], 0), node("b", &["repo"], 0)];
+        let first = (0..100).filter(|number| {
+            let session = session(&format!("s{number}"), None, SessionState::HandedOver);
+            turn_of(&session, &nodes, "a") == Some(0)
+        });
+        let first = first.count();
+        assert!((20..=80).contains(&first), "{first}");
+    }
+}

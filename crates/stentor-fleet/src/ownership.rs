@@ -1,0 +1,128 @@
+//! Who should write to a session: its record in the directory, changed only by who has seen it last.
+
+use async_nats::jetstream::kv;
+use bytes::Bytes;
+
+use crate::directory::{SessionRecord, SessionState};
+use crate::error::FleetError;
+use crate::fleet::Fleet;
+use crate::names::token;
+use crate::nodes::NodeId;
+
+/// A record of the directory with the revision at which it was read or written.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub record: SessionRecord,
+    pub revision: u64,
+}
+
+/// Why a record was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotHeld {
+    /// Another node owns the session.
+    #[error("node `{}` has it open", .0.name)]
+    OwnedBy(NodeId),
+    /// Somebody else was quicker; who it is can be read again.
+    #[error("another node has just taken it")]
+    Raced,
+    #[error("the fleet does not know it")]
+    Unknown,
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+}
+
+impl Fleet {
+    /// The record of a session as the servers have it.
+    pub async fn read_record(&self, id: &str) -> Result<Option<Held>, FleetError> {
+        let entry = self.session_bucket().entry(token(id)).await;
+        let entry = entry.map_err(FleetError::nats("read its directory"))?;
+        let Some(entry) = entry.filter(|entry| entry.operation == kv::Operation::Put) else {
+            return Ok(None);
+        };
+        let record = serde_json::from_slice(&entry.value);
+        let record = record.map_err(FleetError::nats("understand its directory"))?;
+        let revision = entry.revision;
+        Ok(Some(Held { record, revision }))
+    }
+
+    /// Enters a new session, which nobody else may have entered.
+    pub async fn enter(&self, record: SessionRecord) -> Result<Held, NotHeld> {
+        // A key that was deleted is as good as none.
+        let created = self
+            .session_bucket()
+            .create(token(&record.id), encoded(&record)?)
+            .await;
+        match created {
+            Ok(revision) => {
+                self.note_session(revision, record.clone());
+                Ok(Held { record, revision })
+            }
+            // The answer to an earlier try may have been lost.
+            Err(why) => match self.read_record(&record.id).await? {
+                Some(held) if held.record == record => Ok(held),
+                Some(held) => Err(owned_by(&held.record)),
+                None => Err(FleetError::nats("enter a session into its directory")(why).into()),
+            },
+        }
+    }
+
+    /// Changes a record that nobody else has changed since it was read.
+    pub async fn change(&self, held: &Held, record: SessionRecord) -> Result<Held, NotHeld> {
+        let changed = self
+            .session_bucket()
+            .update(token(&record.id), encoded(&record)?, held.revision)
+            .await;
+        match changed {
+            Ok(revision) => {
+                self.note_session(revision, record.clone());
+                Ok(Held { record, revision })
+            }
+            Err(why) => match self.read_record(&record.id).await? {
+                Some(found) if found.record == record => Ok(found),
+                Some(found) if found.revision == held.revision => {
+                    Err(FleetError::nats("change its directory")(why).into())
+                }
+                Some(found) => Err(owned_by(&found.record)),
+                None => Err(NotHeld::Unknown),
+            },
+        }
+    }
+
+    /// Makes this node the owner of a session that has none that is there.
+    pub async fn claim(&self, id: &str) -> Result<Held, NotHeld> {
+        let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
+        if let Some(owner) = &held.record.owner
+            && owner != self.this_node()
+            && self.is_there_now(owner).await?
+        {
+            return Err(NotHeld::OwnedBy(owner.clone()));
+        }
+        let record = SessionRecord {
+            owner: Some(self.this_node().clone()),
+            state: SessionState::Idle,
+            wanted: None,
+            ..held.record.clone()
+        };
+        self.change(&held, record).await
+    }
+
+    /// Removes a session from the directory.
+    pub async fn strike(&self, id: &str) -> Result<(), FleetError> {
+        let struck = self.session_bucket().purge(token(id)).await;
+        struck.map_err(FleetError::nats("remove a session from its directory"))?;
+        self.forget_session(id);
+        Ok(())
+    }
+}
+
+fn owned_by(record: &SessionRecord) -> NotHeld {
+    match &record.owner {
+        Some(owner) => NotHeld::OwnedBy(owner.clone()),
+        None => NotHeld::Raced,
+    }
+}
+
+fn encoded(record: &SessionRecord) -> Result<Bytes, FleetError> {
+    let text = serde_json::to_vec(record).map_err(FleetError::nats("write its directory"))?;
+    Ok(Bytes::from(text))
+}

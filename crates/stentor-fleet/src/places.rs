@@ -1,0 +1,155 @@
+//! Where sessions work: labels of folders, since a folder does not travel with a log.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::process::Stdio;
+
+use crate::directory::SessionRecord;
+use crate::error::FleetError;
+use crate::settings::{Checkout, Place};
+
+/// The places that this node has.
+#[derive(Debug, Clone)]
+pub struct Places {
+    named: BTreeMap<String, Place>,
+    /// The label of what is on this host and nowhere else.
+    host: String,
+}
+
+/// Where a session works on this node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkingFolder {
+    Here(PathBuf),
+    /// This node does not have the place: what was said can be read, for this reason nothing more.
+    Absent(String),
+}
+
+impl Places {
+    /// Those of a node. What is in none of the named places is on its host only.
+    pub fn new(named: &BTreeMap<String, Place>, node: &str) -> Self {
+        let resolved = named.iter().map(|(label, place)| {
+            let place = match place {
+                Place::Folder(path) => Place::Folder(real(path)),
+                Place::Checkout(checkout) => Place::Checkout(Checkout {
+                    path: real(&checkout.path),
+                    ..checkout.clone()
+                }),
+            };
+            (label.clone(), place)
+        });
+        Self {
+            named: resolved.collect(),
+            host: host_label(node),
+        }
+    }
+
+    /// The labels of all of them.
+    pub fn labels(&self) -> Vec<String> {
+        let named = self.named.keys().cloned();
+        named.chain([self.host.clone()]).collect()
+    }
+
+    /// The label of the place that a folder is in, and the folder relative to it: the innermost
+    /// place if there are several.
+    pub fn of(&self, folder: &Path) -> (String, String) {
+        let folder = real(folder);
+        let inside = self.named.iter().filter_map(|(label, place)| {
+            let relative = folder.strip_prefix(place.path()).ok()?;
+            Some((label, relative))
+        });
+        match inside.min_by_key(|(_, relative)| relative.components().count()) {
+            Some((label, relative)) => (label.clone(), relative.display().to_string()),
+            None => (self.host.clone(), String::new()),
+        }
+    }
+
+    /// Where a session works on this node.
+    pub fn folder_of(&self, session: &SessionRecord) -> WorkingFolder {
+        if session.place == self.host {
+            return WorkingFolder::Here(PathBuf::from(&session.cwd));
+        }
+        let relative = Path::new(&session.folder);
+        let stays_inside = relative
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        match self.named.get(&session.place) {
+            Some(place) if stays_inside => WorkingFolder::Here(place.path().join(relative)),
+            _ => WorkingFolder::Absent(format!(
+                "this node has no place `{}`, so the conversation can only be read here; open it on \
+                 a node that has the place, or name the place in [fleet.places]",
+                session.place
+            )),
+        }
+    }
+
+    /// Makes a place that is checked out, if it is not there yet. Blocks.
+    pub fn prepare(&self, label: &str) -> Result<(), FleetError> {
+        match self.named.get(label) {
+            Some(Place::Checkout(checkout)) if !checkout.path.exists() => check_out(checkout),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The label of what is on a host and nowhere else.
+pub fn host_label(node: &str) -> String {
+    format!("host-{node}")
+}
+
+/// Beside its final place first, so that nobody works in half of it.
+fn check_out(checkout: &Checkout) -> Result<(), FleetError> {
+    let failed = |why: String| FleetError::Checkout {
+        path: checkout.path.clone(),
+        why,
+    };
+    let folder = checkout.path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder).map_err(|why| failed(why.to_string()))?;
+    let name = checkout.path.file_name().unwrap_or_default();
+    let unfinished = folder.join(format!(
+        ".{}-{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    let git = |words: &[&str]| {
+        let ran = std::process::Command::new("git")
+            .args(words)
+            .stdin(Stdio::null())
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .output()
+            .map_err(|why| failed(format!("git cannot be run: {why}")))?;
+        match ran.status.success() {
+            true => Ok(()),
+            false => Err(failed(
+                String::from_utf8_lossy(&ran.stderr).trim().to_owned(),
+            )),
+        }
+    };
+    let target = unfinished.display().to_string();
+    let made = git(&[
+        "clone",
+        "--quiet",
+        "--no-checkout",
+        "--",
+        &checkout.repository,
+        &target,
+    ])
+    .and_then(|()| {
+        let commit = format!("{}^{{commit}}", checkout.commit);
+        git(&["-C", &target, "checkout", "--quiet", "--detach", &commit])
+    })
+    .and_then(|()| {
+        std::fs::rename(&unfinished, &checkout.path).map_err(|why| failed(why.to_string()))
+    });
+    if made.is_err() {
+        std::fs::remove_dir_all(&unfinished).ok();
+    }
+    // Another session may have been quicker.
+    match checkout.path.is_dir() {
+        true => Ok(()),
+        false => made,
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,375 @@
+//! Where a node keeps the journals of its sessions: working copies in a folder of its own, the
+//! truth in the stream.
+
+mod opening;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use std::time::Instant;
+
+use futures_core::future::BoxFuture;
+use stentor_journal::clock::{Clock, SharedClock};
+use stentor_journal::session_files::SessionFiles;
+use stentor_journal::store::{
+    self as files, Header, Journal, JournalStore, Listed, Opened, StoreError,
+};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::directory::{SessionRecord, SessionState};
+use crate::error::FleetError;
+use crate::fleet::Fleet;
+use crate::journal::FleetJournal;
+use crate::log::Log;
+use crate::pictures::Pictures;
+use crate::places::{Places, WorkingFolder};
+use crate::writer::{Beginning, Writer};
+
+use opening::Prepared;
+
+/// The journals of a node. Clones are the same store.
+#[derive(Clone)]
+pub struct FleetStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    fleet: Fleet,
+    places: Places,
+    files: SessionFiles,
+    clock: SharedClock,
+    runtime: Handle,
+    sessions: Mutex<HashMap<String, Owned>>,
+    node: OnceLock<Arc<dyn NodeSessions>>,
+}
+
+/// A session that this node has.
+enum Owned {
+    /// It is ready to be opened.
+    Prepared {
+        prepared: Box<Prepared>,
+        since: Instant,
+    },
+    /// It is open, and this is how far its journal has come.
+    Open { log: Arc<Log>, file: PathBuf },
+}
+
+/// The live sessions of a node, as far as the fleet has to do with them.
+pub trait NodeSessions: Send + Sync {
+    /// Opens a session that was taken over, so that it goes on from where it was interrupted.
+    fn take_up(&self, file: PathBuf, folder: PathBuf) -> BoxFuture<'static, Result<(), String>>;
+
+    /// Ends a session, whoever has to do with it. What is asked is asked again where it is opened
+    /// next.
+    fn suspend(&self, file: PathBuf) -> BoxFuture<'static, ()>;
+
+    /// What goes on in each, by file.
+    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>>;
+}
+
+impl FleetStore {
+    /// The journals of this node, below `root`. Must be called on a runtime.
+    pub fn new(fleet: Fleet, root: &Path, clock: SharedClock) -> Result<Self, FleetError> {
+        let made =
+            stentor_journal::private_file::create_folder(root).and_then(|()| root.canonicalize());
+        let root = made.map_err(FleetError::io("create", root))?;
+        let places = Places::new(&fleet.settings().places, &fleet.this_node().name);
+        let shared = Shared {
+            fleet,
+            places,
+            files: SessionFiles::PerFolder(root),
+            clock,
+            runtime: Handle::current(),
+            sessions: Mutex::default(),
+            node: OnceLock::new(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// The fleet.
+    pub fn fleet(&self) -> &Fleet {
+        &self.shared.fleet
+    }
+
+    /// Where the working copies are.
+    pub fn files(&self) -> &SessionFiles {
+        &self.shared.files
+    }
+
+    /// The places of this node.
+    pub fn places(&self) -> &Places {
+        &self.shared.places
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.shared.clock.now_ms()
+    }
+
+    pub(crate) fn set_node(&self, node: Arc<dyn NodeSessions>) {
+        self.shared.node.get_or_init(|| node);
+    }
+
+    pub(crate) fn node(&self) -> Option<&Arc<dyn NodeSessions>> {
+        self.shared.node.get()
+    }
+
+    /// The sessions that are open here: how far each has come, and its file.
+    pub(crate) fn open_sessions(&self) -> Vec<(Arc<Log>, PathBuf)> {
+        let sessions = self.lock();
+        let open = sessions.values().filter_map(|owned| match owned {
+            Owned::Open { log, file } => Some((Arc::clone(log), file.clone())),
+            Owned::Prepared { .. } => None,
+        });
+        open.collect()
+    }
+
+    /// True when a session is open here or about to be.
+    pub(crate) fn has(&self, session_id: &str) -> bool {
+        self.lock().contains_key(session_id)
+    }
+
+    /// How many sessions this node has.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.lock().len()).unwrap_or(u32::MAX)
+    }
+
+    /// The file of a session on this node, and the folder it works in, which may be one that is not
+    /// there.
+    pub(crate) fn path_of(&self, record: &SessionRecord) -> Result<(PathBuf, PathBuf), StoreError> {
+        let folder = match self.shared.places.folder_of(record) {
+            WorkingFolder::Here(folder) => folder,
+            WorkingFolder::Absent(_) => PathBuf::from(&record.cwd),
+        };
+        let header = Header::new(&record.id, &record.created, folder.to_string_lossy());
+        let in_files = self.shared.files.folder(&folder).unwrap_or_default();
+        Ok((files::file_path(&in_files, &header)?, folder))
+    }
+
+    /// The id of the session that a file of this store is of.
+    fn id_of(&self, path: &Path) -> Option<String> {
+        let root = self.shared.files.root();
+        let folder = path.parent()?;
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        // Sessions of subagents are further down and stay on their node.
+        if folder.parent() != Some(&*root) {
+            return None;
+        }
+        let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+        Some(stem.split_once('_').map_or(stem, |(_, id)| id).to_owned())
+    }
+
+    /// Has a session that is new here written to the fleet.
+    fn adopt(&self, journal: Box<dyn Journal>) -> Result<Box<dyn Journal>, StoreError> {
+        let Some(path) = journal.path().map(Path::to_path_buf) else {
+            return Ok(journal);
+        };
+        if self.id_of(&path).is_none() {
+            return Ok(journal);
+        }
+        let (file, header, size) = beginning_of(&path)?;
+        let begin = header.len() as u64;
+        let (place, folder) = self.shared.places.of(Path::new(&journal.header().cwd));
+        let record = SessionRecord {
+            id: journal.header().id.clone(),
+            place,
+            folder,
+            cwd: journal.header().cwd.clone(),
+            name: None,
+            first_message: None,
+            created: journal.header().timestamp.clone(),
+            updated_ms: self.now_ms(),
+            owner: Some(self.fleet().this_node().clone()),
+            wanted: None,
+            state: SessionState::Idle,
+        };
+        let beginning = Beginning::New {
+            record: Box::new(record.clone()),
+            header,
+        };
+        let lease = self.fleet().settings().lease();
+        let log = Log::new(record, size.saturating_sub(begin), 0, lease);
+        Ok(self.write(journal, (path, file, begin), log, beginning))
+    }
+
+    /// Starts the writer of a session.
+    fn write(
+        &self,
+        working_copy: Box<dyn Journal>,
+        (path, file, begin): (PathBuf, File, u64),
+        log: Log,
+        beginning: Beginning,
+    ) -> Box<dyn Journal> {
+        let (log, file) = (Arc::new(log), Arc::new(file));
+        let writer = Writer {
+            fleet: self.fleet().clone(),
+            log: Arc::clone(&log),
+            file: Arc::clone(&file),
+            begin,
+            pictures: Pictures::beside(&path),
+        };
+        let owned = Owned::Open {
+            log: Arc::clone(&log),
+            file: path.clone(),
+        };
+        self.lock().insert(log.id.clone(), owned);
+        let (store, ending) = (self.clone(), Arc::clone(&log));
+        self.shared.runtime.spawn(async move {
+            writer.run(beginning).await;
+            let was_stopped = ending.progress().borrow().stopped.is_some();
+            if let (true, Some(node)) = (was_stopped, store.node()) {
+                node.suspend(path).await;
+            }
+            store.forget(&ending);
+        });
+        Box::new(FleetJournal::new(working_copy, file, begin, log))
+    }
+
+    /// A session is not open here any more. Another one may have its id by now.
+    fn forget(&self, log: &Arc<Log>) {
+        let mut sessions = self.lock();
+        let found = sessions.get(&log.id);
+        if matches!(found, Some(Owned::Open { log: open, .. }) if Arc::ptr_eq(open, log)) {
+            sessions.remove(&log.id);
+        }
+    }
+
+    /// An error when this node or the tenant has as many sessions as it may.
+    fn check_capacity(&self, id: &str) -> Result<(), StoreError> {
+        let settings = self.fleet().settings();
+        let full = |why: String| StoreError::NotOurs {
+            id: id.to_owned(),
+            why,
+        };
+        if self.count() >= settings.capacity {
+            return Err(full(format!(
+                "this node has its {} sessions (`capacity` in [fleet]); use another node",
+                settings.capacity
+            )));
+        }
+        let Some(limit) = settings.tenant_limit else {
+            return Ok(());
+        };
+        let sessions = self.fleet().sessions();
+        let loaded = sessions.iter().filter(|session| session.owner.is_some());
+        match loaded.count() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+            true => Err(full(format!(
+                "the tenant has its {limit} sessions (`tenant_limit` in [fleet]) open; close some"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for what the servers say, on a thread that may block.
+    fn block<T>(&self, waiting: impl Future<Output = T>) -> T {
+        let wait = || self.shared.runtime.block_on(waiting);
+        match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+            _ => wait(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Owned>> {
+        let sessions = &self.shared.sessions;
+        sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session as lists show it.
+    fn listed(&self, record: SessionRecord) -> Option<Listed> {
+        let (path, folder) = self.path_of(&record).ok()?;
+        Some(Listed {
+            path,
+            cwd: folder.to_string_lossy().into_owned(),
+            id: record.id,
+            name: record.name,
+            created: record.created,
+            modified_ms: record.updated_ms,
+            first_message: record.first_message,
+            ..Listed::default()
+        })
+    }
+}
+
+impl JournalStore for FleetStore {
+    fn create(
+        &self,
+        folder: &Path,
+        header: Header,
+        clock: &dyn Clock,
+    ) -> Result<Box<dyn Journal>, StoreError> {
+        let folder_is_ours = folder.parent() == Some(&*self.shared.files.root());
+        if folder_is_ours {
+            self.check_capacity(&header.id)?;
+        }
+        self.adopt(files::create(folder, header, clock)?)
+    }
+
+    fn prepare(&self, path: &Path) -> Result<(), StoreError> {
+        match self.id_of(path) {
+            Some(id) => self.block(self.prepare_session(&id)),
+            None => Ok(()),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened, StoreError> {
+        match self.id_of(path) {
+            Some(id) => self.open_prepared(&id, path),
+            None => files::open(path),
+        }
+    }
+
+    fn fork(
+        &self,
+        source: &Path,
+        up_to: Option<&str>,
+        folder: &Path,
+        header: Header,
+        clock: &dyn Clock,
+    ) -> Result<Opened, StoreError> {
+        let mut forked = files::fork(source, up_to, folder, header, clock)?;
+        forked.journal = self.adopt(forked.journal)?;
+        Ok(forked)
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        match self.id_of(path) {
+            Some(id) => self.block(self.remove_session(&id, path)),
+            None => files::remove(path),
+        }
+    }
+
+    fn find(&self, wanted: &str) -> Option<Result<PathBuf, StoreError>> {
+        let id = match wanted.contains('/') {
+            true => self.id_of(Path::new(wanted))?,
+            false => wanted.to_owned(),
+        };
+        self.find_session(&id)
+    }
+
+    fn list(&self, cwd: Option<&Path>) -> Option<Vec<Listed>> {
+        let sessions = self.fleet().sessions().into_iter();
+        let listed = sessions.filter_map(|record| self.listed(record));
+        let is_wanted = |listed: &Listed| cwd.is_none_or(|cwd| Path::new(&listed.cwd) == cwd);
+        Some(listed.filter(is_wanted).collect())
+    }
+}
+
+/// A session file, the line of its header, and its size.
+fn beginning_of(path: &Path) -> Result<(File, Vec<u8>, u64), StoreError> {
+    let read = || {
+        let file = File::open(path)?;
+        let mut header = Vec::new();
+        BufReader::new(&file).read_until(b'\n', &mut header)?;
+        let size = file.metadata()?.len();
+        Ok((file, header, size))
+    };
+    read().map_err(|source| StoreError::Io {
+        doing: "read",
+        path: path.to_owned(),
+        source,
+    })
+}

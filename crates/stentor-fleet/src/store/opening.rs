@@ -1,0 +1,310 @@
+//! Taking sessions: who owns one, and what the stream says of it, before it is opened here.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use stentor_journal::store::{self as files, Opened, StoreError, short_id};
+
+use super::{FleetStore, Owned};
+use crate::directory::SessionRecord;
+use crate::error::FleetError;
+use crate::journal::ReadOnlyJournal;
+use crate::log::Log;
+use crate::message::{KIND, Kind, OFFSET, WRITER};
+use crate::ownership::{Held, NotHeld};
+use crate::places::WorkingFolder;
+use crate::working_copy::WorkingCopy;
+use crate::writer::Beginning;
+
+/// How often a session is read anew because its former owner still wrote to it.
+const TRIES: usize = 20;
+
+/// How long a session that is being closed here may take.
+const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
+/// How many sessions an ambiguity names.
+const MAX_CANDIDATES: usize = 5;
+
+/// A session that can be opened now.
+pub(super) enum Prepared {
+    /// It is this node's.
+    Taken {
+        held: Held,
+        copy: WorkingCopy,
+        /// The sequence of the message that says so.
+        sequence: u64,
+    },
+    /// It can only be read here.
+    ToRead { why: String },
+}
+
+impl Owned {
+    fn prepared(prepared: Prepared) -> Self {
+        Self::Prepared {
+            prepared: Box::new(prepared),
+            since: Instant::now(),
+        }
+    }
+}
+
+impl FleetStore {
+    /// Takes a session that nobody has, and brings its working copy up to date.
+    pub(crate) async fn prepare_session(&self, id: &str) -> Result<(), StoreError> {
+        self.closed(id).await;
+        if self.has(id) {
+            return Ok(());
+        }
+        let held = self.known(id).await?;
+        let (path, folder) = self.path_of(&held.record)?;
+        let prepared = match self.places().folder_of(&held.record) {
+            WorkingFolder::Here(_) => self.take(id, &path, &folder).await?,
+            WorkingFolder::Absent(why) => {
+                self.copy(id, &path, &folder).await?;
+                Prepared::ToRead { why }
+            }
+        };
+        self.lock().insert(id.to_owned(), Owned::prepared(prepared));
+        Ok(())
+    }
+
+    /// Lets go of sessions that were prepared so long ago that nobody opens them any more.
+    pub(crate) async fn let_go_unopened(&self) {
+        let lease = self.fleet().settings().lease();
+        let old: Vec<Prepared> = {
+            let mut sessions = self.lock();
+            let is_old = |owned: &Owned| matches!(owned, Owned::Prepared { since, .. } if since.elapsed() > lease);
+            let old = sessions.extract_if(|_, owned| is_old(owned));
+            let prepared = old.filter_map(|(_, owned)| match owned {
+                Owned::Prepared { prepared, .. } => Some(*prepared),
+                Owned::Open { .. } => None,
+            });
+            prepared.collect()
+        };
+        for prepared in old {
+            if let Prepared::Taken { held, .. } = prepared {
+                self.let_go(held).await;
+            }
+        }
+    }
+
+    /// Opens a session that was prepared.
+    pub(super) fn open_prepared(&self, id: &str, path: &Path) -> Result<Opened, StoreError> {
+        let prepared = {
+            let mut sessions = self.lock();
+            match sessions.remove(id) {
+                Some(Owned::Prepared { prepared, .. }) => prepared,
+                Some(open @ Owned::Open { .. }) => {
+                    sessions.insert(id.to_owned(), open);
+                    return Err(not_ours(id, "it is open on this node already"));
+                }
+                None => return Err(not_ours(id, "it has just been closed here; try again")),
+            }
+        };
+        let mut opened = files::open(path)?;
+        opened.journal = match *prepared {
+            Prepared::ToRead { why } => Box::new(ReadOnlyJournal::new(opened.journal, why)),
+            Prepared::Taken {
+                held,
+                copy,
+                sequence,
+            } => {
+                let file = File::open(&copy.path).map_err(|source| StoreError::Io {
+                    doing: "open",
+                    path: copy.path.clone(),
+                    source,
+                })?;
+                let lease = self.fleet().settings().lease();
+                let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
+                let beginning = Beginning::Taken {
+                    held: Box::new(held),
+                    sequence,
+                };
+                let place = (copy.path, file, copy.begin);
+                self.write(opened.journal, place, log, beginning)
+            }
+        };
+        Ok(opened)
+    }
+
+    /// The file of a session by its id or the beginning of that. What it says is there, unless this
+    /// node writes to it itself.
+    pub(super) fn find_session(&self, wanted: &str) -> Option<Result<PathBuf, StoreError>> {
+        let begins = |record: &SessionRecord| {
+            let random = record.id.rsplit_once('-').map_or("", |(_, random)| random);
+            record.id.starts_with(wanted) || random.starts_with(wanted)
+        };
+        let mut found = self.fleet().sessions();
+        match found.iter().any(|record| record.id == wanted) {
+            true => found.retain(|record| record.id == wanted),
+            false => found.retain(|record| !wanted.is_empty() && begins(record)),
+        }
+        if found.len() > 1 {
+            let named = found.iter().take(MAX_CANDIDATES);
+            return Some(Err(StoreError::Ambiguous {
+                wanted: wanted.to_owned(),
+                candidates: named
+                    .map(|record| short_id(&record.id).to_owned())
+                    .collect(),
+            }));
+        }
+        let record = found.pop()?;
+        let found = self.path_of(&record).and_then(|(path, folder)| {
+            if !self.has(&record.id) {
+                self.block(self.copy(&record.id, &path, &folder))?;
+            }
+            Ok(path)
+        });
+        Some(found)
+    }
+
+    /// Removes a session that nobody has open, here and everywhere.
+    pub(super) async fn remove_session(&self, id: &str, path: &Path) -> Result<(), StoreError> {
+        self.closed(id).await;
+        let failed = |why: FleetError| unreachable(id, &why);
+        match self.fleet().claim(id).await {
+            Ok(_) | Err(NotHeld::Unknown) => {}
+            Err(why) => return Err(not_held(id, why)),
+        }
+        if path.exists() {
+            files::remove(path)?;
+        }
+        let subject = self.fleet().journal_subject(id);
+        let purged = self.fleet().journal_stream().purge().filter(subject).await;
+        purged.map_err(|why| failed(FleetError::nats("remove a journal")(why)))?;
+        self.fleet().strike(id).await.map_err(failed)
+    }
+
+    /// Waits until a session that is being closed here is released.
+    async fn closed(&self, id: &str) {
+        let log = {
+            let sessions = self.lock();
+            match sessions.get(id) {
+                Some(Owned::Open { log, .. }) => Arc::clone(log),
+                _ => return,
+            }
+        };
+        let mut progress = log.progress();
+        let is_ending = progress.borrow().closing || progress.borrow().stopped.is_some();
+        if is_ending {
+            let ended = progress.wait_for(|progress| progress.ended);
+            tokio::time::timeout(CLOSE_WAIT, ended).await.ok();
+            self.forget(&log);
+        }
+    }
+
+    async fn known(&self, id: &str) -> Result<Held, StoreError> {
+        let found = self.fleet().read_record(id).await;
+        let found = found.map_err(|why| unreachable(id, &why))?;
+        found.ok_or_else(|| StoreError::NotFound {
+            wanted: id.to_owned(),
+            place: PathBuf::from("the fleet"),
+        })
+    }
+
+    /// Makes this node the owner: first in the directory, then in the log, which from then on
+    /// refuses whoever wrote before.
+    async fn take(&self, id: &str, path: &Path, folder: &Path) -> Result<Prepared, StoreError> {
+        self.check_capacity(id)?;
+        let held = self.fleet().claim(id).await;
+        let held = held.map_err(|why| not_held(id, why))?;
+        let label = held.record.place.clone();
+        let places = self.places().clone();
+        let made = tokio::task::spawn_blocking(move || places.prepare(&label)).await;
+        if let Ok(Err(why)) = made {
+            self.let_go(held).await;
+            return Err(not_ours(id, &why.to_string()));
+        }
+        for _ in 0..TRIES {
+            let copy = match self.copy(id, path, folder).await {
+                Ok(copy) => copy,
+                Err(why) => {
+                    self.let_go(held).await;
+                    return Err(why);
+                }
+            };
+            match self.fence(id, &copy).await {
+                Ok(Some(sequence)) => {
+                    return Ok(Prepared::Taken {
+                        held,
+                        copy,
+                        sequence,
+                    });
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    self.let_go(held).await;
+                    return Err(unreachable(id, &why));
+                }
+            }
+        }
+        self.let_go(held).await;
+        Err(not_ours(id, "another node goes on writing to it"))
+    }
+
+    async fn copy(&self, id: &str, path: &Path, folder: &Path) -> Result<WorkingCopy, StoreError> {
+        let made = WorkingCopy::make(self.fleet(), id, path, folder).await;
+        match made {
+            Ok(Some(copy)) => Ok(copy),
+            Ok(None) => Err(not_ours(id, "nothing of it is stored yet")),
+            Err(why) => Err(unreachable(id, &why)),
+        }
+    }
+
+    /// Writes into the log that this node has the session. `None` when somebody else wrote since it
+    /// was copied.
+    async fn fence(&self, id: &str, copy: &WorkingCopy) -> Result<Option<u64>, FleetError> {
+        let node = self.fleet().this_node();
+        let message_id = format!("{id}-{}-owner-{}", node.life, copy.last);
+        let message = PublishMessage::build()
+            .header(KIND, Kind::Owner.word())
+            .header(WRITER, format!("{} {}", node.name, node.life).as_str())
+            .header(OFFSET, copy.size.to_string().as_str())
+            .message_id(message_id)
+            .expected_last_subject_sequence(copy.last);
+        match self.fleet().publish(id, message).await {
+            Ok(sequence) => Ok(Some(sequence)),
+            Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+            Err(why) => Err(FleetError::nats("take a session")(why)),
+        }
+    }
+
+    /// Somebody else may have the session after all.
+    async fn let_go(&self, held: Held) {
+        let record = SessionRecord {
+            owner: None,
+            ..held.record.clone()
+        };
+        if let Err(why) = self.fleet().change(&held, record).await {
+            tracing::warn!(session = %held.record.id, "not released: {why}");
+        }
+    }
+}
+
+fn not_held(id: &str, why: NotHeld) -> StoreError {
+    match why {
+        NotHeld::Unknown => StoreError::NotFound {
+            wanted: id.to_owned(),
+            place: PathBuf::from("the fleet"),
+        },
+        NotHeld::Fleet(why) => unreachable(id, &why),
+        NotHeld::OwnedBy(_) | NotHeld::Raced => not_ours(id, &why.to_string()),
+    }
+}
+
+fn not_ours(id: &str, why: &str) -> StoreError {
+    StoreError::NotOurs {
+        id: id.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+fn unreachable(id: &str, why: &FleetError) -> StoreError {
+    StoreError::Unacknowledged {
+        id: id.to_owned(),
+        why: why.to_string(),
+    }
+}

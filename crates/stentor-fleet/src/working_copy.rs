@@ -1,0 +1,239 @@
+//! The file of a session as the stream has it.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use futures_util::StreamExt;
+use stentor_journal::private_file::{PRIVATE, Replacement, create_folder};
+use stentor_journal::store::Header;
+use tokio::io::{AsyncSeekExt, AsyncWriteExt};
+use tokio::task::spawn_blocking;
+
+use crate::error::FleetError;
+use crate::fleet::Fleet;
+use crate::message::{Kind, Label};
+use crate::pictures::Pictures;
+
+/// How long the next message of a journal may take.
+const MESSAGE_WAIT: Duration = Duration::from_secs(5);
+
+/// A file that says what the stream says.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkingCopy {
+    pub path: PathBuf,
+    /// Where the entries begin.
+    pub begin: u64,
+    /// How many bytes of entries there are, in whole lines.
+    pub size: u64,
+    /// The sequence of the last message.
+    pub last: u64,
+}
+
+impl WorkingCopy {
+    /// Makes the file at `path` say what the stream says of a session that works in `folder` here.
+    /// What the file said and the stream does not is set aside. `None` when the stream says nothing.
+    pub async fn make(
+        fleet: &Fleet,
+        session_id: &str,
+        path: &Path,
+        folder: &Path,
+    ) -> Result<Option<Self>, FleetError> {
+        let Some((last, _)) = fleet.last_message(session_id).await? else {
+            return Ok(None);
+        };
+        let new = {
+            let path = path.to_owned();
+            let begun = spawn_blocking(move || {
+                create_folder(path.parent().unwrap_or(Path::new(".")))
+                    .and_then(|()| Replacement::begin(&path, PRIVATE))
+                    .map_err(FleetError::io("write", &path))
+            });
+            begun.await.map_err(FleetError::nats("read a journal"))??
+        };
+        let (new, copy) = fill(fleet, session_id, new, path, folder, last).await?;
+        let pictures = Pictures::beside(path);
+        let placed = {
+            let copy = copy.clone();
+            spawn_blocking(move || put_in_place(new, &copy))
+        };
+        let file = placed
+            .await
+            .map_err(FleetError::nats("read a journal"))?
+            .map_err(FleetError::io("write", path))?;
+        pictures.fetch(fleet, &Arc::new(file)).await?;
+        Ok(Some(copy))
+    }
+}
+
+/// Writes the messages of a session's subject up to the last one into a new file.
+async fn fill(
+    fleet: &Fleet,
+    id: &str,
+    mut new: Replacement,
+    path: &Path,
+    folder: &Path,
+    last: u64,
+) -> Result<(Replacement, WorkingCopy), FleetError> {
+    const DOING: &str = "read a journal";
+    let writing = || FleetError::io("write", path);
+    let unreadable = |why: &str| FleetError::Journal {
+        id: id.to_owned(),
+        why: why.to_owned(),
+    };
+    let file = new.file().try_clone().map_err(writing())?;
+    let mut file = tokio::fs::File::from_std(file);
+    let consumer = fleet.journal_stream().create_consumer(pull::OrderedConfig {
+        filter_subject: fleet.journal_subject(id),
+        deliver_policy: DeliverPolicy::All,
+        ..Default::default()
+    });
+    let consumer = consumer.await.map_err(FleetError::nats(DOING))?;
+    let mut messages = consumer.messages().await.map_err(FleetError::nats(DOING))?;
+    let (mut begin, mut size, mut whole) = (0, 0, 0);
+    loop {
+        let next = tokio::time::timeout(MESSAGE_WAIT, messages.next()).await;
+        let next = next.map_err(FleetError::nats(DOING))?;
+        let message = next.ok_or_else(|| unreadable("it ends too early"))?;
+        let message = message.map_err(FleetError::nats(DOING))?;
+        let sequence = message.info().map_err(FleetError::nats(DOING))?;
+        let sequence = sequence.stream_sequence;
+        let label = message.headers.as_ref().and_then(Label::read);
+        let label = label.ok_or_else(|| unreadable("a message in it is not of this program"))?;
+        match label.kind {
+            Kind::Header => {
+                let header = Header::from_line(&message.payload);
+                let mut header = header.map_err(|why| unreadable(&why.to_string()))?;
+                header.cwd = folder.display().to_string();
+                let line = header.to_line().map_err(FleetError::nats(DOING))?;
+                begin = line.len() as u64;
+                file.write_all(&line).await.map_err(writing())?;
+            }
+            Kind::Entries if label.offset == size => {
+                file.write_all(&message.payload).await.map_err(writing())?;
+                if let Some(at) = memchr::memrchr(b'\n', &message.payload) {
+                    whole = size + at as u64 + 1;
+                }
+                size += message.payload.len() as u64;
+            }
+            Kind::Entries => return Err(unreadable("a part of it is missing")),
+            Kind::Owner => {
+                size = label.offset.min(size);
+                whole = whole.min(size);
+                file.flush().await.map_err(writing())?;
+                file.set_len(begin + size).await.map_err(writing())?;
+                file.seek(SeekFrom::End(0)).await.map_err(writing())?;
+            }
+        }
+        if sequence >= last {
+            break;
+        }
+    }
+    if begin == 0 {
+        return Err(unreadable("it has no header"));
+    }
+    file.flush().await.map_err(writing())?;
+    file.set_len(begin + whole).await.map_err(writing())?;
+    let copy = WorkingCopy {
+        path: path.to_owned(),
+        begin,
+        size: whole,
+        last,
+    };
+    Ok((new, copy))
+}
+
+/// Puts a new working copy in the place of the one before, which is set aside if it says something
+/// that the new one does not.
+fn put_in_place(mut new: Replacement, copy: &WorkingCopy) -> io::Result<File> {
+    if let Ok(before) = File::open(&copy.path) {
+        let mut entries = BufReader::new(before);
+        entries.skip_until(b'\n')?;
+        new.file().seek(SeekFrom::Start(copy.begin))?;
+        if !is_beginning(entries, BufReader::new(&*new.file()))? {
+            let aside = free_name(&copy.path);
+            tracing::warn!(
+                "{} said what the fleet has not acknowledged; it is now {}",
+                copy.path.display(),
+                aside.display()
+            );
+            fs::rename(&copy.path, &aside)?;
+        }
+    }
+    new.finish_unsynced()?;
+    File::open(&copy.path)
+}
+
+/// True when `longer` begins with all of `shorter`.
+fn is_beginning(mut shorter: impl Read, mut longer: impl Read) -> io::Result<bool> {
+    let mut part = [0; 16 * 1024];
+    let mut other = [0; 16 * 1024];
+    loop {
+        let read = shorter.read(&mut part)?;
+        let (Some(part), Some(other)) = (part.get(..read), other.get_mut(..read)) else {
+            return Ok(false);
+        };
+        if read == 0 {
+            return Ok(true);
+        }
+        match longer.read_exact(other) {
+            Ok(()) if part == other => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A name beside a session file that is no session's.
+fn free_name(path: &Path) -> PathBuf {
+    let mut number = 1;
+    loop {
+        let name = path.with_extension(format!("jsonl.unacknowledged-{number}"));
+        if !name.exists() {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy_of(path: &Path, entries: &str) -> (Replacement, WorkingCopy) {
+        let header = "header\n";
+        let mut new = Replacement::begin(path, PRIVATE).unwrap();
+        io::Write::write_all(new.file(), format!("{header}{entries}").as_bytes()).unwrap();
+        let copy = WorkingCopy {
+            path: path.to_owned(),
+            begin: header.len() as u64,
+            size: entries.len() as u64,
+            last: 1,
+        };
+        (new, copy)
+    }
+
+    #[test]
+    fn what_the_stream_does_not_say_is_set_aside_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let aside = folder.path().join("a.jsonl.unacknowledged-1");
+        for (before, is_set_aside) in [
+            ("one\n", false),
+            ("one\ntwo\n", false),
+            ("one\nother\n", true),
+            ("one\ntwo\nthree\n", true),
+        ] {
+            fs::write(&path, format!("another header\n{before}")).unwrap();
+            let (new, copy) = copy_of(&path, "one\ntwo\n");
+            put_in_place(new, &copy).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "header\none\ntwo\n");
+            assert_eq!(aside.exists(), is_set_aside, "{before:?}");
+            fs::remove_file(&aside).ok();
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The server as a node of a fleet, and `stentor fleet`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use stentor_agent::agent::AgentError;
+use stentor_agent::live_sessions::{LiveActivity, LiveSessions};
+use stentor_agent::tasks;
+use stentor_fleet::settings::Place;
+use stentor_fleet::{
+    ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionState,
+};
+use stentor_serve::frontend::{Frontend, Storing};
+use stentor_serve::server::Server;
+use stentor_text::visible::visible;
+use stentor_wire::attach::Refused;
+
+use crate::acp;
+use crate::args::{FleetAction, FleetArgs};
+use crate::config::table::{base, table_error};
+use crate::config::{Config, ConfigErrors, Layer, RawTable};
+use crate::environment::Variables;
+use crate::frontend::{RuntimeError, Start, runtime};
+use crate::setup::{self, FolderError};
+
+pub use stentor_fleet::Node;
+
+/// Why there is no fleet, or it does not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetFailure {
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    #[error(
+        "no NATS server is named: `stentor serve --fleet nats://HOST:4222`, or `url` in [fleet] of \
+         your configuration"
+    )]
+    NoUrl,
+    #[error("there is no folder for the sessions of the fleet; set `data_dir`")]
+    NoFolder,
+    #[error("the session {0} is open on no node")]
+    NotOpen(String),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A connection to the fleet, before the server is a node of it.
+pub struct Membership {
+    store: FleetStore,
+}
+
+impl Membership {
+    /// Connects to the fleet at `url`, or at the configured servers if that is empty.
+    pub async fn connect(url: &str, life: &str) -> Result<Self, FleetFailure> {
+        let (settings, config) = settings(Some(url).filter(|url| !url.is_empty()))?;
+        let fleet = Fleet::connect(settings, life).await?;
+        fleet.check_durability().await?;
+        let data = config.settings.data_dir.ok_or(FleetFailure::NoFolder)?;
+        let root = data
+            .value
+            .join("fleet")
+            .join(&fleet.settings().tenant)
+            .join(&fleet.this_node().name);
+        let store = FleetStore::new(fleet, &root, setup::system_clock())?;
+        Ok(Self { store })
+    }
+
+    /// Where the sessions of all clients go.
+    pub fn storing(&self) -> Storing {
+        Storing {
+            files: self.store.files().clone(),
+            journals: Arc::new(self.store.clone()),
+        }
+    }
+
+    /// Makes the server a node.
+    pub async fn join(self, server: &Server) -> Result<Node, FleetFailure> {
+        let sessions = ServerSessions {
+            live: server.live().clone(),
+            storing: self.storing(),
+        };
+        Ok(Node::join(self.store, Arc::new(sessions)).await?)
+    }
+}
+
+/// The live sessions of the server.
+#[derive(Clone)]
+struct ServerSessions {
+    live: LiveSessions,
+    storing: Storing,
+}
+
+impl NodeSessions for ServerSessions {
+    fn take_up(&self, file: PathBuf, folder: PathBuf) -> BoxFuture<'static, Result<(), String>> {
+        let sessions = self.clone();
+        Box::pin(async move {
+            let taken = tasks::spawn_blocking(move || sessions.open(&file, folder)).await;
+            match taken {
+                Ok(taken) => taken.map_err(|why| why.to_string()),
+                Err(panicked) => Err(panicked.to_string()),
+            }
+        })
+    }
+
+    fn suspend(&self, file: PathBuf) -> BoxFuture<'static, ()> {
+        let live = self.live.clone();
+        Box::pin(async move { live.suspend(&file).await })
+    }
+
+    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>> {
+        let live = self.live.clone();
+        Box::pin(async move {
+            let activities = live.activities().await.into_iter();
+            let states = activities.map(|(file, activity)| {
+                let state = match activity {
+                    LiveActivity::Idle => SessionState::Idle,
+                    LiveActivity::Running => SessionState::Running,
+                    LiveActivity::Asking => SessionState::Asking,
+                };
+                (file, state)
+            });
+            states.collect()
+        })
+    }
+}
+
+/// Why a session was not opened.
+#[derive(Debug, thiserror::Error)]
+enum NotOpened {
+    #[error("{}", .0.message)]
+    Setup(Refused),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error("it cannot be opened without a client")]
+    NoAgent,
+}
+
+impl ServerSessions {
+    /// Opens a session for nobody: it marks what was interrupted, and waits for its clients. It is
+    /// set up as one of this node, with the node's environment.
+    fn open(&self, file: &Path, folder: PathBuf) -> Result<(), NotOpened> {
+        let start = Start {
+            folder: folder.clone(),
+            variables: Variables::OfProcess,
+        };
+        let prepared = acp::for_client(&[], &start).map_err(NotOpened::Setup)?;
+        let Frontend::Acp(agent, _) = prepared.frontend else {
+            return Err(NotOpened::NoAgent);
+        };
+        let Storing { files, journals } = self.storing.clone();
+        // Nobody is there who could answer a question.
+        let agent = agent
+            .storing_in(files, journals)
+            .sharing(self.live.clone(), true);
+        let options = agent.options(&folder)?;
+        agent.resume(file, options)?;
+        Ok(())
+    }
+}
+
+/// `stentor fleet`: shows nodes and sessions, moves sessions, empties nodes.
+pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
+    let (settings, _) = settings(args.url.as_deref())?;
+    runtime()?.block_on(async {
+        let fleet = Fleet::connect(settings, "command").await?;
+        match &args.action {
+            FleetAction::Status => show_nodes(&fleet, as_json, out),
+            FleetAction::Sessions => show_sessions(&fleet, as_json, out),
+            FleetAction::Drain { node } => ask(&fleet, node, &ControlRequest::Drain, out).await,
+            FleetAction::Move { session, node } => {
+                let owner = fleet.owner_of(session);
+                let owner = owner.ok_or_else(|| FleetFailure::NotOpen(session.clone()))?;
+                let asked = ControlRequest::Move {
+                    session: session.clone(),
+                    to: node.clone(),
+                };
+                ask(&fleet, &owner.name, &asked, out).await
+            }
+        }
+    })
+}
+
+async fn ask(
+    fleet: &Fleet,
+    node: &str,
+    asked: &ControlRequest,
+    out: &mut impl Write,
+) -> Result<(), FleetFailure> {
+    let answer = fleet.ask(node, asked).await?;
+    match answer.error {
+        Some(why) => Err(FleetFailure::Refused(why)),
+        None => Ok(writeln!(out, "{} session(s) handed over", answer.moved)?),
+    }
+}
+
+fn show_nodes(fleet: &Fleet, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
+    let nodes = fleet.nodes();
+    if as_json {
+        return Ok(writeln!(out, "{}", json!({ "nodes": nodes }))?);
+    }
+    for node in nodes {
+        let draining = if node.draining { ", takes none" } else { "" };
+        writeln!(
+            out,
+            "{}  {} of {} sessions{draining}  {}",
+            visible(&node.id.name),
+            node.sessions,
+            node.capacity,
+            visible(&node.places.join(", "))
+        )?;
+    }
+    Ok(())
+}
+
+fn show_sessions(fleet: &Fleet, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
+    let sessions = fleet.sessions();
+    if as_json {
+        return Ok(writeln!(out, "{}", json!({ "sessions": sessions }))?);
+    }
+    for session in sessions {
+        let owner = session.owner.as_ref();
+        let title = session.name.or(session.first_message).unwrap_or_default();
+        writeln!(
+            out,
+            "{}  {}  {}  {}  {}",
+            visible(&session.id),
+            session.state.word(),
+            owner.map_or("-", |owner| &owner.name),
+            visible(&session.place),
+            visible(title.lines().next().unwrap_or_default())
+        )?;
+    }
+    Ok(())
+}
+
+/// `[fleet]` of the user's configuration, with the servers that a flag names.
+fn settings(url: Option<&str>) -> Result<(FleetSettings, Config), FleetFailure> {
+    let start = Start::of_process();
+    let folder = start.working_folder(None)?;
+    let config = setup::load_config(&folder, &Layer::default(), &start.variables)?;
+    let mut settings = match &config.fleet {
+        Some(raw) => of_table(raw, start.home().as_deref())?,
+        None => FleetSettings::default(),
+    };
+    if let Some(url) = url {
+        settings.url = Some(url.to_owned());
+    }
+    match settings.url {
+        Some(_) => Ok((settings, config)),
+        None => Err(FleetFailure::NoUrl),
+    }
+}
+
+fn of_table(raw: &RawTable, home: Option<&Path>) -> Result<FleetSettings, ConfigErrors> {
+    let read = raw.table.clone().try_into::<FleetSettings>();
+    let mut settings =
+        read.map_err(|why| ConfigErrors(vec![table_error("", raw, why.message())]))?;
+    let resolve = |path: &mut PathBuf| {
+        let inside = home.and_then(|home| Some(home.join(path.strip_prefix("~").ok()?)));
+        *path = inside.unwrap_or_else(|| base(raw).join(&*path));
+    };
+    settings.credentials.as_mut().map(resolve);
+    settings.tls_ca.as_mut().map(resolve);
+    for place in settings.places.values_mut() {
+        match place {
+            Place::Folder(path) => resolve(path),
+            Place::Checkout(checkout) => resolve(&mut checkout.path),
+        }
+    }
+    Ok(settings)
+}
