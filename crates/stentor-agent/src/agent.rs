@@ -130,7 +130,7 @@ impl Agent {
     /// The same, whose new sessions go into `files` by way of `journals`. Those that are where they
     /// went otherwise are still found. Who stores none goes on storing none.
     pub fn storing_in(mut self, files: SessionFiles, journals: Arc<dyn JournalStore>) -> Self {
-        if *self.files == SessionFiles::None {
+        if *self.files == SessionFiles::None || *self.files == files {
             return self;
         }
         let before = Arc::unwrap_or_clone(std::mem::replace(&mut self.files, Arc::new(files)));
@@ -476,6 +476,13 @@ impl Agent {
             Err(AgentError::Store(StoreError::NotFound { .. })) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The file of the session that a client names by a path: another one, if the session is known
+    /// otherwise than by its file. Blocks.
+    pub fn file_at(&self, path: PathBuf) -> PathBuf {
+        let known = self.environment.journals.find(&path.to_string_lossy());
+        known.and_then(Result::ok).unwrap_or(path)
     }
 
     /// The file of a session by path, id or unique beginning of an id.

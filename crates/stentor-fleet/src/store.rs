@@ -163,6 +163,14 @@ impl FleetStore {
         Some(stem.split_once('_').map_or(stem, |(_, id)| id).to_owned())
     }
 
+    /// The id of the session that a file of another node's store is of.
+    fn id_elsewhere(&self, path: &Path) -> Option<String> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+        let (_, id) = stem.split_once('_')?;
+        let is_known = !path.exists() && self.fleet().session(id).is_some();
+        is_known.then(|| id.to_owned())
+    }
+
     /// Has a session that is new here written to the fleet.
     fn adopt(&self, journal: Box<dyn Journal>) -> Result<Box<dyn Journal>, StoreError> {
         let Some(path) = journal.path().map(Path::to_path_buf) else {
@@ -344,7 +352,10 @@ impl JournalStore for FleetStore {
 
     fn find(&self, wanted: &str) -> Option<Result<PathBuf, StoreError>> {
         let id = match wanted.contains('/') {
-            true => self.id_of(Path::new(wanted))?,
+            true => {
+                let path = Path::new(wanted);
+                self.id_of(path).or_else(|| self.id_elsewhere(path))?
+            }
             false => wanted.to_owned(),
         };
         self.find_session(&id)

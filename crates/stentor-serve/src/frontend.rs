@@ -1,6 +1,7 @@
 //! A frontend that is to be served, in whichever dialect: the agent it drives and what its dialect
 //! was started with.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -34,6 +35,12 @@ pub enum Frontend {
 pub struct Storing {
     pub files: SessionFiles,
     pub journals: Arc<dyn JournalStore>,
+}
+
+impl fmt::Debug for Storing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Storing").field(&self.files).finish()
+    }
 }
 
 /// Why a client could not be served at all.

@@ -142,6 +142,7 @@ impl Carrier {
                     continue;
                 }
                 FromUpstream::Session(id) => Message::Session(id),
+                FromUpstream::Moved(id) => Message::Moved(id),
                 FromUpstream::Ended(ending) => {
                     let end = End {
                         status: ending.status,
@@ -238,6 +239,7 @@ impl Progress {
         let item = match message {
             Message::Data(bytes) => FromUpstream::Bytes(bytes),
             Message::Session(id) => FromUpstream::Session(id),
+            Message::Moved(id) => FromUpstream::Moved(id),
             Message::End(end) => FromUpstream::Ended(Ending {
                 status: end.status,
                 refused: end.refused,
@@ -264,7 +266,7 @@ impl Progress {
 fn cost(message: &Message) -> u64 {
     match message {
         Message::Data(bytes) => bytes.len() as u64 + MESSAGE_COST,
-        Message::Session(_) | Message::End(_) => MESSAGE_COST,
+        Message::Session(_) | Message::Moved(_) | Message::End(_) => MESSAGE_COST,
         Message::Received(_) | Message::Beat | Message::Break => 0,
     }
 }
@@ -273,7 +275,7 @@ fn cost(message: &Message) -> u64 {
 fn item_cost(item: &FromUpstream) -> u64 {
     match item {
         FromUpstream::Bytes(bytes) => bytes.len() as u64 + MESSAGE_COST,
-        FromUpstream::Session(_) | FromUpstream::Ended(_) => MESSAGE_COST,
+        FromUpstream::Session(_) | FromUpstream::Moved(_) | FromUpstream::Ended(_) => MESSAGE_COST,
     }
 }
 

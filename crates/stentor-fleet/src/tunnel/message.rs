@@ -16,6 +16,8 @@ pub(super) enum Message {
     Received(u64),
     /// The client is in the session with this id now.
     Session(String),
+    /// The session with this id goes on elsewhere.
+    Moved(String),
     /// Nothing follows. From the client's side: its input has ended.
     End(End),
     /// It is there, and has sent all that was numbered before.
@@ -57,6 +59,7 @@ impl Message {
             Self::End(end) => (3, &serde_json::to_vec(end).unwrap_or_default()),
             Self::Beat => (4, &[]),
             Self::Break => (5, &[]),
+            Self::Moved(id) => (6, id.as_bytes()),
         };
         let mut written = BytesMut::with_capacity(HEADER_BYTES + content.len());
         written.put_u8(kind);
@@ -74,17 +77,19 @@ impl Message {
         let message = match kind {
             0 => Self::Data(payload),
             1 => Self::Received(content_number(&payload)?),
-            2 => {
-                let id = String::from_utf8(payload.to_vec());
-                Self::Session(id.map_err(|_| BadMessage::Content)?)
-            }
+            2 => Self::Session(text(&payload)?),
             3 => Self::End(serde_json::from_slice(&payload).map_err(|_| BadMessage::Content)?),
             4 => Self::Beat,
             5 => Self::Break,
+            6 => Self::Moved(text(&payload)?),
             other => return Err(BadMessage::Kind(*other)),
         };
         Ok((number, message))
     }
+}
+
+fn text(bytes: &[u8]) -> Result<String, BadMessage> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| BadMessage::Content)
 }
 
 fn number(bytes: Option<&[u8]>) -> Option<u64> {
@@ -110,6 +115,7 @@ mod tests {
             Message::Data(Bytes::from_static(b"{}\n")),
             Message::Received(u64::MAX),
             Message::Session("s-1".to_owned()),
+            Message::Moved("s-2".to_owned()),
             Message::End(end),
             Message::Beat,
             Message::Break,

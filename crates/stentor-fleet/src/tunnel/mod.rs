@@ -14,5 +14,5 @@ mod message;
 mod opening;
 mod peers;
 
-pub use opening::{ClientPlace, listen};
+pub use opening::listen;
 pub use peers::FleetPeers;

@@ -1,12 +1,12 @@
 //! How a tunnel begins: one node asks another to serve a client of its own.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_nats::{Message as NatsMessage, RequestErrorKind};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
+use stentor_serve::http::ClientPlace;
 use stentor_serve::proxy::Upstream;
 use stentor_serve::server::Server;
 use stentor_wire::attach::{ClientHello, Refused};
@@ -24,15 +24,6 @@ use crate::nodes::NodeId;
 const TUNNEL: &str = "tunnel";
 
 const FAILED: u8 = 1;
-
-/// Where clients of other nodes are, as far as this node is concerned: their folder may not be here,
-/// and their environment stays where it is.
-#[derive(Debug, Clone, Default)]
-pub struct ClientPlace {
-    /// Absolute.
-    pub cwd: String,
-    pub env: BTreeMap<String, String>,
-}
 
 /// What a node is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,7 +43,8 @@ enum Opened {
     Refused(Refused),
 }
 
-/// Serves clients of other nodes until the server stops.
+/// Serves clients of other nodes until the server stops. Their environment stays where they are, and
+/// their folder may not be here: `place` has those of this node.
 pub async fn listen(fleet: Fleet, server: Server, place: ClientPlace) -> Result<(), FleetError> {
     let node = fleet.this_node().clone();
     let subject = fleet.subject(&[TUNNEL, "open", &node.name, &node.life]);

@@ -7,8 +7,9 @@ use stentor_serve::proxy::{Located, Owner, Peers, Upstream};
 use stentor_wire::attach::{ClientHello, Refused};
 
 use super::opening;
-use crate::directory::SessionRecord;
+use crate::directory::{SessionRecord, SessionState};
 use crate::fleet::Fleet;
+use crate::nodes::NodeRecord;
 
 /// How often what is known of the fleet is looked at by who waits for a change.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -47,13 +48,49 @@ impl FleetPeers {
     }
 }
 
+impl FleetPeers {
+    /// True when a node can take a session over.
+    fn can_be_taken(&self, session: &SessionRecord) -> bool {
+        let nodes = self.fleet.nodes();
+        nodes.iter().any(|node| can_take(node, session))
+    }
+
+    /// Who should open a session that nobody has: this node if it has the session's place, else the
+    /// one with that place that has the most capacity left.
+    fn opener(&self, session: &SessionRecord) -> Owner {
+        let nodes = self.fleet.nodes();
+        let this = &self.fleet.this_node().name;
+        if nodes
+            .iter()
+            .any(|node| node.id.name == *this && node.has(&session.place))
+        {
+            return Owner::Nobody;
+        }
+        let able = nodes.into_iter().filter(|node| can_take(node, session));
+        match able.max_by_key(NodeRecord::free) {
+            Some(node) => Owner::Node(node.id.name),
+            None => Owner::Nobody,
+        }
+    }
+}
+
+fn can_take(node: &NodeRecord, session: &SessionRecord) -> bool {
+    node.has(&session.place) && node.free() > 0
+}
+
+/// True when other nodes take a session over by themselves: its owner is gone, or has handed it over.
+fn is_moving(session: &SessionRecord) -> bool {
+    session.owner.is_some() || session.state == SessionState::HandedOver
+}
+
 impl Peers for FleetPeers {
     fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>> {
         let located = self.session(named).map(|session| {
             let owner = match self.fleet.owner_of(&session.id) {
                 Some(node) if node == *self.fleet.this_node() => Owner::Here,
                 Some(node) => Owner::Node(node.name),
-                None => Owner::Nobody,
+                None if is_moving(&session) && self.can_be_taken(&session) => Owner::Moving,
+                None => self.opener(&session),
             };
             let session = session.id;
             Located { session, owner }

@@ -66,4 +66,6 @@ pub enum Owner {
     Node(String),
     /// It is live nowhere: whoever opens it has it.
     Nobody,
+    /// It was live, and a node is about to take it over.
+    Moving,
 }

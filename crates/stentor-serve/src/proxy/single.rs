@@ -212,6 +212,7 @@ impl Proxy {
             ready = self.reader.readable(), if may_read => self.read(ready),
             from = self.current.output.recv(), if self.to_client.is_empty() => match from {
                 Some(FromUpstream::Ended(ending)) => self.ended(ending).await?,
+                Some(FromUpstream::Moved(session)) => self.moved(&session).await?,
                 Some(from) => self.take(from),
                 None => self.broken().await?,
             },
@@ -268,7 +269,7 @@ impl Proxy {
                 }
             }
             FromUpstream::Session(id) => self.current.session = Some(id),
-            FromUpstream::Ended(_) => {}
+            FromUpstream::Moved(_) | FromUpstream::Ended(_) => {}
         }
     }
 
@@ -322,6 +323,7 @@ impl Proxy {
                         }
                     }
                     Some(FromUpstream::Session(id)) => next.session = Some(id),
+                    Some(FromUpstream::Moved(_)) => {}
                     Some(FromUpstream::Ended(Ending { refused, .. })) => {
                         let why = "the session cannot be opened on its node";
                         return Err(failed(refused.as_deref().unwrap_or(why)));
@@ -352,6 +354,15 @@ impl Proxy {
             }),
             None => Over::Ended(ending.status),
         })
+    }
+
+    /// A session is no longer where it was.
+    async fn moved(&mut self, session: &str) -> Result<(), Over> {
+        if self.current.session.as_deref() != Some(session) || self.input_ended {
+            return Ok(());
+        }
+        self.drain().await?;
+        self.recover().await
     }
 
     /// Nothing more comes, without an end.

@@ -30,6 +30,8 @@ pub enum FromUpstream {
     Bytes(Bytes),
     /// The client is in the session with this id now.
     Session(String),
+    /// The session with this id is no longer on the node; the client can go on with it elsewhere.
+    Moved(String),
     /// The dialect has ended, and nothing follows.
     Ended(Ending),
 }

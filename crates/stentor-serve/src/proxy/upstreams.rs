@@ -1,9 +1,11 @@
 //! Where the dialect of one client can run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use stentor_wire::attach::{ClientHello, Refused};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::session_flags;
@@ -11,6 +13,9 @@ use super::{Located, Owner, Peers, Upstream};
 
 /// Flags whose values stay on the node of the client.
 const SECRET_FLAGS: [&str; 1] = ["--api-key"];
+
+/// How long another node may take to take a session over before this one does.
+const TAKEOVER_WAIT: Duration = Duration::from_secs(20);
 
 /// A node, as seen from the node that a client is connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,12 +68,17 @@ impl Upstreams {
     }
 
     /// The node on which a session is to be opened; what the fleet does not know is at home. A session
-    /// that nobody has is opened where the client is served now.
+    /// that nobody has is opened where the client is served now. One that is about to be taken over
+    /// is waited for.
     pub async fn place_of(&self, named: &str, now: &Place) -> Place {
-        match self.locate(named).await.map(|located| located.owner) {
-            Some(Owner::Node(node)) => Place::Node(node),
-            Some(Owner::Nobody) => now.clone(),
-            Some(Owner::Here) | None => Place::Home,
+        let deadline = Instant::now() + TAKEOVER_WAIT;
+        loop {
+            match self.locate(named).await.map(|located| located.owner) {
+                Some(Owner::Node(node)) => return Place::Node(node),
+                Some(Owner::Here) | None => return Place::Home,
+                Some(Owner::Moving) if Instant::now() < deadline => self.changed().await,
+                Some(Owner::Nobody | Owner::Moving) => return now.clone(),
+            }
         }
     }
 

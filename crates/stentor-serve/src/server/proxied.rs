@@ -11,7 +11,7 @@ use stentor_wire::attach::{ClientHello, Refused};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::clients::ClientPlace;
@@ -139,6 +139,7 @@ impl Server {
             from_dialect,
             output,
             opened,
+            suspended: self.shared.live.suspended(),
         };
         tasks::spawn(carrying.run(serving));
         Ok(upstream)
@@ -162,6 +163,7 @@ struct CarryOut {
     from_dialect: OwnedReadHalf,
     output: mpsc::Sender<FromUpstream>,
     opened: watch::Receiver<Option<String>>,
+    suspended: broadcast::Receiver<Arc<str>>,
 }
 
 impl CarryOut {
@@ -170,6 +172,13 @@ impl CarryOut {
         loop {
             // Most clients are silent most of the time: then there is no buffer.
             let is_ready = tokio::select! {
+                Ok(id) = self.suspended.recv() => {
+                    let moved = FromUpstream::Moved(id.to_string());
+                    if self.output.send(moved).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
                 ready = self.from_dialect.readable() => ready.is_ok(),
                 Ok(()) = self.opened.changed() => {
                     let id = self.opened.borrow_and_update().clone();
@@ -194,7 +203,13 @@ impl CarryOut {
                 return;
             }
         }
-        let goes_on_elsewhere = self.server.is_stopping();
+        // A dialect may end because its session did.
+        let session = self.opened.borrow().clone();
+        let mut has_moved = false;
+        while let (Ok(id), Some(session)) = (self.suspended.try_recv(), &session) {
+            has_moved |= *id == **session;
+        }
+        let goes_on_elsewhere = has_moved || self.server.is_stopping();
         let ending = match serving.await {
             Ok(Ok(status)) => Ending {
                 status,

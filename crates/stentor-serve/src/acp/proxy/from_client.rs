@@ -110,7 +110,7 @@ impl Multiplexer {
         match located.map(|located| located.owner) {
             Some(Owner::Node(node)) => self.node_at(&Place::Node(node)),
             Some(Owner::Here) => HOME,
-            Some(Owner::Nobody) | None => open.unwrap_or(HOME),
+            Some(Owner::Nobody | Owner::Moving) | None => open.unwrap_or(HOME),
         }
     }
 }

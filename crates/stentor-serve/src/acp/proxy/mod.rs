@@ -222,6 +222,10 @@ impl Multiplexer {
                 Ok(())
             }
             Some(FromUpstream::Session(_)) => Ok(()),
+            Some(FromUpstream::Moved(session)) => {
+                self.session_moved(number, &session);
+                Ok(())
+            }
             Some(FromUpstream::Ended(ending)) if number == HOME => {
                 self.flush().await?;
                 Err(match ending.refused {

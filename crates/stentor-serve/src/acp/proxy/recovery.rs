@@ -60,16 +60,7 @@ impl Multiplexer {
             Place::Home => "the session is no longer here".to_owned(),
             Place::Node(name) => format!("the node {name} no longer has the session"),
         };
-        let lost: Vec<String> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| request.node == number)
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in lost {
-            self.requests.remove(&id);
-            envelope::refuse(&mut self.to_client, &id, &why);
-        }
+        self.refuse_requests(&why, |request| request.node == number);
         for asked in node.asked.into_values() {
             self.asked.remove(&asked);
             envelope::withdraw(&mut self.to_client, asked);
@@ -81,14 +72,41 @@ impl Multiplexer {
             .map(|(id, _)| id.clone())
             .collect();
         for session in sessions {
-            if let Some(open) = self.sessions.get_mut(&session) {
-                let recovery = open.recovery.get_or_insert_with(|| Recovery {
-                    deadline: deadline(),
-                    request: None,
-                    held: Vec::new(),
-                });
-                recovery.request = None;
-            }
+            self.begin_recovery(session);
+        }
+    }
+
+    /// A session is no longer on its node, which goes on with others.
+    pub(super) fn session_moved(&mut self, number: NodeNumber, session: &str) {
+        let open = self.sessions.get(session);
+        if open.is_none_or(|open| open.node != number || open.recovery.is_some()) {
+            return;
+        }
+        let why = "the session goes on elsewhere";
+        self.refuse_requests(why, |request| request.session.as_deref() == Some(session));
+        // The node forgets it, too.
+        let id = self.own_id();
+        let params = serde_json::json!({ "sessionId": session }).to_string();
+        let close = envelope::request(&id, method::SESSION_CLOSE, &params);
+        self.send(number, close.into());
+        self.begin_recovery(session.to_owned());
+    }
+
+    fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::Request) -> bool) {
+        let lost = self.requests.extract_if(|_, request| is_lost(request));
+        for (id, _) in lost {
+            envelope::refuse(&mut self.to_client, &id, why);
+        }
+    }
+
+    fn begin_recovery(&mut self, session: String) {
+        if let Some(open) = self.sessions.get_mut(&session) {
+            let recovery = open.recovery.get_or_insert_with(|| Recovery {
+                deadline: deadline(),
+                request: None,
+                held: Vec::new(),
+            });
+            recovery.request = None;
             self.look_later(session);
         }
     }
