@@ -83,11 +83,9 @@ impl Fleet {
             jetstream,
             view: View::default(),
         };
-        let fleet = Self {
+        Ok(Self {
             shared: Arc::new(shared),
-        };
-        fleet.look().await?;
-        Ok(fleet)
+        })
     }
 
     pub(crate) fn jetstream(&self) -> &jetstream::Context {

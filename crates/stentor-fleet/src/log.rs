@@ -19,6 +19,8 @@ pub(crate) struct Log {
     progress: watch::Sender<Progress>,
     /// What the directory should say. The writer enters it.
     about: Mutex<SessionRecord>,
+    /// In which state it is when it is released, and who should take it then.
+    after: Mutex<(SessionState, Option<String>)>,
     /// How long an acknowledgement is waited for.
     patience: Duration,
 }
@@ -51,6 +53,7 @@ impl Log {
             id: record.id.clone(),
             progress: watch::Sender::new(progress),
             about: Mutex::new(record),
+            after: Mutex::new((SessionState::Stored, None)),
             patience,
         }
     }
@@ -121,11 +124,21 @@ impl Log {
         }
     }
 
-    /// Notes who should take it next, in which state.
+    /// Notes in which state it is when it is released, and who should take it then.
     pub fn hand_over(&self, state: SessionState, wanted: Option<String>) {
-        let mut about = self.about();
-        about.state = state;
-        about.wanted = wanted;
+        *self.after.lock().unwrap_or_else(PoisonError::into_inner) = (state, wanted);
+    }
+
+    /// What the directory says of it when this node has it no more.
+    pub fn released(&self) -> SessionRecord {
+        let after = self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        let (state, wanted) = after.clone();
+        SessionRecord {
+            owner: None,
+            wanted,
+            state,
+            ..self.about().clone()
+        }
     }
 
     /// What the directory should say.

@@ -73,7 +73,14 @@ impl Places {
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         match self.named.get(&session.place) {
-            Some(place) if stays_inside => WorkingFolder::Here(place.path().join(relative)),
+            // An empty path joined to another would end in a separator.
+            Some(place) if stays_inside => WorkingFolder::Here(
+                place
+                    .path()
+                    .components()
+                    .chain(relative.components())
+                    .collect(),
+            ),
             _ => WorkingFolder::Absent(format!(
                 "this node has no place `{}`, so the conversation can only be read here; open it on \
                  a node that has the place, or name the place in [fleet.places]",

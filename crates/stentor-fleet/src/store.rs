@@ -145,6 +145,10 @@ impl FleetStore {
             WorkingFolder::Here(folder) => folder,
             WorkingFolder::Absent(_) => PathBuf::from(&record.cwd),
         };
+        // Its folder may have been named otherwise when it was opened.
+        if let Some(Owned::Open { file, .. }) = self.lock().get(&record.id) {
+            return Ok((file.clone(), folder));
+        }
         let header = Header::new(&record.id, &record.created, folder.to_string_lossy());
         let in_files = self.shared.files.folder(&folder).unwrap_or_default();
         Ok((files::file_path(&in_files, &header)?, folder))

@@ -75,14 +75,23 @@ impl Writer {
             Ok(sequence) => self.write(sequence, &mut held).await,
             Err(end) => end,
         };
-        match end {
-            End::Closed => self.release(held).await,
-            End::Stopped(why) => {
-                tracing::warn!(session = %self.log.id, "nothing more is written to a session: {why}");
-                self.log.stop(&why);
+        if let End::Stopped(why) = end {
+            tracing::warn!(session = %self.log.id, "nothing more is written to a session: {why}");
+            self.log.stop(&why);
+            // Whoever can goes on, unless somebody does already.
+            self.log.hand_over(SessionState::HandedOver, None);
+            self.log.change(|progress| progress.ended = true);
+            if let Some(held) = held {
+                tokio::spawn(release_when_reachable(
+                    self.fleet,
+                    held,
+                    self.log.released(),
+                ));
             }
+        } else {
+            self.release(held).await;
+            self.log.change(|progress| progress.ended = true);
         }
-        self.log.change(|progress| progress.ended = true);
     }
 
     /// The sequence of the message that the next one follows.
@@ -252,11 +261,7 @@ impl Writer {
         let Some(held) = held else {
             return;
         };
-        let mut record = self.log.about().clone();
-        record.owner = None;
-        if record.state != SessionState::HandedOver {
-            record.state = SessionState::Stored;
-        }
+        let record = self.log.released();
         match tokio::time::timeout(CLOSE_WAIT, self.fleet.change(&held, record)).await {
             Ok(Ok(_)) => {}
             Ok(Err(why)) => tracing::warn!(session = %self.log.id, "not released: {why}"),
@@ -277,6 +282,15 @@ impl Writer {
             Ok(Err(_)) => Err(End::Closed),
             Err(_) => Ok(()),
         }
+    }
+}
+
+/// Releases a session of which this node may have been cut off, when that is over. Nothing happens if
+/// another node has it.
+async fn release_when_reachable(fleet: Fleet, held: Held, record: SessionRecord) {
+    while let Err(NotHeld::Fleet(why)) = fleet.change(&held, record.clone()).await {
+        tracing::debug!(session = %record.id, "not released yet: {why}");
+        tokio::time::sleep(LONGEST_PAUSE).await;
     }
 }
 

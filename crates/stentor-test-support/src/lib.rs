@@ -5,6 +5,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "a test that cannot go on has failed"
 )]
@@ -14,8 +15,10 @@ mod folder;
 pub mod http;
 mod lines;
 pub mod mcp_oauth;
+mod nats;
 mod process;
 
 pub use folder::{TemporaryFolder, write};
 pub use lines::Lines;
+pub use nats::{NatsServer, nats_server};
 pub use process::{KillOnDrop, is_dead, isolated_command, when_dead, when_written};

@@ -90,6 +90,8 @@ impl Carrier {
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         let mut source_ended = false;
+        // A node that has just come may not be known yet.
+        let mut was_there = false;
         loop {
             let may_send = !source_ended && progress.has_credit();
             tokio::select! {
@@ -117,9 +119,11 @@ impl Carrier {
                     if heard.elapsed() > SILENCE {
                         return Err(Broken::Silent(SILENCE));
                     }
-                    if !self.fleet.has_node(&self.other) {
+                    let is_there = self.fleet.has_node(&self.other);
+                    if was_there && !is_there {
                         return Err(Broken::NodeGone(self.other.name.clone()));
                     }
+                    was_there = is_there;
                     self.send(Message::Beat, &mut progress).await?;
                 }
             }

@@ -102,11 +102,21 @@ impl Begun {
         upstreams: Upstreams,
     ) -> Result<Self, Refused> {
         let flags = upstreams.flags().to_vec();
-        let place = match dialect.named_by(&flags) {
-            Some(named) => upstreams.place_of(&named, &Place::Home).await,
+        let named = dialect.named_by(&flags);
+        let mut place = match &named {
+            Some(named) => upstreams.place_of(named, &Place::Home).await,
             None => Place::Home,
         };
-        let upstream = upstreams.open(&place, flags, false).await?;
+        let upstream = loop {
+            match (upstreams.open(&place, flags.clone(), false).await, &named) {
+                (Ok(upstream), _) => break upstream,
+                (Err(why), None) => return Err(why),
+                (Err(why), Some(named)) => match upstreams.moved_from(&place, named).await {
+                    Some(next) => place = next,
+                    None => return Err(why),
+                },
+            }
+        };
         Ok(Self {
             dialect,
             upstreams,
@@ -275,18 +285,25 @@ impl Proxy {
 
     /// Has a line open its session on the node that has it.
     async fn open_session(&mut self, named: &str, line: Vec<u8>) -> Result<(), Over> {
-        let place = self.upstreams.place_of(named, &self.current.place).await;
-        if place == self.current.place {
-            self.to_upstream = line;
-            return Ok(());
-        }
+        let mut place = self.upstreams.place_of(named, &self.current.place).await;
         let Arrival { flags, visits } = self.dialect.arrival(self.upstreams.flags(), named);
-        let (next, first) = match self.prepared(place, flags, visits, None).await {
-            Ok(prepared) => prepared,
-            Err(why) => {
-                self.dialect
-                    .refuse(&line, &why.message, &mut self.to_client);
+        let (next, first) = loop {
+            if place == self.current.place {
+                self.to_upstream = line;
                 return Ok(());
+            }
+            let prepared = self.prepared(place.clone(), flags.clone(), visits, None);
+            let why = match prepared.await {
+                Ok(prepared) => break prepared,
+                Err(why) => why,
+            };
+            match self.upstreams.moved_from(&place, named).await {
+                Some(next) => place = next,
+                None => {
+                    self.dialect
+                        .refuse(&line, &why.message, &mut self.to_client);
+                    return Ok(());
+                }
             }
         };
         // What was asked of the node before is answered before anything of the next.

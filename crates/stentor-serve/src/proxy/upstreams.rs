@@ -82,6 +82,13 @@ impl Upstreams {
         }
     }
 
+    /// Where a session is that could not be opened on a node, if it is elsewhere by now.
+    pub async fn moved_from(&self, place: &Place, named: &str) -> Option<Place> {
+        self.changed().await;
+        let now = self.place_of(named, &Place::Home).await;
+        (now != *place).then_some(now)
+    }
+
     /// Waits until it may have changed which node has which session.
     pub async fn changed(&self) {
         self.peers.changed().await;

@@ -190,10 +190,17 @@ pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), 
     runtime()?.block_on(async {
         let fleet = Fleet::connect(settings, "command").await?;
         match &args.action {
-            FleetAction::Status => show_nodes(&fleet, as_json, out),
-            FleetAction::Sessions => show_sessions(&fleet, as_json, out),
+            FleetAction::Status => {
+                fleet.look_at_nodes().await?;
+                show_nodes(&fleet, as_json, out)
+            }
+            FleetAction::Sessions => {
+                fleet.look_at_sessions().await?;
+                show_sessions(&fleet, as_json, out)
+            }
             FleetAction::Drain { node } => ask(&fleet, node, &ControlRequest::Drain, out).await,
             FleetAction::Move { session, node } => {
+                fleet.look().await?;
                 let owner = fleet.owner_of(session);
                 let owner = owner.ok_or_else(|| FleetFailure::NotOpen(session.clone()))?;
                 let asked = ControlRequest::Move {

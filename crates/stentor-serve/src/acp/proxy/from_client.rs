@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use stentor_wire::acp::method;
 
 use super::envelope::{self, Envelope};
-use super::{HOME, MAX_REQUESTS, Multiplexer, NodeNumber, Request};
+use super::{HOME, MAX_REQUESTS, Multiplexer, NodeNumber, Request, deadline};
 use crate::proxy::{Owner, Place};
 
 impl Multiplexer {
@@ -80,11 +80,13 @@ impl Multiplexer {
                     | method::SESSION_RESUME
                     | method::SESSION_FORK
             );
+            let before = self.requests.get(&id).map(|request| request.deadline);
             let request = Request {
                 node: number,
                 method: name.to_owned(),
                 session,
                 params: params.filter(|_| keeps),
+                deadline: before.unwrap_or_else(deadline),
             };
             self.requests.insert(id, request);
         }

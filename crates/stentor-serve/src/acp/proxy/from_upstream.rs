@@ -49,10 +49,14 @@ impl Multiplexer {
                 self.own_answer(id.get(), is_fine);
             }
             (None, Some(id)) => {
-                if let Some(request) = self.requests.remove(id.get()) {
-                    self.note_answer(number, request, &envelope);
-                }
                 self.to_client.extend_from_slice(line);
+                if let Some(request) = self.requests.remove(id.get()) {
+                    let session = request.session.clone();
+                    self.note_answer(number, request, &envelope);
+                    if let Some(session) = session {
+                        self.leave_when_answered(&session);
+                    }
+                }
             }
             (Some(_), None) | (None, None) => self.to_client.extend_from_slice(line),
         }

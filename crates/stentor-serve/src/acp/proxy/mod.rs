@@ -138,10 +138,18 @@ struct Request {
     method: String,
     session: Option<String>,
     params: Option<Box<RawValue>>,
+    /// It is sent again until then if its node is not reached.
+    deadline: Instant,
 }
 
 /// What happens besides the client.
 enum Event {
+    /// A node could not be reached: lines that were for it.
+    Unreached(NodeNumber, Vec<Bytes>),
+    /// A session that has moved is left, whatever is not answered.
+    Leave(String),
+    /// A line of the client that is to be sent again.
+    Again(Bytes),
     /// Something comes from a node; nothing when it is lost.
     From(NodeNumber, Option<FromUpstream>),
     /// A session that lost its node is to be looked for again.
@@ -169,6 +177,9 @@ impl Multiplexer {
             event = self.events.recv(), if self.to_client.is_empty() => match event {
                 Some(Event::From(node, from)) => self.take(node, from).await?,
                 Some(Event::LookFor(session)) => self.look_for(session).await,
+                Some(Event::Unreached(node, lines)) => self.unreached(node, lines),
+                Some(Event::Leave(session)) => self.leave(&session),
+                Some(Event::Again(line)) => self.client_line(line).await,
                 // It has a sender itself.
                 None => {}
             },
@@ -334,7 +345,12 @@ async fn carry(
         Ok(upstream) => upstream,
         Err(why) => {
             tracing::warn!("a node cannot be reached: {}", why.message);
-            events.send(Event::From(number, None)).await.ok();
+            lines.close();
+            let mut unsent = Vec::new();
+            while let Some(line) = lines.recv().await {
+                unsent.push(line);
+            }
+            events.send(Event::Unreached(number, unsent)).await.ok();
             return;
         }
     };

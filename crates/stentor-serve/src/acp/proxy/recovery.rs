@@ -19,18 +19,43 @@ pub(super) const RECOVER_WAIT: Duration = Duration::from_secs(60);
 /// How often it is looked for meanwhile, if nothing changes before.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// How long a node may take to answer what it was asked about a session that has moved.
+const LEAVE_WAIT: Duration = Duration::from_secs(5);
+
+/// The node of a request that is to be sent again.
+const NOWHERE: NodeNumber = 0;
+
 /// Lines of the client that wait for a session.
 const MAX_HELD: usize = 32;
 
 /// A session that is being resumed.
 pub(super) struct Recovery {
     deadline: Instant,
-    /// The proxy's request, while it is under way.
+    /// The proxy's request for it, while that is under way.
     request: Option<String>,
+    /// The proxy's request to the node that no longer has it, which must be answered before.
+    leaving: Option<String>,
+    /// It is being looked for.
+    is_sought: bool,
     held: Vec<Bytes>,
 }
 
 impl Recovery {
+    fn begin() -> Self {
+        Self {
+            deadline: deadline(),
+            request: None,
+            leaving: None,
+            is_sought: false,
+            held: Vec::new(),
+        }
+    }
+
+    /// True when its former node need not be left any more.
+    fn has_begun(&self) -> bool {
+        self.is_sought || self.leaving.is_some()
+    }
+
     /// Keeps a line until the session is open again. False when too many wait.
     pub fn hold(&mut self, line: Bytes) -> bool {
         let has_room = self.held.len() < MAX_HELD;
@@ -82,14 +107,69 @@ impl Multiplexer {
         if open.is_none_or(|open| open.node != number || open.recovery.is_some()) {
             return;
         }
-        let why = "the session goes on elsewhere";
-        self.refuse_requests(why, |request| request.session.as_deref() == Some(session));
-        // The node forgets it, too.
+        if let Some(open) = self.sessions.get_mut(session) {
+            open.recovery = Some(Recovery::begin());
+        }
+        let (name, events) = (session.to_owned(), self.sender.clone());
+        tasks::spawn(async move {
+            tokio::time::sleep(LEAVE_WAIT).await;
+            events.send(Event::Leave(name)).await.ok();
+        });
+        self.leave_when_answered(session);
+    }
+
+    /// Leaves a session that has moved when its node has answered what it was asked.
+    pub(super) fn leave_when_answered(&mut self, session: &str) {
+        let mut requests = self.requests.values();
+        if !requests.any(|request| request.session.as_deref() == Some(session)) {
+            self.leave(session);
+        }
+    }
+
+    /// Leaves a session that has moved.
+    pub(super) fn leave(&mut self, session: &str) {
+        let open = self.sessions.get(session);
+        let recovery = open.and_then(|open| open.recovery.as_ref());
+        if recovery.is_none_or(|recovery| recovery.has_begun()) {
+            return;
+        }
         let id = self.own_id();
         let params = serde_json::json!({ "sessionId": session }).to_string();
         let close = envelope::request(&id, method::SESSION_CLOSE, &params);
-        self.send(number, close.into());
-        self.begin_recovery(session.to_owned());
+        if let Some(open) = self.sessions.get_mut(session)
+            && let Some(recovery) = &mut open.recovery
+        {
+            recovery.leaving = Some(id);
+            let number = open.node;
+            self.send(number, close.into());
+        }
+    }
+
+    /// A node has closed a session that it no longer has.
+    fn has_left(&mut self, session: String) {
+        let why = "the session goes on elsewhere";
+        self.refuse_requests(why, |request| request.session.as_deref() == Some(&*session));
+        self.begin_recovery(session);
+    }
+
+    /// A node could not be reached: its lines go where their sessions are by now.
+    pub(super) fn unreached(&mut self, number: NodeNumber, lines: Vec<Bytes>) {
+        let now = Instant::now();
+        for line in lines {
+            let envelope = envelope::Envelope::read(&line);
+            let id = envelope.and_then(|envelope| envelope.id);
+            let request = id.and_then(|id| self.requests.get_mut(id.get()));
+            // What is too late is refused with the rest that was asked of the node.
+            if let Some(request) = request.filter(|request| now < request.deadline) {
+                request.node = NOWHERE;
+                let events = self.sender.clone();
+                tasks::spawn(async move {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    events.send(Event::Again(line)).await.ok();
+                });
+            }
+        }
+        self.lose(number);
     }
 
     fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::Request) -> bool) {
@@ -101,12 +181,9 @@ impl Multiplexer {
 
     fn begin_recovery(&mut self, session: String) {
         if let Some(open) = self.sessions.get_mut(&session) {
-            let recovery = open.recovery.get_or_insert_with(|| Recovery {
-                deadline: deadline(),
-                request: None,
-                held: Vec::new(),
-            });
-            recovery.request = None;
+            let recovery = open.recovery.get_or_insert_with(Recovery::begin);
+            (recovery.request, recovery.leaving) = (None, None);
+            recovery.is_sought = true;
             self.look_later(session);
         }
     }
@@ -139,12 +216,19 @@ impl Multiplexer {
 
     /// A node has answered the proxy.
     pub(super) fn own_answer(&mut self, id: &str, is_fine: bool) {
-        let resumed = self.sessions.iter_mut().find_map(|(session, open)| {
-            let recovery = open.recovery.as_mut()?;
-            (recovery.request.as_deref() == Some(id)).then(|| session.clone())
+        let answered = self.sessions.iter().find_map(|(session, open)| {
+            let recovery = open.recovery.as_ref()?;
+            let has_left = recovery.leaving.as_deref() == Some(id);
+            let is_it = has_left || recovery.request.as_deref() == Some(id);
+            is_it.then(|| (session.clone(), has_left))
         });
         // It may have been `initialize`.
-        let Some(session) = resumed else { return };
+        let Some((session, has_left)) = answered else {
+            return;
+        };
+        if has_left {
+            return self.has_left(session);
+        }
         if !is_fine {
             return self.look_later(session);
         }
@@ -167,6 +251,7 @@ impl Multiplexer {
                 method: name.into_owned(),
                 session: envelope::session_in(envelope.params),
                 params: None,
+                deadline: deadline(),
             };
             self.requests.insert(id.get().to_owned(), request);
         }

@@ -1,0 +1,146 @@
+//! Two writers of one session, on a real NATS server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stentor_fleet::{Fleet, FleetSettings, FleetStore};
+use stentor_journal::clock::{SharedClock, SystemClock};
+use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::store::{Entry, EntryKind, Header, Journal, JournalStore, StoreError};
+use stentor_test_support::{NatsServer, TemporaryFolder};
+
+struct Machine {
+    folder: TemporaryFolder,
+    store: FleetStore,
+}
+
+impl Machine {
+    /// A machine of this name that has the place `shared`. It has not joined as a node, so everybody
+    /// takes its sessions for abandoned.
+    async fn new(nats: &NatsServer, name: &str) -> Self {
+        let folder = TemporaryFolder::with(&["shared"]);
+        let shared = folder.path("shared");
+        let settings = FleetSettings {
+            url: Some(nats.url.clone()),
+            node: Some(name.to_owned()),
+            places: [(
+                "shared".to_owned(),
+                stentor_fleet::settings::Place::Folder(shared),
+            )]
+            .into(),
+            ..FleetSettings::default()
+        };
+        let fleet = Fleet::connect(settings, &format!("{name}-life"))
+            .await
+            .unwrap();
+        let store = FleetStore::new(fleet, &folder.path("store"), clock()).unwrap();
+        Self { folder, store }
+    }
+
+    fn create(&self, id: &str) -> Box<dyn Journal> {
+        let cwd = self.folder.path("shared");
+        let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
+        let folder = self.store.files().folder(&cwd).unwrap();
+        self.store.create(&folder, header, &*clock()).unwrap()
+    }
+
+    async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
+        self.store.fleet().look().await.unwrap();
+        let (store, id) = (self.store.clone(), id.to_owned());
+        let opened = tokio::task::spawn_blocking(move || {
+            let path = store.find(&id).unwrap()?;
+            store.prepare(&path)?;
+            store.open(&path)
+        });
+        opened.await.unwrap().map(|opened| opened.journal)
+    }
+}
+
+fn clock() -> SharedClock {
+    Arc::new(SystemClock)
+}
+
+fn said(id: &str, text: &str) -> Entry {
+    let message = Message::user(vec![ContentBlock::text(text)], 0);
+    Entry {
+        id: id.to_owned(),
+        parent_id: None,
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        kind: EntryKind::Message {
+            message: Arc::new(message),
+        },
+    }
+}
+
+fn ids(journal: &dyn Journal) -> Vec<String> {
+    let entries = journal.read_all().unwrap();
+    entries.into_iter().map(|entry| entry.id).collect()
+}
+
+fn text_of(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_was_replaced_is_refused_by_the_log() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let (one, two) = (
+        Machine::new(&nats, "one").await,
+        Machine::new(&nats, "two").await,
+    );
+    let mut first = one.create("session-1");
+    first.append(&said("a", "before")).unwrap();
+    first.sync().await.unwrap();
+
+    let mut second = two.open("session-1").await.unwrap();
+    assert_eq!(ids(&*second), ["a"]);
+    second.append(&said("b", "by the second")).unwrap();
+    second.sync().await.unwrap();
+
+    // The first one does not know yet.
+    first.append(&said("c", "by the first")).unwrap();
+    let refused = first.sync().await.unwrap_err();
+    assert!(matches!(refused, StoreError::NotOurs { .. }), "{refused}");
+    let refused = first.append(&said("d", "again")).unwrap_err();
+    assert!(matches!(refused, StoreError::NotOurs { .. }), "{refused}");
+    let path: PathBuf = first.path().unwrap().to_owned();
+    drop(first);
+    second.append(&said("e", "still the second")).unwrap();
+    second.sync().await.unwrap();
+    drop(second);
+
+    // What only the first one had is set aside on its machine, and nowhere else.
+    let again = one.open("session-1").await.unwrap();
+    assert_eq!(ids(&*again), ["a", "b", "e"]);
+    assert_eq!(again.path(), Some(&*path));
+    let aside = path.with_extension("jsonl.unacknowledged-1");
+    assert!(text_of(&aside).contains("by the first"));
+    assert!(!text_of(&path).contains("by the first"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_the_same_on_another_machine_but_for_its_folder() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let (one, two) = (
+        Machine::new(&nats, "one").await,
+        Machine::new(&nats, "two").await,
+    );
+    let mut first = one.create("session.with.dots");
+    // Longer than one message can be.
+    let long = "long ".repeat(1_000_000);
+    first.append(&said("a", &long)).unwrap();
+    first.append(&said("b", "short")).unwrap();
+    first.sync().await.unwrap();
+    let before = text_of(first.path().unwrap());
+    drop(first);
+
+    let second = two.open("session.with.dots").await.unwrap();
+    let after = text_of(second.path().unwrap());
+    let shared = |machine: &Machine| machine.folder.path("shared").display().to_string();
+    assert_eq!(after, before.replace(&shared(&one), &shared(&two)));
+    assert_eq!(second.header().cwd, shared(&two));
+}

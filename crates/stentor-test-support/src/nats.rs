@@ -1,0 +1,107 @@
+//! A NATS server of its own for a test.
+//!
+//! The program is the one that `STENTOR_NATS_SERVER` names, else `nats-server` on the path. Where
+//! there is none, tests that need it are skipped, unless that variable says that there must be one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{KillOnDrop, TemporaryFolder};
+
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A server with JetStream that syncs every write.
+pub struct NatsServer {
+    folder: TemporaryFolder,
+    process: KillOnDrop,
+    /// Where clients connect.
+    pub url: String,
+    /// Its monitoring address.
+    pub monitor: String,
+}
+
+/// The program, if there is one.
+pub fn nats_server() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("STENTOR_NATS_SERVER") {
+        return Some(PathBuf::from(named));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("nats-server"));
+    let found = found.into_iter().find(|program| program.is_file());
+    if found.is_none() {
+        use std::io::Write;
+        let skipped = "SKIPPED: there is no nats-server; install it, or name one with \
+                       STENTOR_NATS_SERVER";
+        writeln!(std::io::stderr(), "{skipped}").ok();
+    }
+    found
+}
+
+impl NatsServer {
+    /// One that is ready, if there is a program for it.
+    pub fn start() -> Option<Self> {
+        Self::with("sync_interval: always")
+    }
+
+    /// One with these settings of JetStream.
+    pub fn with(jetstream: &str) -> Option<Self> {
+        let program = nats_server()?;
+        let folder = TemporaryFolder::with(&["ports"]);
+        let stored = folder.path("stored");
+        let config = format!(
+            "listen: \"127.0.0.1:-1\"\nhttp: \"127.0.0.1:-1\"\n\
+             jetstream {{ store_dir: {stored:?}, {jetstream} }}\n"
+        );
+        folder.file("nats.conf", &config);
+        let process = Command::new(program)
+            .arg("-c")
+            .arg(folder.path("nats.conf"))
+            .arg("--ports_file_dir")
+            .arg(folder.path("ports"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the NATS server that was named cannot be started");
+        let mut process = KillOnDrop(process);
+        let ports = ports(&folder.path("ports"), &mut process);
+        let address = |name: &str| ports[name][0].as_str().unwrap_or_default().to_owned();
+        Some(Self {
+            url: address("nats"),
+            monitor: address("monitoring"),
+            folder,
+            process,
+        })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &TemporaryFolder {
+        &self.folder
+    }
+}
+
+/// Where a server listens, when it does.
+fn ports(folder: &Path, process: &mut KillOnDrop) -> Value {
+    loop {
+        if let Ok(Some(status)) = process.try_wait() {
+            panic!("the NATS server ended with {status}");
+        }
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+        let mut read = texts.filter_map(|text| serde_json::from_str(&text).ok());
+        if let Some(ports) = read.next() {
+            return ports;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

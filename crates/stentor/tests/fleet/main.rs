@@ -1,0 +1,13 @@
+//! Nodes of a fleet, on a real NATS server.
+
+#[cfg(test)]
+mod elsewhere;
+#[cfg(test)]
+mod nodes;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod takeover;
+#[cfg(test)]
+#[path = "../support/world.rs"]
+mod world;

@@ -1,0 +1,145 @@
+//! Nodes that share a folder, and their clients.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use stentor_test_support::{NatsServer, TemporaryFolder};
+
+use crate::world::{Child, World};
+
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// NATS, and the folder that the nodes share.
+pub struct Fleet {
+    pub nats: NatsServer,
+    shared: TemporaryFolder,
+}
+
+/// A server that is a node.
+pub struct Node {
+    pub world: World,
+    pub process: Child,
+}
+
+impl Fleet {
+    /// One without nodes, if there is a NATS server.
+    pub fn new() -> Option<Self> {
+        Some(Self {
+            nats: NatsServer::start()?,
+            shared: TemporaryFolder::with(&["work"]),
+        })
+    }
+
+    /// The folder that nodes share as the place `work`.
+    pub fn work(&self) -> PathBuf {
+        self.shared.path("work")
+    }
+
+    /// A node of this name whose model plays `scenario` and that has the shared folder.
+    pub fn node(&self, name: &str, scenario: &str) -> Node {
+        let places = format!("work = {:?}\n", self.work());
+        self.node_with(name, scenario, &places)
+    }
+
+    /// One with these places.
+    pub fn node_with(&self, name: &str, scenario: &str, places: &str) -> Node {
+        self.start(self.world(name, scenario, places))
+    }
+
+    fn start(&self, world: World) -> Node {
+        let socket = world.path("s").display().to_string();
+        let mut process = world.child(&["serve", "--socket", &socket, "--fleet"]);
+        assert_eq!(process.json()["type"], "ready");
+        Node { world, process }
+    }
+
+    /// One with this configuration besides, and the shared folder.
+    pub fn node_configured(&self, name: &str, scenario: &str, config: &str) -> Node {
+        let places = format!("work = {:?}\n", self.work());
+        self.start(self.world_with(name, scenario, config, &places))
+    }
+
+    /// The home of a node.
+    pub fn world(&self, name: &str, scenario: &str, places: &str) -> World {
+        self.world_with(name, scenario, "permission_mode = \"all\"\n", places)
+    }
+
+    fn world_with(&self, name: &str, scenario: &str, config: &str, places: &str) -> World {
+        let config = format!(
+            "{config}[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
+             lease_seconds = 2\n[fleet.places]\n{places}",
+            self.nats.url, self.nats.monitor
+        );
+        World::new(scenario, &config)
+    }
+}
+
+impl Node {
+    /// A client in the shared folder that has introduced itself.
+    pub fn acp(&self) -> Child {
+        let socket = self.world.path("s");
+        let mut client = self
+            .world
+            .child(&["acp", &format!("--attach={}", socket.display())]);
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        client.ask_acp(1, "initialize", hello);
+        client
+    }
+
+    /// Stops it as an operator does, and waits for its end.
+    pub fn stop(self) {
+        kill_process(self.process.pid(), Signal::TERM).unwrap();
+        assert_eq!(self.process.exit_code(), Some(143));
+    }
+
+    /// What `stentor fleet sessions` says.
+    pub fn sessions(&self) -> Vec<Value> {
+        let said = self.world.asked(&["fleet", "sessions", "--json"]);
+        let said: Value = serde_json::from_str(&said).unwrap();
+        said["sessions"].as_array().unwrap().clone()
+    }
+
+    /// Waits until the directory says of a session what is wanted.
+    pub fn when(&self, session: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let sessions = self.sessions();
+            let found = sessions.into_iter().find(|found| found["id"] == session);
+            if let Some(found) = found.filter(&fits) {
+                return found;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until a node owns a session.
+    pub fn when_owned_by(&self, session: &str, node: &str) -> Value {
+        self.when(session, |found| found["owner"]["name"] == node)
+    }
+}
+
+/// A new session in a folder.
+pub fn new_session(client: &mut Child, cwd: &PathBuf) -> String {
+    let new = json!({ "cwd": cwd, "mcpServers": [] });
+    let answer = client.ask_acp(2, "session/new", new);
+    let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
+    answer["result"]["sessionId"].as_str().unwrap().to_owned()
+}
+
+/// Loads a session; the lines up to the answer.
+pub fn load(client: &mut Child, session: &str, cwd: &PathBuf) -> Vec<String> {
+    let load = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+    client.ask_acp(3, "session/load", load)
+}
+
+pub fn prompt(client: &mut Child, id: u64, session: &str, text: &str) {
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+    client.request_acp(id, "session/prompt", prompt);
+}
+
+/// The answer among the lines up to it.
+pub fn answer(lines: &[String]) -> Value {
+    serde_json::from_str(lines.last().unwrap()).unwrap()
+}

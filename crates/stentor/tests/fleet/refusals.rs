@@ -1,0 +1,71 @@
+//! What a node does not do, and why.
+
+use stentor_test_support::NatsServer;
+
+use crate::nodes::{Fleet, answer, load, new_session, prompt};
+use crate::world::World;
+
+const ANSWERS: &str = "[[turn]]\ntext = \"Answered.\"\n";
+
+fn refused(world: &World, words: &[&str]) -> String {
+    let out = world.command(words).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    String::from_utf8(out.stderr).unwrap()
+}
+
+#[test]
+fn a_node_does_not_start_where_acknowledged_writes_may_be_lost() {
+    let Some(nats) = NatsServer::with("max_mem: 64M") else {
+        return;
+    };
+    let start = |more: &str| {
+        let config = format!("[fleet]\nurl = {:?}\nnode = \"one\"\n{more}", nats.url);
+        let world = World::new(ANSWERS, &config);
+        let socket = world.path("s").display().to_string();
+        refused(&world, &["serve", "--socket", &socket, "--fleet"])
+    };
+    let unknown = start("");
+    assert!(unknown.contains("nothing says how durable"), "{unknown}");
+    assert!(unknown.contains("sync_interval: always"), "{unknown}");
+    let seen = start(&format!("monitor = {:?}\n", nats.monitor));
+    assert!(seen.contains("before they are on its disk"), "{seen}");
+    let alone = start("durability = \"replicated\"\n");
+    assert!(alone.contains("at least 3"), "{alone}");
+}
+
+#[test]
+fn a_node_without_the_place_of_a_session_shows_it_and_says_why_nothing_more() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", ANSWERS);
+    let elsewhere = fleet.node_with("elsewhere", ANSWERS, "");
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    client.end();
+    one.stop();
+
+    elsewhere.when(&session, |session| session["owner"].is_null());
+    let mut client = elsewhere.acp();
+    let said = load(&mut client, &session, &work).concat();
+    assert!(
+        said.contains("hello") && said.contains("Answered."),
+        "{said}"
+    );
+    prompt(&mut client, 5, &session, "go on");
+    let refused = answer(&client.until_answer(5));
+    let why = refused["error"].to_string();
+    assert!(why.contains("has no place `work`"), "{refused}");
+}
+
+#[test]
+fn a_project_cannot_name_a_fleet() {
+    let world = World::new(ANSWERS, "");
+    world.file(
+        "work/.stentor/config.toml",
+        "[fleet]\nurl = \"nats://127.0.0.1:1\"\n",
+    );
+    let said = refused(&world, &["fleet", "status"]);
+    assert!(said.contains("no NATS server is named"), "{said}");
+}
