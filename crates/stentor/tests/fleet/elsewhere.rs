@@ -9,8 +9,10 @@ use crate::world::Child;
 const ANSWERS: &str =
     "on_exhausted = \"repeat-last\"\n[[turn]]\nsteps = [{ text = [\"One \", \"two.\"] }]\n";
 
-/// A command that is asked for, then an answer, then one that does not end by itself.
-const ASKS: &str = "[[turn]]\nwhen = { last_user_contains = \"run\" }\ntool = \"bash\"\n\
+/// A command that is asked for, an answer that does not end by itself, and one that does. What was said
+/// before an answer that was never recorded still counts as said.
+const ASKS: &str = "[[turn]]\nwhen = { last_user_contains = \"go on\" }\ntext = \"Went on.\"\n\
+    [[turn]]\nwhen = { last_user_contains = \"run\" }\ntool = \"bash\"\n\
     arguments = { command = \"echo it ran\" }\n\
     [[turn]]\nwhen = { last_user_contains = \"wait\" }\n\
     steps = [{ text = \"Begun \" }, { wait_for = \"never\" }]\n\
@@ -218,8 +220,8 @@ fn when_a_node_is_killed_in_the_middle_its_clients_elsewhere_go_on() {
         "end_turn",
         "{lines:#?}"
     );
-    omp.until(|line| line.contains("Answered."));
-    synaps.until(|line| line.contains("Answered."));
-    psi.until(|line| line.contains("Answered."));
+    omp.until(|line| line.contains("Went on."));
+    synaps.until(|line| line.contains("Went on."));
+    psi.until(|line| line.contains("Went on."));
     two.two.when_owned_by(&session, "two");
 }
