@@ -10,7 +10,7 @@ use stentor_wire::omp::frame::{Frame, PromptError, UiMethod, UiRequest};
 use stentor_wire::omp::response::Response;
 
 use super::framing::{AgentFrame, Framing};
-use crate::proxy::single::Arrival;
+use crate::proxy::single::{Arrival, Preparation};
 use crate::proxy::{FromClient, OWN_ID, ProxiedDialect, session_flags};
 
 /// The flags that name a session.
@@ -205,8 +205,11 @@ impl ProxiedDialect for OmpProxy {
         lines
     }
 
-    fn is_prepared(&self) -> bool {
-        self.waits_for.is_none()
+    fn preparation(&mut self) -> Preparation {
+        match self.waits_for {
+            Some(_) => Preparation::Waits,
+            None => Preparation::Done,
+        }
     }
 
     fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>) {

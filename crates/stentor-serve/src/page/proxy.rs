@@ -4,12 +4,19 @@
 use serde::Deserialize;
 
 use super::frames::Op;
-use crate::proxy::single::Arrival;
+use crate::proxy::single::{Arrival, Preparation};
 use crate::proxy::{FromClient, ProxiedDialect};
+
+/// How it begins when a session cannot be shown.
+const FAILURE: &[u8] = br#"{"op":"notice","level":"error""#;
 
 /// A browser.
 #[derive(Default)]
-pub(crate) struct PageProxy;
+pub(crate) struct PageProxy {
+    /// The proxy itself has opened a session, and nothing was shown since.
+    opens: bool,
+    failure: Option<String>,
+}
 
 #[derive(Deserialize)]
 struct Head {
@@ -34,6 +41,10 @@ impl ProxiedDialect for PageProxy {
     }
 
     fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+        if std::mem::take(&mut self.opens) && line.starts_with(FAILURE) {
+            self.failure = Some(String::from_utf8_lossy(line).trim_end().to_owned());
+            return;
+        }
         to_client.extend_from_slice(line);
     }
 
@@ -49,6 +60,7 @@ impl ProxiedDialect for PageProxy {
     }
 
     fn prologue(&mut self, session: Option<&str>) -> Vec<u8> {
+        (self.opens, self.failure) = (session.is_some(), None);
         let Some(session) = session else {
             return Vec::new();
         };
@@ -56,11 +68,16 @@ impl ProxiedDialect for PageProxy {
         format!("{open}\n").into_bytes()
     }
 
-    fn is_prepared(&self) -> bool {
-        true
+    fn preparation(&mut self) -> Preparation {
+        match (self.opens, self.failure.take()) {
+            (_, Some(why)) => Preparation::Failed(why),
+            (true, None) => Preparation::Waits,
+            (false, None) => Preparation::Done,
+        }
     }
 
     fn refuse(&mut self, _line: &[u8], why: &str, to_client: &mut Vec<u8>) {
+        self.opens = false;
         self.give_up(why, to_client);
     }
 

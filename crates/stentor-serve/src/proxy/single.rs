@@ -52,8 +52,8 @@ pub trait ProxiedDialect: Send {
     /// that it goes on with, if it does. The answers are not the client's.
     fn prologue(&mut self, session: Option<&str>) -> Vec<u8>;
 
-    /// True when an upstream has answered what it was told first.
-    fn is_prepared(&self) -> bool;
+    /// How far an upstream is with what it was told first.
+    fn preparation(&mut self) -> Preparation;
 
     /// Answers a line that would have opened a session and cannot.
     fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>);
@@ -72,6 +72,16 @@ pub enum FromClient {
     Pass,
     /// It opens the session of this name: it goes where that is.
     Opens(String),
+}
+
+/// How far an upstream is with what it was told first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Preparation {
+    /// It has not answered all of it.
+    Waits,
+    Done,
+    /// It does not have the session.
+    Failed(String),
 }
 
 /// How an upstream begins.
@@ -331,7 +341,12 @@ impl Proxy {
                 // It has ended if this fails.
                 input.send(prologue.into()).await.ok();
             }
-            while !self.dialect.is_prepared() {
+            loop {
+                match self.dialect.preparation() {
+                    Preparation::Waits => {}
+                    Preparation::Done => break,
+                    Preparation::Failed(why) => return Err(failed(&why)),
+                }
                 match next.output.recv().await {
                     Some(FromUpstream::Bytes(bytes)) => {
                         next.lines.push(&bytes);

@@ -12,7 +12,7 @@ use stentor_wire::psi::{ErrorCode, Op, Request};
 
 use super::params::{either, word_of};
 use super::slash::SELECT_STORED;
-use crate::proxy::single::Arrival;
+use crate::proxy::single::{Arrival, Preparation};
 use crate::proxy::{FromClient, OWN_ID, ProxiedDialect, session_flags};
 
 const SESSION_FLAGS: [&str; 1] = ["--resume"];
@@ -42,6 +42,8 @@ pub(crate) struct PsiProxy {
     waits_for: Option<String>,
     /// Its request for a session, whose events are the client's.
     arrives_by: Option<String>,
+    /// Why one of its requests was refused: without its session the dialect serves on, and says so.
+    failure: Option<String>,
 }
 
 impl PsiProxy {
@@ -123,7 +125,11 @@ impl PsiProxy {
         if self.waits_for.as_deref() == Some(id) {
             self.waits_for = None;
         }
-        !id.starts_with(OWN_ID)
+        let is_own = id.starts_with(OWN_ID);
+        if is_own && let Some(why) = form.get("error-message").and_then(Value::as_str) {
+            self.failure = Some(why.to_owned());
+        }
+        !is_own
     }
 }
 
@@ -178,7 +184,7 @@ impl ProxiedDialect for PsiProxy {
 
     fn prologue(&mut self, session: Option<&str>) -> Vec<u8> {
         let mut lines = Vec::new();
-        self.arrives_by = None;
+        (self.arrives_by, self.failure) = (None, None);
         let Some(handshake) = self.handshake.clone() else {
             // Nothing was asked, and nothing is answered before it.
             return lines;
@@ -197,8 +203,12 @@ impl ProxiedDialect for PsiProxy {
         lines
     }
 
-    fn is_prepared(&self) -> bool {
-        self.waits_for.is_none()
+    fn preparation(&mut self) -> Preparation {
+        match (&self.waits_for, self.failure.take()) {
+            (_, Some(why)) => Preparation::Failed(why),
+            (Some(_), None) => Preparation::Waits,
+            (None, None) => Preparation::Done,
+        }
     }
 
     fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>) {
@@ -283,10 +293,10 @@ mod tests {
         );
         let arrival = event(" :id \"stentor-proxy-2\"", 2);
         assert_eq!(passed(&mut proxy, &arrival), arrival.clone() + "\n");
-        assert!(!proxy.is_prepared());
+        assert_eq!(proxy.preparation(), Preparation::Waits);
         let pong = "{:id \"stentor-proxy-3\" :kind :response :op \"ping\" :ok true}";
         assert_eq!(passed(&mut proxy, pong), "");
-        assert!(proxy.is_prepared());
+        assert_eq!(proxy.preparation(), Preparation::Done);
         assert_eq!(passed(&mut proxy, &event("", 1)), event("", 3) + "\n");
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use stentor_wire::synaps::{Event, TurnUsage};
 
 use super::events;
-use crate::proxy::single::Arrival;
+use crate::proxy::single::{Arrival, Preparation};
 use crate::proxy::{FromClient, ProxiedDialect, session_flags};
 
 const SESSION_FLAGS: [&str; 1] = ["--continue"];
@@ -82,8 +82,11 @@ impl ProxiedDialect for SynapsProxy {
         Vec::new()
     }
 
-    fn is_prepared(&self) -> bool {
-        !self.waits_for_ready
+    fn preparation(&mut self) -> Preparation {
+        match self.waits_for_ready {
+            true => Preparation::Waits,
+            false => Preparation::Done,
+        }
     }
 
     fn refuse(&mut self, _line: &[u8], why: &str, to_client: &mut Vec<u8>) {

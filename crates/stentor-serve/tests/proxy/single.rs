@@ -178,21 +178,26 @@ async fn when_a_node_is_lost_each_client_goes_on_with_its_session() {
     psi.ask(subscribe, r#":id "2" :kind :response"#).await;
 
     nodes.kill("a").await;
-    let lines = omp
-        .ask(
-            r#"{"id":"p","type":"prompt","message":"more"}"#,
-            "agent_settled",
-        )
-        .await;
-    assert!(
-        lines.first().unwrap().contains("no longer has the session"),
-        "{lines:#?}"
-    );
-    assert!(lines.concat().contains("One two."), "{lines:#?}");
+    // Each is there again before anything is said.
     psi.until("session/rehydrated").await;
+    page.until("no longer has the session").await;
+    page.until(r#""id":"sessions""#).await;
+    omp.until("no longer has the session").await;
+    omp.ask(r#"{"id":"h","type":"get_state"}"#, r#""id":"h""#)
+        .await;
+    let state = r#"{"type":"get_state","id":"9"}"#;
+    while !synaps
+        .ask(state, r#""id":"9""#)
+        .await
+        .concat()
+        .contains("response")
+    {}
+
+    let prompt = r#"{"id":"p","type":"prompt","message":"more"}"#;
+    let lines = omp.ask(prompt, "agent_settled").await;
+    assert!(lines.concat().contains("One two."), "{lines:#?}");
     psi.until(r#":event "assistant/message""#).await;
     synaps.until(r#""type":"agent_end""#).await;
-    page.until("no longer has the session").await;
     page.until(r#""op":"append""#).await;
     assert_eq!(nodes.live_on("b"), [far]);
 }

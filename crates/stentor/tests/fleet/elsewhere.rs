@@ -212,6 +212,11 @@ fn when_a_node_is_killed_in_the_middle_its_clients_elsewhere_go_on() {
     omp.until_type("agent_settled");
     synaps.until(|line| line.contains(r#""type":"agent_end""#));
     psi.until(|line| line.contains("session/rehydrated"));
+    // Each is there again before anything is said.
+    omp.send(r#"{"id":"g","type":"get_state"}"#);
+    omp.until(|line| line.contains(r#""id":"g""#));
+    synaps.send(r#"{"type":"get_state","id":"g"}"#);
+    synaps.until(|line| line.contains(r#""id":"g""#));
 
     prompt(&mut acp, 6, &session, "go on");
     let lines = acp.until_answer(6);

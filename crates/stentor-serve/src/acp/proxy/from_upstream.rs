@@ -4,10 +4,23 @@ use serde_json::value::RawValue;
 use stentor_wire::acp::method;
 
 use super::envelope::{self, Envelope};
-use super::{Multiplexer, NodeNumber, OpenSession, Request};
+use super::{Multiplexer, NodeNumber, OpenSession, Request, seen};
 
 /// What most lines begin with: pieces of answers.
 const UPDATE: &[u8] = br#"{"jsonrpc":"2.0","method":"session/update""#;
+
+impl OpenSession {
+    /// An update: the client is sent it, unless it is part of a replay.
+    fn update(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+        match self.recovery.as_mut().and_then(|it| it.replay()) {
+            Some(missed) => self.seen.compare(line, missed),
+            None => {
+                self.seen.note(line);
+                to_client.extend_from_slice(line);
+            }
+        }
+    }
+}
 
 impl Multiplexer {
     /// Takes what a node wrote.
@@ -21,12 +34,16 @@ impl Multiplexer {
             let Some(line) = node.and_then(|node| node.lines.next_line()) else {
                 return;
             };
-            if line.starts_with(UPDATE) {
-                self.to_client.extend_from_slice(line);
+            if !line.starts_with(UPDATE) {
+                let line = line.to_vec();
+                self.node_line(number, &line).await;
                 continue;
             }
-            let line = line.to_vec();
-            self.node_line(number, &line).await;
+            let session = seen::session_of(line);
+            match session.and_then(|session| self.sessions.get_mut(session)) {
+                Some(open) => open.update(line, &mut self.to_client),
+                None => self.to_client.extend_from_slice(line),
+            }
         }
     }
 
@@ -96,12 +113,19 @@ impl Multiplexer {
                 | method::SESSION_RESUME,
                 Some(params),
             ) => {
+                let before = self.sessions.remove(&session);
+                let (seen, recovery) = before.map(|open| (open.seen, open.recovery)).unzip();
                 let open = OpenSession {
                     node: number,
                     params,
+                    seen: seen.unwrap_or_default(),
                     recovery: None,
                 };
                 self.sessions.insert(session, open);
+                // The client was quicker than the proxy.
+                if let Some(recovery) = recovery.flatten() {
+                    self.send_held(number, recovery);
+                }
             }
             _ => {}
         }

@@ -9,6 +9,7 @@ mod envelope;
 mod from_client;
 mod from_upstream;
 mod recovery;
+mod seen;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 
 use crate::proxy::{CHUNK_BYTES, CHUNKS, Client, FromUpstream, Lines, Place, Upstream, Upstreams};
 use recovery::Recovery;
+use seen::Seen;
 
 /// Lines that may wait for one node. Then the client waits, too.
 const LINES: usize = 64;
@@ -129,6 +131,8 @@ struct OpenSession {
     node: NodeNumber,
     /// The parameters it was opened with.
     params: Box<RawValue>,
+    /// What of it the client was sent.
+    seen: Seen,
     recovery: Option<Recovery>,
 }
 

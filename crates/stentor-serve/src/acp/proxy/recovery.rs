@@ -1,4 +1,5 @@
-//! Sessions whose node is lost: they are resumed where they are then, and the client goes on.
+//! Sessions whose node is lost: they are loaded where they are then, and the client goes on with what
+//! it has not seen.
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use stentor_wire::acp::method;
 use tokio::time::Instant;
 
 use super::envelope;
+use super::seen::Missed;
 use super::{Event, Multiplexer, NodeNumber, deadline};
 use crate::proxy::Place;
 
@@ -28,7 +30,7 @@ const NOWHERE: NodeNumber = 0;
 /// Lines of the client that wait for a session.
 const MAX_HELD: usize = 32;
 
-/// A session that is being resumed.
+/// A session that is being looked for and loaded.
 pub(super) struct Recovery {
     deadline: Instant,
     /// The proxy's request for it, while that is under way.
@@ -37,6 +39,8 @@ pub(super) struct Recovery {
     leaving: Option<String>,
     /// It is being looked for.
     is_sought: bool,
+    /// What its client has not seen, as far as it has been replayed.
+    missed: Missed,
     held: Vec<Bytes>,
 }
 
@@ -47,6 +51,7 @@ impl Recovery {
             request: None,
             leaving: None,
             is_sought: false,
+            missed: Missed::default(),
             held: Vec::new(),
         }
     }
@@ -54,6 +59,11 @@ impl Recovery {
     /// True when its former node need not be left any more.
     fn has_begun(&self) -> bool {
         self.is_sought || self.leaving.is_some()
+    }
+
+    /// Where updates go while the session is replayed.
+    pub fn replay(&mut self) -> Option<&mut Missed> {
+        self.request.is_some().then_some(&mut self.missed)
     }
 
     /// Keeps a line until the session is open again. False when too many wait.
@@ -188,7 +198,7 @@ impl Multiplexer {
         }
     }
 
-    /// Looks for a session that has lost its node, and resumes it there.
+    /// Looks for a session that has lost its node, and loads it there.
     pub(super) async fn look_for(&mut self, session: String) {
         let Some(open) = self.sessions.get(&session) else {
             return;
@@ -206,11 +216,12 @@ impl Multiplexer {
             return;
         };
         open.node = number;
-        let params = resume_params(&open.params, &session);
+        let params = load_params(&open.params, &session);
         if let Some(recovery) = &mut open.recovery {
             recovery.request = Some(id.clone());
+            recovery.missed = Missed::default();
         }
-        let line = envelope::request(&id, method::SESSION_RESUME, &params);
+        let line = envelope::request(&id, method::SESSION_LOAD, &params);
         self.send(number, line.into());
     }
 
@@ -232,18 +243,28 @@ impl Multiplexer {
         if !is_fine {
             return self.look_later(session);
         }
-        let open = self.sessions.get_mut(&session);
-        let held = open.and_then(|open| Some((open.node, open.recovery.take()?.held)));
-        if let Some((number, held)) = held {
-            for line in held {
-                self.send_held(number, line);
-            }
+        let Some(open) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        let number = open.node;
+        if let Some(recovery) = open.recovery.take() {
+            let missed = &recovery.missed;
+            missed.append_to(&mut open.seen, &mut self.to_client);
+            self.send_held(number, recovery);
         }
     }
 
-    /// The lines that waited count among the client's requests from now on.
-    fn send_held(&mut self, number: NodeNumber, line: Bytes) {
-        if let Some(envelope) = envelope::Envelope::read(&line)
+    /// Sends the lines that waited for a session.
+    pub(super) fn send_held(&mut self, number: NodeNumber, recovery: Recovery) {
+        for line in recovery.held {
+            self.note_held(number, &line);
+            self.send(number, line);
+        }
+    }
+
+    /// A line that waited counts among the client's requests from now on.
+    fn note_held(&mut self, number: NodeNumber, line: &Bytes) {
+        if let Some(envelope) = envelope::Envelope::read(line)
             && let (Some(id), Some(name)) = (envelope.id, envelope.method)
         {
             let request = super::Request {
@@ -255,7 +276,6 @@ impl Multiplexer {
             };
             self.requests.insert(id.get().to_owned(), request);
         }
-        self.send(number, line);
     }
 
     fn look_later(&self, session: String) {
@@ -282,8 +302,8 @@ impl Multiplexer {
     }
 }
 
-/// The parameters with which a session is resumed: those it was opened with, and its id.
-fn resume_params(opened_with: &RawValue, session: &str) -> String {
+/// The parameters with which a session is loaded: those it was opened with, and its id.
+fn load_params(opened_with: &RawValue, session: &str) -> String {
     let params: Option<Map<String, Value>> = serde_json::from_str(opened_with.get()).ok();
     let mut params = params.unwrap_or_default();
     params.insert("sessionId".to_owned(), Value::from(session));
