@@ -20,6 +20,10 @@ pub struct Dialog {
 pub enum DialogKind {
     /// One of several options. Default: none.
     Select { options: Vec<DialogOption> },
+    /// Any number of several options. Default: no answer.
+    MultiSelect { options: Vec<DialogOption> },
+    /// Whether a plan is accepted, and how it goes on then. Default: it is not.
+    Plan(PresentedPlan),
     /// Yes or no. Default: no.
     Confirm {
         message: String,
@@ -31,6 +35,20 @@ pub enum DialogKind {
     /// A longer text. Default: none.
     Editor { prefill: Option<String> },
 }
+
+/// A plan that somebody may accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresentedPlan {
+    /// In Markdown.
+    pub plan: String,
+    /// The call that presents it.
+    pub call_id: String,
+    /// What accepting it can mean, the usual first, and last that it is not accepted.
+    pub options: Vec<DialogOption>,
+}
+
+/// The value of the option that does not accept a plan: plan mode goes on.
+pub const KEEP_PLANNING: &str = "plan";
 
 /// One option of a selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +65,8 @@ pub struct DialogOption {
 pub enum DialogAnswer {
     /// To a selection, an input or an editor.
     Value(String),
+    /// To a selection of any number.
+    Values(Vec<String>),
     /// To a confirmation.
     Confirmed(bool),
     /// Nothing: cancelled, timed out, aborted, or nobody to ask. The asker uses its default.
@@ -82,8 +102,13 @@ impl Dialog {
             }
         };
         make_visible(&mut self.title);
+        if let DialogKind::Plan(presented) = &mut self.kind {
+            make_visible(&mut presented.plan);
+        }
         match &mut self.kind {
-            DialogKind::Select { options } => {
+            DialogKind::Select { options }
+            | DialogKind::MultiSelect { options }
+            | DialogKind::Plan(PresentedPlan { options, .. }) => {
                 for option in options {
                     make_visible(&mut option.label);
                     option.description.iter_mut().for_each(make_visible);
@@ -95,6 +120,31 @@ impl Dialog {
         self
     }
 
+    /// What is asked as one text, for clients that have no place for more than a title.
+    pub fn whole_title(&self) -> Cow<'_, str> {
+        match &self.kind {
+            DialogKind::MultiSelect { options } => {
+                let mut text = format!("{}\n", self.title);
+                for (number, option) in options.iter().enumerate() {
+                    text.push_str(&format!("\n{}. {}", number + 1, option.label));
+                    if let Some(about) = &option.description {
+                        text.push_str(&format!(": {about}"));
+                    }
+                }
+                text.push_str("\n\n");
+                text.push_str(ANSWER_BY_NUMBERS);
+                text.into()
+            }
+            DialogKind::Plan(presented) => {
+                format!("{}\n\n{}", presented.plan.trim_end(), self.title).into()
+            }
+            DialogKind::Select { .. }
+            | DialogKind::Confirm { .. }
+            | DialogKind::Input { .. }
+            | DialogKind::Editor { .. } => Cow::Borrowed(&self.title),
+        }
+    }
+
     /// The answer made to fit the question: one of the wrong kind counts as none, and the label
     /// of an option means the option, for clients that know options only by what they show.
     pub fn fit(&self, answer: DialogAnswer) -> DialogAnswer {
@@ -102,11 +152,22 @@ impl Dialog {
             (DialogKind::Confirm { .. }, DialogAnswer::Confirmed(yes)) => {
                 DialogAnswer::Confirmed(yes)
             }
-            (DialogKind::Select { options }, DialogAnswer::Value(said)) => {
-                let by_value = options.iter().find(|option| option.value == said);
-                let by_label = || options.iter().find(|option| option.label == said);
-                let chosen = by_value.or_else(by_label);
+            (
+                DialogKind::Select { options } | DialogKind::Plan(PresentedPlan { options, .. }),
+                DialogAnswer::Value(said),
+            ) => {
+                let chosen = named(options, &said);
                 DialogAnswer::Value(chosen.map_or(said, |option| option.value.clone()))
+            }
+            (DialogKind::MultiSelect { options }, DialogAnswer::Values(said)) => {
+                let values = said.into_iter().take(options.len()).map(|said| {
+                    let chosen = named(options, &said);
+                    chosen.map_or(said, |option| option.value.clone())
+                });
+                DialogAnswer::Values(values.collect())
+            }
+            (DialogKind::MultiSelect { options }, DialogAnswer::Value(said)) => {
+                typed_choice(options, &said)
             }
             (DialogKind::Input { .. } | DialogKind::Editor { .. }, DialogAnswer::Value(value)) => {
                 DialogAnswer::Value(value)
@@ -116,9 +177,77 @@ impl Dialog {
     }
 }
 
+/// How options are chosen in a line of text.
+const ANSWER_BY_NUMBERS: &str =
+    "Answer with the numbers of all that apply, separated by commas, or in your own words.";
+
+/// The option that a text means.
+fn named<'a>(options: &'a [DialogOption], said: &str) -> Option<&'a DialogOption> {
+    let by_value = options.iter().find(|option| option.value == said);
+    by_value.or_else(|| options.iter().find(|option| option.label == said))
+}
+
+/// The options that a line of text means: one by its name, or several by their numbers or names.
+/// What means none is an answer in the person's own words.
+fn typed_choice(options: &[DialogOption], said: &str) -> DialogAnswer {
+    let said = said.trim();
+    if said.is_empty() {
+        return DialogAnswer::Nothing;
+    }
+    if let Some(only) = named(options, said) {
+        return DialogAnswer::Values(vec![only.value.clone()]);
+    }
+    let mut values: Vec<String> = Vec::new();
+    for word in said.split(',') {
+        let word = word.trim();
+        let number = word.parse::<usize>().ok();
+        let numbered = number.and_then(|number| options.get(number.checked_sub(1)?));
+        let Some(option) = numbered.or_else(|| named(options, word)) else {
+            return DialogAnswer::Values(vec![said.to_owned()]);
+        };
+        if !values.contains(&option.value) {
+            values.push(option.value.clone());
+        }
+    }
+    DialogAnswer::Values(values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_options_are_chosen_by_values_labels_numbers_or_own_words() {
+        let option = |value: &str, label: &str| DialogOption {
+            value: value.into(),
+            label: label.into(),
+            description: None,
+        };
+        let options = vec![option("a", "First"), option("b", "Second, third")];
+        let dialog = Dialog {
+            title: "Which?".into(),
+            kind: DialogKind::MultiSelect { options },
+            timeout_ms: None,
+        };
+        let typed = |text: &str| dialog.fit(DialogAnswer::Value(text.into()));
+        let values = |all: &[&str]| {
+            DialogAnswer::Values(all.iter().map(|value| (*value).to_owned()).collect())
+        };
+        assert_eq!(typed("1, 2"), values(&["a", "b"]));
+        assert_eq!(typed("2,2"), values(&["b"]));
+        assert_eq!(typed("First"), values(&["a"]));
+        assert_eq!(typed("Second, third"), values(&["b"]));
+        assert_eq!(typed("neither, I think"), values(&["neither, I think"]));
+        assert_eq!(typed("0"), values(&["0"]));
+        assert_eq!(typed("  "), DialogAnswer::Nothing);
+        let many = DialogAnswer::Values(vec!["First".into(); 1000]);
+        assert_eq!(dialog.fit(many), values(&["a", "a"]));
+        assert_eq!(
+            dialog.whole_title(),
+            "Which?\n\n1. First\n2. Second, third\n\nAnswer with the numbers of all that apply, \
+             separated by commas, or in your own words."
+        );
+    }
 
     #[test]
     fn an_option_may_be_chosen_by_what_the_person_sees() {

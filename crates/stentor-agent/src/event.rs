@@ -282,6 +282,8 @@ pub struct Subagent {
     pub call_id: String,
     /// Which of the tasks of its call it works on, from zero.
     pub index: usize,
+    /// The id of its own session.
+    pub session_id: Arc<str>,
     /// Where its conversation is kept; absent when that of its session is not kept either.
     pub session_file: Option<PathBuf>,
 }

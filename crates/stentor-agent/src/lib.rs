@@ -30,6 +30,7 @@ pub mod model;
 pub mod model_host;
 pub mod permission;
 mod plan;
+pub mod plan_mode;
 pub mod project_files;
 pub mod rules;
 pub mod sandbox;

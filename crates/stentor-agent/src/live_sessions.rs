@@ -2,6 +2,8 @@
 //!
 //! A session is known by its file. Who opens one that is live joins it. When a client leaves, what
 //! runs goes on; a session that nobody has to do with is unloaded when it has been idle for a while.
+//! Clients that only watch keep nobody from a session: it is closed all the same when somebody wants
+//! to delete it or to go on with it elsewhere.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use stentor_journal::store::JournalStore;
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::broadcast;
 
-use crate::event::Queues;
+use crate::event::{EventKind, NoticeLevel, NoticeSource, Queues};
 use crate::session::{Attached, Session};
 use crate::tasks;
 
@@ -50,7 +52,12 @@ struct LiveSession {
     number: u64,
     /// The handle that is nobody's: it really closes the session.
     session: Session,
-    clients: usize,
+    /// The clients that may drive it.
+    drivers: usize,
+    /// The clients that only watch: it is nobody's because of them.
+    observers: usize,
+    /// Somebody could drive it at some time.
+    was_driven: bool,
     /// Counts how often somebody came.
     joins: u64,
     /// It is being closed; its file is not free yet.
@@ -72,8 +79,18 @@ pub enum Released {
     /// It is not live here.
     NotLive,
     Closed,
-    /// A client has to do with it, or something goes on in it.
+    /// A client uses it, or something goes on in it.
     InUse,
+}
+
+/// Why a session is closed that clients may be watching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    /// It was idle for long enough, and nobody watches.
+    Idle,
+    Unsaid,
+    Deleted,
+    Released,
 }
 
 /// What goes on in a live session.
@@ -135,34 +152,39 @@ impl LiveSessions {
         self.insert(self.shared.lock(), session, observes)
     }
 
-    /// Closes the session in a file, unless a client has to do with it: then it is false.
+    /// Closes the session in a file, which is to be deleted, unless a client uses it: then it is false.
+    /// Who only watches learns of it.
     pub async fn close_unused(&self, file: &Path) -> bool {
         let key = key(file);
         let (number, session) = {
             let mut table = self.shared.when_free(&key);
             match table.sessions.get_mut(&key) {
                 None => return true,
-                Some(live) if live.clients > 0 => return false,
+                Some(live) if live.drivers > 0 => return false,
                 Some(live) => {
                     live.is_closing = true;
                     (live.number, live.session.clone())
                 }
             }
         };
-        self.shared.close(&key, number, session).await;
+        let close = self.shared.close(&key, number, session, Closing::Deleted);
+        close.await;
         true
     }
 
-    /// Lets go of the session in a file, unless a client has to do with it or something goes on in it.
+    /// Lets go of the session in a file, unless a client uses it or something goes on in it. Who only
+    /// watches learns of it.
     pub async fn release(&self, file: &Path) -> Released {
         let key = key(file);
-        let (number, joins) = match self.shared.when_free(&key).sessions.get(&key) {
+        let number = match self.shared.when_free(&key).sessions.get(&key) {
             None => return Released::NotLive,
-            Some(live) => (live.number, live.joins),
+            Some(live) => live.number,
         };
-        match self.shared.idle(&key, number, joins).await {
+        let is_unused = |live: &LiveSession| live.drivers == 0;
+        match self.shared.idle(&key, number, is_unused).await {
             Idle::Yes(session) => {
-                self.shared.close(&key, number, session).await;
+                let close = self.shared.close(&key, number, session, Closing::Released);
+                close.await;
                 Released::Closed
             }
             Idle::NotYet | Idle::NotOurs => Released::InUse,
@@ -190,9 +212,9 @@ impl LiveSessions {
         futures_util::future::join_all(closing).await;
     }
 
-    /// Ends the session in a file, whoever has to do with it. Whether a call may run is asked again
-    /// where it is opened next.
-    pub async fn suspend(&self, file: &Path) {
+    /// Ends the session in a file, whoever uses it, and publishes why. Whether a call may run is asked
+    /// again where it is opened next.
+    pub async fn suspend(&self, file: &Path, why: String) {
         let key = key(file);
         let found = {
             let mut table = self.shared.when_free(&key);
@@ -202,6 +224,11 @@ impl LiveSessions {
             })
         };
         if let Some((number, session)) = found {
+            session.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: why,
+                from: NoticeSource::Agent,
+            });
             // Nobody has to know.
             self.shared.suspended.send(Arc::clone(session.id())).ok();
             session.suspend().await;
@@ -245,7 +272,7 @@ impl LiveSessions {
             .map(|(file, live)| LiveStatus {
                 id: live.session.id().to_string(),
                 file: file.clone(),
-                clients: live.clients,
+                clients: live.drivers + live.observers,
             })
             .collect();
         listed.sort_by(|one, other| one.file.cmp(&other.file));
@@ -274,7 +301,9 @@ impl LiveSessions {
         let live = LiveSession {
             number: table.count,
             session,
-            clients: 0,
+            drivers: 0,
+            observers: 0,
+            was_driven: false,
             joins: 0,
             is_closing: false,
         };
@@ -284,13 +313,14 @@ impl LiveSessions {
     }
 
     fn client(&self, key: &Path, live: &mut LiveSession, joined: bool, observes: bool) -> Session {
-        live.clients += 1;
+        *live.count(observes) += 1;
         live.joins += 1;
+        live.was_driven |= !observes;
         let (table, key) = (Arc::downgrade(&self.shared), key.to_owned());
         let kind = Attached { joined, observes };
         let number = live.number;
         live.session
-            .attach(kind, move || left(&table, &key, number))
+            .attach(kind, move || left(&table, &key, number, observes))
     }
 }
 
@@ -326,7 +356,14 @@ impl Shared {
         table
     }
 
-    async fn close(&self, key: &Path, number: u64, session: Session) {
+    async fn close(&self, key: &Path, number: u64, session: Session, why: Closing) {
+        if let Some(message) = why.notice() {
+            session.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: message.to_owned(),
+                from: NoticeSource::Agent,
+            });
+        }
         session.close().await;
         self.forget(key, number);
     }
@@ -341,11 +378,12 @@ impl Shared {
         self.unloaded.notify_all();
     }
 
-    /// False when nothing was said in a session, and it has no name either.
+    /// False when nothing was said in a session, and it has no name either. What nobody could have
+    /// said something in is as it was found.
     async fn has_something(&self, key: &Path, number: u64) -> bool {
         let session = match self.lock().of(key, number) {
-            Some(live) => live.session.clone(),
-            None => return true,
+            Some(live) if live.was_driven => live.session.clone(),
+            Some(_) | None => return true,
         };
         let state = session.state().await;
         state.is_ok_and(|state| {
@@ -356,10 +394,9 @@ impl Shared {
         })
     }
 
-    /// The session, if it can be unloaded now: nobody came since `joins`, and nothing goes on in it.
-    async fn idle(&self, key: &Path, number: u64, joins: u64) -> Idle {
-        let is_left =
-            |live: &&mut LiveSession| live.joins == joins && live.clients == 0 && !live.is_closing;
+    /// The session, if it can be closed now: it `is_left`, and nothing goes on in it.
+    async fn idle(&self, key: &Path, number: u64, is_left: impl Fn(&LiveSession) -> bool) -> Idle {
+        let is_left = |live: &&mut LiveSession| is_left(live) && !live.is_closing;
         let session = match self.lock().of(key, number).filter(is_left) {
             Some(live) => live.session.clone(),
             None => return Idle::NotOurs,
@@ -384,6 +421,30 @@ impl Shared {
     }
 }
 
+impl LiveSession {
+    /// Those of the clients that only watch, or of the others.
+    fn count(&mut self, observes: bool) -> &mut usize {
+        match observes {
+            true => &mut self.observers,
+            false => &mut self.drivers,
+        }
+    }
+}
+
+impl Closing {
+    /// What those read who watch it.
+    fn notice(self) -> Option<&'static str> {
+        match self {
+            Self::Idle => None,
+            Self::Unsaid => {
+                Some("This session is closed: nobody uses it, and nothing was said in it.")
+            }
+            Self::Deleted => Some("This session is closed: it is being deleted."),
+            Self::Released => Some("This session is closed: another program goes on with it."),
+        }
+    }
+}
+
 impl Table {
     /// The session of a file, if it is still this one.
     fn of(&mut self, key: &Path, number: u64) -> Option<&mut LiveSession> {
@@ -402,8 +463,8 @@ enum Idle {
 }
 
 /// A client has left. The last one starts the time after which the session is unloaded; one in which
-/// nothing was said is closed at once, and nothing of it stays.
-fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
+/// nothing was said is closed with the last that could drive it, and nothing of it stays.
+fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -412,8 +473,9 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
         let Some(live) = table.of(key, number) else {
             return;
         };
-        live.clients = live.clients.saturating_sub(1);
-        if live.clients > 0 || live.is_closing {
+        let count = live.count(observes);
+        *count = count.saturating_sub(1);
+        if live.drivers > 0 || live.is_closing {
             return;
         }
         live.joins
@@ -425,14 +487,22 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64) {
     let key = key.to_owned();
     runtime.spawn(async move {
         let is_worth_keeping = shared.has_something(&key, number).await;
+        let is_left = |live: &LiveSession| {
+            let is_watched = live.observers > 0 && is_worth_keeping;
+            live.joins == joins && live.drivers == 0 && !is_watched
+        };
+        let why = match is_worth_keeping {
+            true => Closing::Idle,
+            false => Closing::Unsaid,
+        };
         loop {
             if is_worth_keeping {
                 tokio::time::sleep(shared.unload_after).await;
             }
-            match shared.idle(&key, number, joins).await {
+            match shared.idle(&key, number, is_left).await {
                 Idle::Yes(session) => {
                     let journals = session.journals();
-                    shared.close(&key, number, session).await;
+                    shared.close(&key, number, session, why).await;
                     if !is_worth_keeping && key.exists() {
                         remove_empty(journals, key).await;
                     }

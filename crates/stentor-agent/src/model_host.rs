@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use stentor_journal::message::ToolCall;
-use stentor_policy::Touches;
+use stentor_policy::{PermissionMode, Touches};
 use tokio_util::sync::CancellationToken;
 
 use crate::dialog::{Dialog, DialogAnswer};
@@ -47,6 +47,9 @@ pub trait ModelHost: Send + Sync {
         call: HostCall,
         watch: CommandWatch,
     ) -> ModelHostFuture<Result<CommandFuture, String>>;
+
+    /// What may run in the session now.
+    fn permission_mode(&self) -> PermissionMode;
 
     /// What the commands of the session are held back from.
     fn sandbox(&self) -> Arc<SandboxState>;

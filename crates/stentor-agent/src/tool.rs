@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use stentor_journal::message::ToolCall;
 use stentor_journal::usage::Usage;
-use stentor_policy::PathRules;
+use stentor_policy::{PathRules, PermissionMode};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
@@ -54,6 +54,12 @@ pub trait Tool: Send + Sync {
         self.spec().effect == ToolEffect::Reads
     }
 
+    /// Whether a model is offered it as things are now.
+    fn is_offered(&self, now: Circumstances) -> bool {
+        let _ = now;
+        true
+    }
+
     /// The same tool, when what a model is told about it has changed. Asked before each model
     /// call, so it must not wait for anything.
     fn renewed(&self) -> Option<Arc<dyn Tool>> {
@@ -88,6 +94,15 @@ pub trait Tool: Send + Sync {
     /// It must end soon after `context.cancel` fires and leave no process behind; what it
     /// returns then is kept as the result of the call.
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture;
+}
+
+/// What decides whether a tool is offered to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Circumstances {
+    /// Somebody is known to answer questions.
+    pub somebody_answers: bool,
+    /// What may run, in this run.
+    pub mode: PermissionMode,
 }
 
 /// The work of one call.
@@ -271,6 +286,23 @@ pub trait ToolHost: Send + Sync {
         Box::pin(std::future::ready(DialogAnswer::Nothing))
     }
 
+    /// What may run now.
+    fn permission_mode(&self) -> PermissionMode {
+        PermissionMode::default()
+    }
+
+    /// The mode in which the session was before it was to plan, if it was in one.
+    fn mode_before_plan(&self) -> Option<PermissionMode> {
+        None
+    }
+
+    /// A person has accepted a plan: the session and its run go on in this mode. False where that
+    /// cannot be had.
+    fn leave_plan_mode(&self, mode: PermissionMode) -> ModeFuture {
+        let _ = mode;
+        Box::pin(std::future::ready(false))
+    }
+
     /// Tells everybody something.
     fn publish(&self, event: EventKind) {
         drop(event);
@@ -357,6 +389,9 @@ pub trait ToolHost: Send + Sync {
 
 /// Room that is being waited for.
 pub type CapacityFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A mode that is being changed.
+pub type ModeFuture = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// A permission that is being decided.
 pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;

@@ -33,7 +33,6 @@ pub(crate) struct Answer {
     has_calls: bool,
     has_usage: bool,
     usage: Usage,
-    context_cost: Option<f64>,
     is_over: bool,
 }
 
@@ -56,7 +55,6 @@ impl Answer {
             has_calls: false,
             has_usage: false,
             usage: Usage::default(),
-            context_cost: None,
             is_over: false,
         }
     }
@@ -120,7 +118,13 @@ impl Answer {
                 self.usage.add(&converted(&usage));
                 self.put(ModelEvent::Usage(self.usage));
             }
-            Some(AgentEvent::Context(context)) => self.context_cost = context.cost_usd,
+            Some(AgentEvent::Context(context)) => {
+                let Some(cost) = context.cost_usd else {
+                    return self.put(ModelEvent::Nothing);
+                };
+                self.usage.cost.total += self.inbox.cost.spent(cost);
+                self.put(ModelEvent::Usage(self.usage));
+            }
             Some(AgentEvent::Plan(entries)) => self.plan(entries),
             Some(AgentEvent::Notice { text, .. }) => {
                 self.agent
@@ -194,15 +198,13 @@ impl Answer {
         }
         self.agent.shared.busy.store(false, Ordering::Release);
         // Told answer by answer, or once for all of them.
+        let is_counted = self.inbox.cost.end_turn();
         if let (false, Some(usage)) = (self.has_usage, &end.usage) {
-            self.usage.add(&converted(usage));
-        }
-        if let Some(cost) = self.context_cost {
-            let spent = (cost - self.inbox.cost_before).max(0.0);
-            self.inbox.cost_before = cost;
-            if self.usage.cost.total == 0.0 {
-                self.usage.cost.total = spent;
+            let mut usage = converted(usage);
+            if is_counted {
+                usage.cost = Cost::default();
             }
+            self.usage.add(&usage);
         }
         match end.reason {
             TurnEndReason::Completed => self.finish(StopReason::Stop, false),

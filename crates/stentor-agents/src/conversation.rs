@@ -49,6 +49,19 @@ impl<'a> Conversation<'a> {
         own.response_id.as_deref()
     }
 
+    /// What the answers have cost that were given in one of the child's own sessions.
+    pub fn cost_in(&self, session: &str) -> f64 {
+        let answers = self
+            .before
+            .iter()
+            .filter_map(|message| message.as_assistant());
+        let of_session = answers.filter(|answer| {
+            self.is_own(&answer.provider, &answer.model)
+                && answer.response_id.as_deref() == Some(session)
+        });
+        of_session.map(|answer| answer.usage.cost.total).sum()
+    }
+
     /// What a child missed that was last told `told`; everything if that is not in the conversation,
     /// or nothing was.
     pub fn missed(&self, told: Option<&Arc<Message>>) -> Missed<'a> {

@@ -112,7 +112,7 @@ impl Host for SessionHost {
             match host.ask(dialog).await {
                 DialogAnswer::Value(value) => Answer::Value(value),
                 DialogAnswer::Confirmed(yes) => Answer::Confirmed(yes),
-                DialogAnswer::Nothing => Answer::Cancelled,
+                DialogAnswer::Values(_) | DialogAnswer::Nothing => Answer::Cancelled,
             }
         })
     }

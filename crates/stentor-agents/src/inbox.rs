@@ -11,6 +11,7 @@ use stentor_client::{Agent, AgentEvent, Events};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
 
+use crate::session_cost::SessionCost;
 use crate::terminals::Terminals;
 
 /// Events that wait for the end of a call. When there are more, the call is given up.
@@ -141,8 +142,7 @@ pub(crate) struct Inbox {
     pub told: Option<Arc<Message>>,
     /// Messages that steer and have not reached its model yet, as far as one knows.
     pub owed: usize,
-    /// What the session had cost before this turn.
-    pub cost_before: f64,
+    pub cost: SessionCost,
     /// The model that the child had before anybody chose one.
     pub begun_with: Option<String>,
     /// The model that the child was last given, or said it uses.
@@ -176,7 +176,7 @@ impl Inbox {
     pub fn set_child(&mut self, agent: Agent, events: Events) {
         self.backlog.clear();
         self.owed = 0;
-        self.cost_before = 0.0;
+        self.cost = SessionCost::default();
         self.begun_with = None;
         self.model = None;
         self.mode = None;

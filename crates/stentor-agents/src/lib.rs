@@ -26,6 +26,7 @@ mod inbox;
 mod known;
 mod model;
 mod session_agent;
+mod session_cost;
 mod settings;
 mod starter;
 mod table;

@@ -9,6 +9,7 @@ use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, Th
 use stentor_agent::model_host::ModelHost;
 use stentor_agent::tasks;
 use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
+use stentor_policy::PermissionMode;
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
@@ -18,6 +19,7 @@ use crate::conversation::Conversation;
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
+use crate::session_cost::SessionCost;
 
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -25,6 +27,10 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
 const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
+
+/// What an agent does without asking cannot be held back.
+const NO_PLAN_MODE: &str = "it runs tools of its own, which plan mode cannot hold to reading: choose \
+    another model, or end plan mode";
 
 /// Everything that is needed to have a child at work.
 pub(crate) struct Starter {
@@ -49,6 +55,14 @@ impl Starter {
         }
         self.agent.shared.set_host(request.host.clone());
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
+        let mode = request.host.as_ref().map(|host| host.permission_mode());
+        if mode == Some(PermissionMode::Plan) {
+            // It may be at work since before the session was to plan.
+            if self.agent.shared.busy.load(Ordering::Acquire) {
+                inbox.abort(&self.agent.shared).await;
+            }
+            return Err(self.failed(ModelErrorKind::InvalidRequest, NO_PLAN_MODE));
+        }
         if self.agent.shared.abandoned.load(Ordering::Acquire) {
             inbox.abort(&self.agent.shared).await;
         }
@@ -112,6 +126,8 @@ impl Starter {
             let session = session.and_then(|id| session_of(id, &request.session_id));
             if self.start(inbox, host, session).await? {
                 missed = conversation.missed_since_own();
+                let counted = recorded.map(|recorded| conversation.cost_in(recorded));
+                inbox.cost = SessionCost::after(counted.unwrap_or_default());
             }
         }
         let Some(agent) = inbox.agent().cloned() else {

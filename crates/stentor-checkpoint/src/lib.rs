@@ -37,4 +37,4 @@ pub use checkpoint::{Change, Changes, CheckpointId};
 pub use limits::Limits;
 pub use recorder::Recorder;
 pub use state::State;
-pub use store::{Checkpoints, FolderStore};
+pub use store::{Checkpoints, FolderStore, Held};

@@ -237,14 +237,14 @@ impl Recorder {
         self.hold(state)?;
         let camera = Camera {
             folder: &self.store.folder,
-            left_out: &self.store.left_out,
+            left_out: self.store.left_out(),
             objects: &self.store.objects,
             limits: &self.store.all.limits,
             stop: &self.stop,
         };
         let taken = match known {
-            Some(known) => camera.take(&known.entries),
-            None => camera.take(&index::read(&self.store.index())),
+            Some(known) => camera.again(known),
+            None => camera.first(&index::read(&self.store.index())),
         }?;
         state.is_unsaved |= taken.read > 0;
         state.looked = Some(Looked {

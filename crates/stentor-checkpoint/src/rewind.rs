@@ -1,7 +1,7 @@
 //! Putting back what checkpoints say was there before.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::checkpoint::{self, Change, Changes, CheckpointId, Merged};
 use crate::state::{State, Unstored};
@@ -103,7 +103,7 @@ impl Plan {
         }
         // A folder that a run made is removed when nothing is left in it, whoever looked into it.
         let is_theirs = !matches!((&now, &wanted), (State::Folder { .. }, State::Absent));
-        let is_changed = is_theirs && (is_interrupted || now != after);
+        let is_changed = is_theirs && (is_interrupted || !is_still(&now, &after, tree, &path));
         let step = Step { path, now, wanted };
         match is_changed {
             true => self.changed.push(step),
@@ -139,6 +139,19 @@ impl Plan {
         }
         Ok(rewound)
     }
+}
+
+/// True when what is there now is what a run left there. Of what was not read then only the looks are
+/// known.
+fn is_still(now: &State, after: &State, tree: &Tree, path: &Path) -> bool {
+    let State::Unknown {
+        size, modified_ns, ..
+    } = after
+    else {
+        return now == after;
+    };
+    let unread = tree.state(path, None, 0);
+    matches!(unread, State::Unknown { size: s, modified_ns: m, .. } if (s, m) == (*size, *modified_ns))
 }
 
 /// In which order steps are taken.

@@ -44,14 +44,34 @@ pub(crate) struct Camera<'a> {
 }
 
 impl Camera<'_> {
-    /// Looks at the folder. What looks as `known` says is not read again.
-    pub fn take(&self, known: &HashMap<PathBuf, Seen>) -> std::io::Result<Snapshot> {
+    /// Looks at the folder for the first time. What looks as `known` says is not read again.
+    pub fn first(&self, known: &HashMap<PathBuf, Seen>) -> std::io::Result<Snapshot> {
+        self.take(known, &|_| false)
+    }
+
+    /// Looks at the folder again: at what was there `before` also if a command has had it ignored.
+    pub fn again(&self, before: &Snapshot) -> std::io::Result<Snapshot> {
+        self.take(&before.entries, &|path| before.entries.contains_key(path))
+    }
+
+    fn take(
+        &self,
+        known: &HashMap<PathBuf, Seen>,
+        watched: &dyn Fn(&Path) -> bool,
+    ) -> std::io::Result<Snapshot> {
         let tree = Tree::open(self.folder)?;
         let until = Until {
             deadline: Instant::now() + self.limits.time,
             stop: self.stop,
         };
-        let listing = walk::list(&tree, self.folder, self.left_out, self.limits, &until);
+        let listing = walk::list(
+            &tree,
+            self.folder,
+            self.left_out,
+            watched,
+            self.limits,
+            &until,
+        );
         let mut entries = HashMap::with_capacity(listing.entries.len());
         let mut unread: Vec<(&PathBuf, Stamp)> = Vec::new();
         for (path, stamp) in &listing.entries {

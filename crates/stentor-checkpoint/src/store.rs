@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::FlockOperation;
 
@@ -68,23 +69,28 @@ pub struct FolderStore {
     pub(crate) place: PathBuf,
     pub(crate) objects: Objects,
     pub(crate) all: Checkpoints,
-    /// What is never looked at, from the folder.
-    pub(crate) left_out: Vec<PathBuf>,
+    left_out: Arc<OnceLock<Vec<PathBuf>>>,
 }
 
 impl FolderStore {
     pub(crate) fn at(place: PathBuf, folder: PathBuf, all: Checkpoints) -> Self {
         Self {
             objects: Objects::in_folder(place.join("objects")),
-            left_out: all
-                .left_out
-                .iter()
-                .filter_map(|path| Some(really(path).strip_prefix(&folder).ok()?.to_owned()))
-                .collect(),
             folder,
             place,
             all,
+            left_out: Arc::default(),
         }
+    }
+
+    /// What is never looked at, from the folder. Found out when it is first needed: a session is to
+    /// start before it runs a command.
+    pub(crate) fn left_out(&self) -> &[PathBuf] {
+        let inside =
+            |path: &PathBuf| Some(really(path).strip_prefix(&self.folder).ok()?.to_owned());
+        let all = &self.all.left_out;
+        self.left_out
+            .get_or_init(|| all.iter().filter_map(inside).collect())
     }
 
     /// True when a checkpoint is here.
@@ -110,7 +116,7 @@ impl FolderStore {
     }
 
     /// Makes the folders, for their owner alone, and keeps what is in them from being removed.
-    pub(crate) fn hold(&self) -> io::Result<Held> {
+    pub fn hold(&self) -> io::Result<Held> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(self.runs())?;
         let name = self.place.join("folder");
@@ -129,6 +135,6 @@ impl FolderStore {
 
 /// While it is there, nothing of a folder's checkpoints is removed.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     _lock: File,
 }

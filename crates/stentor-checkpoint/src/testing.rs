@@ -62,7 +62,7 @@ impl Workshop {
     }
 
     pub fn mode(&self, name: &str) -> u32 {
-        fs::metadata(self.path(name)).unwrap().permissions().mode() & 0o777
+        fs::metadata(self.path(name)).unwrap().permissions().mode() & 0o7777
     }
 
     /// A run with one command that does `work`.

@@ -15,8 +15,11 @@ use crate::content_hash::ContentHash;
 use crate::objects::Objects;
 use crate::state::{Kind, Stamp, State, Unstored};
 
-/// The bits of a mode that are kept: who may read, write and execute.
-const PERMISSIONS: u32 = 0o777;
+/// The bits of a mode that are kept: who may read, write and execute, and as whom.
+const PERMISSIONS: u32 = 0o7777;
+
+/// What it takes to change something in a folder of one's own.
+const OWNER_MAY_CHANGE: u32 = 0o300;
 
 /// How our own temporary names begin. The tools make such names, too.
 pub(crate) const TEMPORARY: &str = ".stentor-";
@@ -74,7 +77,28 @@ impl Tree {
     }
 
     /// Puts something where something else, or nothing, is. A folder that is in the way must be gone.
+    /// The folder it is in may be read-only, if it is the user's own.
     pub fn put(&self, path: &Path, wanted: &State, objects: &Objects) -> io::Result<()> {
+        let refused = match self.put_as_is(path, wanted, objects) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::ACCESS) => error,
+            done => return done,
+        };
+        let Ok((folder, _)) = self.parent(path, false) else {
+            return Err(refused);
+        };
+        let stat = rustix::fs::fstat(&folder)?;
+        let mode = stamp_of(&stat).mode;
+        if mode & OWNER_MAY_CHANGE == OWNER_MAY_CHANGE
+            || rustix::fs::fchmod(&folder, mode_of(mode | OWNER_MAY_CHANGE)).is_err()
+        {
+            return Err(refused);
+        }
+        let done = self.put_as_is(path, wanted, objects);
+        rustix::fs::fchmod(&folder, mode_of(mode))?;
+        done
+    }
+
+    fn put_as_is(&self, path: &Path, wanted: &State, objects: &Objects) -> io::Result<()> {
         match wanted {
             State::Absent => self.remove(path),
             State::Folder { mode } => {

@@ -48,10 +48,12 @@ impl Until<'_> {
 }
 
 /// Lists a folder. What is `left_out` of it is not looked at: what is stored of the folder, above all.
+/// What was `watched` until now is looked at also where it is ignored by now.
 pub(crate) fn list(
     tree: &Tree,
     folder: &Path,
     left_out: &[PathBuf],
+    watched: &dyn Fn(&Path) -> bool,
     limits: &Limits,
     until: &Until<'_>,
 ) -> Listing {
@@ -68,6 +70,7 @@ pub(crate) fn list(
             path: &path,
             above: &rules,
             left_out,
+            watched,
         };
         match walk.entries(limits, until, &mut listing.skipped) {
             Ok(Some((entries, rules))) => {
@@ -134,6 +137,7 @@ struct FolderWalk<'a> {
     path: &'a Path,
     above: &'a Option<Arc<Ignored>>,
     left_out: &'a [PathBuf],
+    watched: &'a dyn Fn(&Path) -> bool,
 }
 
 type Entries = (Vec<(PathBuf, Stamp)>, Option<Arc<Ignored>>);
@@ -167,7 +171,8 @@ impl FolderWalk<'_> {
             let is_folder = stamp.kind == Kind::Folder;
             let is_ignored = rules
                 .as_ref()
-                .is_some_and(|rules| rules.ignores(&here.join(name), is_folder));
+                .is_some_and(|rules| rules.ignores(&here.join(name), is_folder))
+                && !(self.watched)(&path);
             let is_elsewhere = is_folder && !self.tree.is_on_device(&stat);
             match is_ignored || is_elsewhere || self.left_out.contains(&path) {
                 true => drop(skipped.insert(path)),

@@ -20,6 +20,10 @@ use view::View;
 /// How long a request to the servers may take.
 const REQUEST_WAIT: Duration = Duration::from_secs(5);
 
+/// How often in a lease the connection is checked, and how often at most.
+const PINGS: u32 = 6;
+const SHORTEST_PING: Duration = Duration::from_millis(500);
+
 /// How long the stream remembers the ids of messages, so that a repeated one is known.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
@@ -169,7 +173,9 @@ async fn connect(settings: &FleetSettings, node: &str) -> Result<Client, FleetEr
     let url = settings.url.clone().unwrap_or_default();
     let mut options = ConnectOptions::new()
         .name(format!("stentor {node}"))
-        .request_timeout(Some(REQUEST_WAIT));
+        .request_timeout(Some(REQUEST_WAIT))
+        // A server that does not answer is left for another one well before the lease is over.
+        .ping_interval((settings.lease() / PINGS).max(SHORTEST_PING));
     if let Some(path) = &settings.credentials {
         let failed = |why| FleetError::Credentials {
             path: path.clone(),

@@ -9,19 +9,21 @@
 //! last one of the session's subject, so a node that was replaced is refused by the stream itself.
 //! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
 
+mod bucket;
 pub mod directory;
 pub mod durability;
 pub mod error;
 pub mod fleet;
 mod journal;
 mod log;
-mod message;
+pub mod message;
 pub mod names;
 pub mod node;
 pub mod nodes;
 pub mod ownership;
 mod pictures;
 pub mod places;
+mod sequence;
 pub mod settings;
 pub mod store;
 pub mod tunnel;

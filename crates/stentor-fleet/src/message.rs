@@ -41,6 +41,8 @@ impl Kind {
 pub struct Label {
     pub kind: Kind,
     pub offset: u64,
+    /// The node that wrote it, and which life of it.
+    pub writer: String,
 }
 
 impl Label {
@@ -54,6 +56,11 @@ impl Label {
             _ => return None,
         };
         let offset = text(OFFSET)?.parse().ok()?;
-        Some(Self { kind, offset })
+        let writer = text(WRITER)?.to_owned();
+        Some(Self {
+            kind,
+            offset,
+            writer,
+        })
     }
 }

@@ -76,6 +76,7 @@ impl Node {
         let control = node.subscribe_control().await?;
         for task in [
             tokio::spawn(node.clone().keep_lease(revision)),
+            tokio::spawn(node.clone().note_activities()),
             tokio::spawn(node.clone().follow()),
             tokio::spawn(node.clone().answer_control(control)),
         ] {
@@ -127,11 +128,10 @@ impl Node {
         }
     }
 
-    /// Renews the lease, notes what goes on, and looks for sessions whose owner is gone.
+    /// Renews the lease, and looks for sessions whose owner is gone.
     async fn keep_lease(self, mut revision: u64) {
         let lease = self.fleet().settings().lease();
-        let mut ticks = tokio::time::interval(lease / RENEWALS);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = self.ticks();
         let mut heard = Instant::now();
         let mut orphans = Orphans::default();
         loop {
@@ -159,7 +159,6 @@ impl Node {
                     continue;
                 }
             }
-            self.note_activities().await;
             self.shared.store.let_go_unopened().await;
             if let Err(why) = self.fleet().look_at_nodes().await {
                 tracing::warn!(%why, "the nodes of the fleet are not known");
@@ -183,7 +182,26 @@ impl Node {
         }
     }
 
-    async fn note_activities(&self) {
+    /// Notes what goes on in the sessions, for the directory. A session that waits for the fleet
+    /// answers late, so the lease does not wait for this.
+    async fn note_activities(self) {
+        let mut ticks = self.ticks();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => self.note_activities_once().await,
+                () = self.shared.end.cancelled() => return,
+            }
+        }
+    }
+
+    fn ticks(&self) -> tokio::time::Interval {
+        let lease = self.fleet().settings().lease();
+        let mut ticks = tokio::time::interval(lease / RENEWALS);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks
+    }
+
+    async fn note_activities_once(&self) {
         let now_ms = self.shared.store.now_ms();
         let activities = self.shared.sessions.activities().await;
         let open = self.shared.store.open_sessions();
@@ -211,7 +229,8 @@ impl Node {
         wanted: Option<String>,
     ) {
         log.hand_over(state, wanted);
-        self.shared.sessions.suspend(file).await;
+        let why = "the session moves to another node of the fleet".to_owned();
+        self.shared.sessions.suspend(file, why).await;
         let mut progress = log.progress();
         let released = progress.wait_for(|progress| progress.ended);
         if tokio::time::timeout(HAND_OVER_WAIT, released)

@@ -1,13 +1,20 @@
 //! Who should write to a session: its record in the directory, changed only by who has seen it last.
 
-use async_nats::jetstream::kv;
+use std::time::Duration;
+
 use bytes::Bytes;
 
+use crate::bucket;
 use crate::directory::{SessionRecord, SessionState};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::names::token;
 use crate::nodes::NodeId;
+use crate::sequence::{Misplaced, misplaced};
+
+/// How often a session is claimed whose record changes meanwhile.
+const CLAIM_TRIES: usize = 20;
+const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
 /// A record of the directory with the revision at which it was read or written.
 #[derive(Debug, Clone)]
@@ -25,6 +32,9 @@ pub enum NotHeld {
     /// Somebody else was quicker; who it is can be read again.
     #[error("another node has just taken it")]
     Raced,
+    /// Another change is under way; whether it arrives is not known yet.
+    #[error("its record is just being changed")]
+    Contested,
     #[error("the fleet does not know it")]
     Unknown,
     #[error(transparent)]
@@ -34,15 +44,8 @@ pub enum NotHeld {
 impl Fleet {
     /// The record of a session as the servers have it.
     pub async fn read_record(&self, id: &str) -> Result<Option<Held>, FleetError> {
-        let entry = self.session_bucket().entry(token(id)).await;
-        let entry = entry.map_err(FleetError::nats("read its directory"))?;
-        let Some(entry) = entry.filter(|entry| entry.operation == kv::Operation::Put) else {
-            return Ok(None);
-        };
-        let record = serde_json::from_slice(&entry.value);
-        let record = record.map_err(FleetError::nats("understand its directory"))?;
-        let revision = entry.revision;
-        Ok(Some(Held { record, revision }))
+        let found = bucket::read(self.session_bucket(), &token(id)).await?;
+        Ok(found.map(|(revision, record)| Held { record, revision }))
     }
 
     /// Enters a new session, which nobody else may have entered.
@@ -77,6 +80,7 @@ impl Fleet {
                 self.note_session(revision, record.clone());
                 Ok(Held { record, revision })
             }
+            Err(why) if misplaced(&why) == Some(Misplaced::Contested) => Err(NotHeld::Contested),
             Err(why) => match self.read_record(&record.id).await? {
                 Some(found) if found.record == record => Ok(found),
                 Some(found) if found.revision == held.revision => {
@@ -90,20 +94,28 @@ impl Fleet {
 
     /// Makes this node the owner of a session that has none that is there.
     pub async fn claim(&self, id: &str) -> Result<Held, NotHeld> {
-        let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
-        if let Some(owner) = &held.record.owner
-            && owner != self.this_node()
-            && self.is_there_now(owner).await?
-        {
-            return Err(NotHeld::OwnedBy(owner.clone()));
+        for _ in 0..CLAIM_TRIES {
+            let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
+            if let Some(owner) = &held.record.owner
+                && owner != self.this_node()
+                && self.is_there_now(owner).await?
+            {
+                return Err(NotHeld::OwnedBy(owner.clone()));
+            }
+            let record = SessionRecord {
+                owner: Some(self.this_node().clone()),
+                state: SessionState::Idle,
+                wanted: None,
+                ..held.record.clone()
+            };
+            // Its former owner may just have noted something, or released it.
+            match self.change(&held, record).await {
+                Err(NotHeld::Raced | NotHeld::Contested | NotHeld::OwnedBy(_)) => {}
+                changed => return changed,
+            }
+            tokio::time::sleep(CLAIM_PAUSE).await;
         }
-        let record = SessionRecord {
-            owner: Some(self.this_node().clone()),
-            state: SessionState::Idle,
-            wanted: None,
-            ..held.record.clone()
-        };
-        self.change(&held, record).await
+        Err(NotHeld::Raced)
     }
 
     /// Removes a session from the directory.

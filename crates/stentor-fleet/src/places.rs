@@ -73,14 +73,9 @@ impl Places {
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         match self.named.get(&session.place) {
-            // An empty path joined to another would end in a separator.
-            Some(place) if stays_inside => WorkingFolder::Here(
-                place
-                    .path()
-                    .components()
-                    .chain(relative.components())
-                    .collect(),
-            ),
+            // Joined with nothing it would end in a slash.
+            Some(place) if session.folder.is_empty() => WorkingFolder::Here(place.path().clone()),
+            Some(place) if stays_inside => WorkingFolder::Here(place.path().join(relative)),
             _ => WorkingFolder::Absent(format!(
                 "this node has no place `{}`, so the conversation can only be read here; open it on \
                  a node that has the place, or name the place in [fleet.places]",

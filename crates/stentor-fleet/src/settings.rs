@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 /// The usual time after which a node that is not heard of has lost its sessions.
-const LEASE_SECONDS: u64 = 10;
+const LEASE_SECONDS: u64 = 15;
 
 /// `[fleet]` of the user's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

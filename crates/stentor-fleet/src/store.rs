@@ -62,9 +62,9 @@ pub trait NodeSessions: Send + Sync {
     /// Opens a session that was taken over, so that it goes on from where it was interrupted.
     fn take_up(&self, file: PathBuf, folder: PathBuf) -> BoxFuture<'static, Result<(), String>>;
 
-    /// Ends a session, whoever has to do with it. What is asked is asked again where it is opened
-    /// next.
-    fn suspend(&self, file: PathBuf) -> BoxFuture<'static, ()>;
+    /// Ends a session, whoever uses it, and lets them know why. What is asked is asked again where it
+    /// is opened next.
+    fn suspend(&self, file: PathBuf, why: String) -> BoxFuture<'static, ()>;
 
     /// What goes on in each, by file.
     fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>>;
@@ -232,9 +232,10 @@ impl FleetStore {
         let (store, ending) = (self.clone(), Arc::clone(&log));
         self.shared.runtime.spawn(async move {
             writer.run(beginning).await;
-            let was_stopped = ending.progress().borrow().stopped.is_some();
-            if let (true, Some(node)) = (was_stopped, store.node()) {
-                node.suspend(path).await;
+            let stopped = ending.progress().borrow().stopped.clone();
+            if let (Some(why), Some(node)) = (stopped, store.node()) {
+                node.suspend(path, format!("the session ends here: {why}"))
+                    .await;
             }
             store.forget(&ending);
         });

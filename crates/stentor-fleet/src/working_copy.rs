@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use bytes::Bytes;
 use futures_util::StreamExt;
 use stentor_journal::private_file::{PRIVATE, Replacement, create_folder};
 use stentor_journal::store::Header;
@@ -17,6 +18,9 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::message::{Kind, Label};
 use crate::pictures::Pictures;
+
+/// What is being done when something goes wrong here.
+const DOING: &str = "read a journal";
 
 /// How long the next message of a journal may take.
 const MESSAGE_WAIT: Duration = Duration::from_secs(5);
@@ -52,7 +56,7 @@ impl WorkingCopy {
                     .and_then(|()| Replacement::begin(&path, PRIVATE))
                     .map_err(FleetError::io("write", &path))
             });
-            begun.await.map_err(FleetError::nats("read a journal"))??
+            begun.await.map_err(FleetError::nats(DOING))??
         };
         let (new, copy) = fill(fleet, session_id, new, path, folder, last).await?;
         let pictures = Pictures::beside(path);
@@ -62,7 +66,7 @@ impl WorkingCopy {
         };
         let file = placed
             .await
-            .map_err(FleetError::nats("read a journal"))?
+            .map_err(FleetError::nats(DOING))?
             .map_err(FleetError::io("write", path))?;
         pictures.fetch(fleet, &Arc::new(file)).await?;
         Ok(Some(copy))
@@ -78,7 +82,6 @@ async fn fill(
     folder: &Path,
     last: u64,
 ) -> Result<(Replacement, WorkingCopy), FleetError> {
-    const DOING: &str = "read a journal";
     let writing = || FleetError::io("write", path);
     let unreadable = |why: &str| FleetError::Journal {
         id: id.to_owned(),
@@ -86,26 +89,13 @@ async fn fill(
     };
     let file = new.file().try_clone().map_err(writing())?;
     let mut file = tokio::fs::File::from_std(file);
-    let consumer = fleet.journal_stream().create_consumer(pull::OrderedConfig {
-        filter_subject: fleet.journal_subject(id),
-        deliver_policy: DeliverPolicy::All,
-        ..Default::default()
-    });
-    let consumer = consumer.await.map_err(FleetError::nats(DOING))?;
-    let mut messages = consumer.messages().await.map_err(FleetError::nats(DOING))?;
+    let mut messages = journal_messages(fleet, id).await?;
     let (mut begin, mut size, mut whole) = (0, 0, 0);
     loop {
-        let next = tokio::time::timeout(MESSAGE_WAIT, messages.next()).await;
-        let next = next.map_err(FleetError::nats(DOING))?;
-        let message = next.ok_or_else(|| unreadable("it ends too early"))?;
-        let message = message.map_err(FleetError::nats(DOING))?;
-        let sequence = message.info().map_err(FleetError::nats(DOING))?;
-        let sequence = sequence.stream_sequence;
-        let label = message.headers.as_ref().and_then(Label::read);
-        let label = label.ok_or_else(|| unreadable("a message in it is not of this program"))?;
+        let (sequence, label, payload) = next_message(id, &mut messages).await?;
         match label.kind {
             Kind::Header => {
-                let header = Header::from_line(&message.payload);
+                let header = Header::from_line(&payload);
                 let mut header = header.map_err(|why| unreadable(&why.to_string()))?;
                 header.cwd = folder.display().to_string();
                 let line = header.to_line().map_err(FleetError::nats(DOING))?;
@@ -113,11 +103,11 @@ async fn fill(
                 file.write_all(&line).await.map_err(writing())?;
             }
             Kind::Entries if label.offset == size => {
-                file.write_all(&message.payload).await.map_err(writing())?;
-                if let Some(at) = memchr::memrchr(b'\n', &message.payload) {
+                file.write_all(&payload).await.map_err(writing())?;
+                if let Some(at) = memchr::memrchr(b'\n', &payload) {
                     whole = size + at as u64 + 1;
                 }
-                size += message.payload.len() as u64;
+                size += payload.len() as u64;
             }
             Kind::Entries => return Err(unreadable("a part of it is missing")),
             Kind::Owner => {
@@ -144,6 +134,56 @@ async fn fill(
         last,
     };
     Ok((new, copy))
+}
+
+/// The messages of a session's journal from the first on.
+async fn journal_messages(fleet: &Fleet, id: &str) -> Result<pull::Ordered, FleetError> {
+    let consumer = fleet.journal_stream().create_consumer(pull::OrderedConfig {
+        filter_subject: fleet.journal_subject(id),
+        deliver_policy: DeliverPolicy::All,
+        ..Default::default()
+    });
+    let consumer = consumer.await.map_err(FleetError::nats(DOING))?;
+    consumer.messages().await.map_err(FleetError::nats(DOING))
+}
+
+/// The next message: its sequence, what it is, and what it says.
+async fn next_message(
+    id: &str,
+    messages: &mut pull::Ordered,
+) -> Result<(u64, Label, Bytes), FleetError> {
+    let unreadable = |why: &str| FleetError::Journal {
+        id: id.to_owned(),
+        why: why.to_owned(),
+    };
+    let next = tokio::time::timeout(MESSAGE_WAIT, messages.next()).await;
+    let next = next.map_err(FleetError::nats(DOING))?;
+    let message = next.ok_or_else(|| unreadable("it ends too early"))?;
+    let message = message.map_err(FleetError::nats(DOING))?;
+    let sequence = message.info().map_err(FleetError::nats(DOING))?;
+    let sequence = sequence.stream_sequence;
+    let label = message.headers.as_ref().and_then(Label::read);
+    let label = label.ok_or_else(|| unreadable("a message in it is not of this program"))?;
+    Ok((sequence, label, message.message.payload))
+}
+
+impl Fleet {
+    /// Who wrote each message of a session's journal, and what it is: to see that there was one
+    /// writer at a time.
+    pub async fn journal_labels(&self, session_id: &str) -> Result<Vec<Label>, FleetError> {
+        let Some((last, _)) = self.last_message(session_id).await? else {
+            return Ok(Vec::new());
+        };
+        let mut messages = journal_messages(self, session_id).await?;
+        let mut labels = Vec::new();
+        loop {
+            let (sequence, label, _) = next_message(session_id, &mut messages).await?;
+            labels.push(label);
+            if sequence >= last {
+                return Ok(labels);
+            }
+        }
+    }
 }
 
 /// Puts a new working copy in the place of the one before, which is set aside if it says something

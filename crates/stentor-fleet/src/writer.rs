@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::header::NATS_MESSAGE_ID;
-use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
@@ -23,6 +22,7 @@ use crate::log::{Log, Progress};
 use crate::message::{KIND, Kind, OFFSET, WRITER};
 use crate::ownership::{Held, NotHeld};
 use crate::pictures::Pictures;
+use crate::sequence::{Misplaced, misplaced};
 
 /// How much of a message is for its headers.
 const HEADER_BYTES: usize = 4096;
@@ -33,6 +33,9 @@ const MAX_PART_BYTES: usize = 512 * 1024;
 /// The shortest and the longest time between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The time between two tries to release a session.
+const RELEASE_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a session that is closed may take to send its last entries and to be released.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
@@ -117,7 +120,9 @@ impl Writer {
         loop {
             match self.fleet.enter(record.clone()).await {
                 Ok(held) => return Ok(held),
-                Err(NotHeld::Fleet(why)) => self.wait(&why.to_string(), &mut pause).await?,
+                Err(why @ (NotHeld::Fleet(_) | NotHeld::Contested)) => {
+                    self.wait(&why.to_string(), &mut pause).await?;
+                }
                 Err(why) => {
                     let why = format!("the fleet has a session with this id: {why}");
                     return Err(End::Stopped(why));
@@ -223,7 +228,8 @@ impl Writer {
                 Ok(sequence) => return Ok(sequence),
                 Err(why) => why,
             };
-            if why.kind() == PublishErrorKind::WrongLastSequence {
+            // One that is contested is sent again: by then it is known what has arrived.
+            if misplaced(&why) == Some(Misplaced::Wrong) {
                 match self.fleet.last_message(&self.log.id).await {
                     Ok(Some((sequence, found))) if found.as_deref() == Some(&*id) => {
                         return Ok(sequence);
@@ -248,7 +254,7 @@ impl Writer {
                 Ok(())
             }
             // It is entered with the next change; what counts is in the stream.
-            Err(NotHeld::Fleet(why)) => {
+            Err(why @ (NotHeld::Fleet(_) | NotHeld::Contested)) => {
                 tracing::debug!(%why, "the directory of the fleet is behind");
                 Ok(())
             }
@@ -261,11 +267,9 @@ impl Writer {
         let Some(held) = held else {
             return;
         };
-        let record = self.log.released();
-        match tokio::time::timeout(CLOSE_WAIT, self.fleet.change(&held, record)).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(why)) => tracing::warn!(session = %self.log.id, "not released: {why}"),
-            Err(_) => tracing::warn!(session = %self.log.id, "not released in time"),
+        let releasing = release_when_reachable(self.fleet.clone(), held, self.log.released());
+        if tokio::time::timeout(CLOSE_WAIT, releasing).await.is_err() {
+            tracing::warn!(session = %self.log.id, "not released in time");
         }
     }
 
@@ -285,12 +289,13 @@ impl Writer {
     }
 }
 
-/// Releases a session of which this node may have been cut off, when that is over. Nothing happens if
-/// another node has it.
+/// Releases a session as soon as the fleet can be reached. Nothing happens if another node has it.
 async fn release_when_reachable(fleet: Fleet, held: Held, record: SessionRecord) {
-    while let Err(NotHeld::Fleet(why)) = fleet.change(&held, record.clone()).await {
+    while let Err(why @ (NotHeld::Fleet(_) | NotHeld::Contested)) =
+        fleet.change(&held, record.clone()).await
+    {
         tracing::debug!(session = %record.id, "not released yet: {why}");
-        tokio::time::sleep(LONGEST_PAUSE).await;
+        tokio::time::sleep(RELEASE_PAUSE).await;
     }
 }
 

@@ -144,3 +144,67 @@ async fn a_session_is_the_same_on_another_machine_but_for_its_folder() {
     assert_eq!(after, before.replace(&shared(&one), &shared(&two)));
     assert_eq!(second.header().cwd, shared(&two));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_picture_goes_with_its_session() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let (one, two) = (
+        Machine::new(&nats, "one").await,
+        Machine::new(&nats, "two").await,
+    );
+    let mut first = one.create("session-1");
+    let picture = "QUJD".repeat(100_000);
+    let message = Message::user(vec![ContentBlock::image(picture.as_str(), "image/png")], 0);
+    let shown = Entry {
+        kind: EntryKind::Message {
+            message: Arc::new(message),
+        },
+        ..said("a", "")
+    };
+    first.append(&shown).unwrap();
+    first.sync().await.unwrap();
+    assert!(text_of(first.path().unwrap()).contains("blob:sha256:"));
+    drop(first);
+
+    let second = two.open("session-1").await.unwrap();
+    let entries = second.read_all().unwrap();
+    assert_eq!(entries, [shown]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_said_to_the_end_when_its_writer_died_is_left_out() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let (one, two) = (
+        Machine::new(&nats, "one").await,
+        Machine::new(&nats, "two").await,
+    );
+    let mut first = one.create("session-1");
+    first.append(&said("a", "whole")).unwrap();
+    first.sync().await.unwrap();
+    // A writer that died between the two parts of an entry.
+    let subject = one.store.fleet().subject(&["journal", "session-1"]);
+    let jetstream = async_nats::jetstream::new(one.store.fleet().client().clone());
+    let offset = {
+        let text = text_of(first.path().unwrap());
+        text.len() - text.find('\n').unwrap() - 1
+    };
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("Stentor-Kind", "entries");
+    headers.insert("Stentor-Writer", "one one-life");
+    headers.insert("Stentor-Offset", offset.to_string().as_str());
+    let sent = jetstream.publish_with_headers(subject, headers, "{\"type\":\"mess".into());
+    sent.await.unwrap().await.unwrap();
+    drop(first);
+
+    let mut second = two.open("session-1").await.unwrap();
+    assert_eq!(ids(&*second), ["a"]);
+    second.append(&said("b", "after it")).unwrap();
+    second.sync().await.unwrap();
+    drop(second);
+    let third = one.open("session-1").await.unwrap();
+    assert_eq!(ids(&*third), ["a", "b"]);
+}

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod conversation;
 pub mod export;
 mod foreign_roles;
+pub mod inherited_lock;
 pub mod message;
 pub mod private_file;
 pub mod session_files;

@@ -122,9 +122,12 @@ impl Usage {
         }
     }
 
-    /// True when nothing at all was consumed.
+    /// True when nothing at all was consumed. Other agents may report what they cost and no tokens.
     pub fn is_zero(&self) -> bool {
-        self.input == 0 && self.output == 0 && self.cache_read == 0 && self.cache_write == 0
+        let has_tokens = [self.input, self.output, self.cache_read, self.cache_write]
+            .iter()
+            .any(|tokens| *tokens > 0);
+        !has_tokens && self.cost.total == 0.0
     }
 }
 

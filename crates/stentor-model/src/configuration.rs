@@ -127,16 +127,28 @@ const USUAL_MAX_TOKENS: u64 = 16_384;
 impl ModelConfiguration {
     /// What is known about the model, as a model of `provider`.
     pub fn to_info(&self, provider: &str, api: &str, base_url: &str) -> ModelInfo {
-        let context_window = self.context_window.unwrap_or(match is_hosted(base_url) {
+        self.to_info_at(provider, api, base_url, &public_address(base_url))
+    }
+
+    /// The same for one of many models of a provider, whose address is the same.
+    pub fn to_info_at(
+        &self,
+        provider: &str,
+        api: &str,
+        base_url: &str,
+        public_address: &str,
+    ) -> ModelInfo {
+        let usual_window = || match is_hosted(base_url) {
             true => USUAL_CONTEXT_WINDOW,
             false => SMALL_CONTEXT_WINDOW,
-        });
+        };
+        let context_window = self.context_window.unwrap_or_else(usual_window);
         ModelInfo {
             id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             api: self.api.clone().unwrap_or_else(|| api.to_owned()),
             provider: provider.to_owned(),
-            base_url: public_address(base_url),
+            base_url: public_address.to_owned(),
             reasoning: self.reasoning,
             input: if self.input.is_empty() {
                 vec![InputKind::Text]

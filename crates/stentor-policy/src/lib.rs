@@ -15,6 +15,11 @@
 //! asked is denied. It allows reading inside the folder only. So is a [`PathGuard`]: what the
 //! commands of a session are held back from by a sandbox, its other tools are held back from here.
 //!
+//! [`PermissionMode::Plan`] is the same promise as long as no plan was accepted: nothing changes
+//! anything, whatever rules and answers say. What only reads is decided as in
+//! [`PermissionMode::Ask`], and so are tools that claim to; commands run that are known to change
+//! nothing.
+//!
 //! A shell command is taken apart and every part must be allowed: see `command`. Denials see what
 //! it runs through other programs: see `look_through`; where that cannot be known, a command is
 //! asked about if a rule denies or asks for some. A path counts as inside the folder only if

@@ -40,6 +40,8 @@ pub enum PermissionMode {
     AcceptEdits,
     /// Only reading. Nothing is asked.
     ReadOnly,
+    /// Only reading until a person has accepted a plan. What reads elsewhere is asked.
+    Plan,
     /// Everything is allowed.
     #[default]
     All,
@@ -47,7 +49,13 @@ pub enum PermissionMode {
 
 impl PermissionMode {
     /// All modes, most careful first.
-    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::AcceptEdits, Self::All];
+    pub const ALL: [Self; 5] = [
+        Self::ReadOnly,
+        Self::Plan,
+        Self::Ask,
+        Self::AcceptEdits,
+        Self::All,
+    ];
 
     /// The one of both that lets less happen unasked.
     #[must_use]
@@ -64,6 +72,7 @@ impl PermissionMode {
             Self::Ask => "ask",
             Self::AcceptEdits => "accept-edits",
             Self::ReadOnly => "read-only",
+            Self::Plan => "plan",
             Self::All => "all",
         }
     }
@@ -88,5 +97,5 @@ impl FromStr for PermissionMode {
 
 /// A word that is no permission mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown permission mode `{0}`: use ask, accept-edits, read-only or all")]
+#[error("unknown permission mode `{0}`: use ask, accept-edits, plan, read-only or all")]
 pub struct UnknownPermissionMode(pub String);

@@ -9,7 +9,7 @@ use crate::path_rules::PathRules;
 use crate::permission::{Decision, PermissionAnswer, PermissionMode};
 use crate::rule::{self, Rule, RuleDecision, Subject};
 use crate::touches::{ToolEffect, Touches};
-use crate::{protected_paths, reasons};
+use crate::{protected_paths, reasons, scope};
 
 /// Decides about tool calls.
 #[derive(Debug, Clone, Default)]
@@ -122,8 +122,17 @@ impl Policy {
             return Decision::Deny(reasons::denied_by_path_guard(&subject, &why));
         }
         let location = Location::of(&subject, &self.roots, &self.readable);
-        if mode == PermissionMode::ReadOnly {
-            return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
+        match mode {
+            PermissionMode::ReadOnly => {
+                return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
+            }
+            PermissionMode::Plan if !only_reads(&subject) => {
+                return Decision::Deny(reasons::denied_by_plan(&subject));
+            }
+            PermissionMode::Plan
+            | PermissionMode::Ask
+            | PermissionMode::AcceptEdits
+            | PermissionMode::All => {}
         }
         if let Some(answer) = memory::recall(&self.remembered, &subject, &self.roots) {
             return match answer {
@@ -197,13 +206,15 @@ impl Policy {
 fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Location) -> Decision {
     let is_free = match (mode, subject.effect) {
         (PermissionMode::All, _) | (_, ToolEffect::Nothing) => true,
-        (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Reads) => {
-            location.is_readable()
-        }
+        (
+            PermissionMode::Plan | PermissionMode::Ask | PermissionMode::AcceptEdits,
+            ToolEffect::Reads,
+        ) => location.is_readable(),
+        (PermissionMode::Plan, ToolEffect::Executes) => subject.parts.is_some(),
         (PermissionMode::AcceptEdits, ToolEffect::Writes) => location.is_writable(),
         (PermissionMode::Ask, ToolEffect::Writes) => false,
         (PermissionMode::Ask | PermissionMode::AcceptEdits, ToolEffect::Executes) => false,
-        (PermissionMode::ReadOnly, _) => false,
+        (PermissionMode::Plan, ToolEffect::Writes) | (PermissionMode::ReadOnly, _) => false,
     };
     match is_free {
         true => Decision::Allow,
@@ -218,6 +229,17 @@ fn decide_read_only(subject: &Subject<'_>, location: &Location, would_ask: bool)
         ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes | ToolEffect::Executes => {
             Decision::Deny(reasons::denied_by_read_only(subject, location))
         }
+    }
+}
+
+/// True for what changes nothing: what only reads, commands that are known to, and what says so of
+/// itself, about which somebody is asked.
+fn only_reads(subject: &Subject<'_>) -> bool {
+    match (subject.effect, &subject.parts) {
+        (ToolEffect::Nothing | ToolEffect::Reads, _) => true,
+        (ToolEffect::Writes, _) => false,
+        (ToolEffect::Executes, Some(parts)) => scope::only_reads(parts),
+        (ToolEffect::Executes, None) => !subject.web.is_empty() || subject.claims_to_read,
     }
 }
 

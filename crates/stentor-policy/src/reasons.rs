@@ -61,6 +61,19 @@ pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) ->
     )
 }
 
+/// No plan has been accepted yet.
+pub(super) fn denied_by_plan(subject: &Subject<'_>) -> String {
+    let why = match subject.effect {
+        ToolEffect::Executes => "only commands that are known to change nothing may run",
+        ToolEffect::Nothing | ToolEffect::Reads | ToolEffect::Writes => "nothing may be changed",
+    };
+    format!(
+        "Permission denied: {}: the session is in plan mode, in which {why} until the user has \
+         accepted a plan. Put it into the plan.",
+        call(subject)
+    )
+}
+
 /// A rule of the configuration wants it asked.
 pub(super) fn asked_by_rule(subject: &Subject<'_>, rule: &Rule) -> String {
     format!(

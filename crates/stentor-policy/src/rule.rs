@@ -38,6 +38,11 @@ pub enum InvalidRule {
     Empty(&'static str),
     #[error("`{pattern}` is not a valid path pattern: {problem}")]
     Path { pattern: String, problem: String },
+    #[error(
+        "`{0}` is never a host: write the name alone, without a scheme, a path or a dot at its end, and \
+         in ASCII as the wire has it (`xn--…`)"
+    )]
+    Host(String),
 }
 
 /// A rule as it is written.
@@ -81,7 +86,15 @@ impl TryFrom<RuleText> for Rule {
                 problem: error.kind().to_string(),
             })?;
         }
-        Ok(Self { text })
+        // A rule to deny that never matches would be worse than none.
+        let is_never = |host: &&String| {
+            let (name, _) = split_port(host.trim());
+            !name.is_ascii() || name.contains(['/', '@']) || name.ends_with('.')
+        };
+        match text.host.as_ref().filter(is_never) {
+            Some(host) => Err(InvalidRule::Host(host.clone())),
+            None => Ok(Self { text }),
+        }
     }
 }
 
@@ -121,6 +134,7 @@ pub(super) struct Subject<'a> {
     /// The commands that the command runs through others.
     pub inside: Inside,
     pub web: &'a [WebAddress],
+    pub claims_to_read: bool,
 }
 
 /// A path a call names, and where it really is.
@@ -159,6 +173,7 @@ impl<'a> Subject<'a> {
             parts: command.map(command::parts),
             inside: command.map(look_through::inside).unwrap_or_default(),
             web: &touches.web,
+            claims_to_read: touches.claims_to_read,
         }
     }
 }
@@ -470,6 +485,31 @@ mod tests {
             rule.to_string(),
             "{ effect = \"writes\", path = \"src/**\", decision = \"ask\" }"
         );
+    }
+
+    #[test]
+    fn a_host_that_no_address_has_is_refused() {
+        for host in [
+            "bücher.example",
+            "https://example.org",
+            "me@example.org",
+            "example.org.:80",
+        ] {
+            let refused = read(&format!("host = {host:?}\ndecision = \"deny\"")).unwrap_err();
+            assert!(
+                refused.starts_with(&format!("`{host}` is never a host")),
+                "{refused}"
+            );
+        }
+        for host in [
+            "xn--bcher-kva.example",
+            "[::1]:80",
+            "*",
+            "*.org:*",
+            "the model's provider",
+        ] {
+            read(&format!("host = {host:?}\ndecision = \"deny\"")).unwrap();
+        }
     }
 
     #[test]

@@ -37,6 +37,18 @@ const HARMLESS: [&str; 9] = [
     "whoami",
 ];
 
+/// Those of them that nothing in the folder has run a program: `git status` and `git ls-files` run
+/// what the repository's configuration names as its `core.fsmonitor`.
+const READ_ONLY: [&str; 7] = [
+    "echo",
+    "git rev-parse",
+    "id",
+    "ls",
+    "pwd",
+    "uname",
+    "whoami",
+];
+
 /// Programs that run whatever they are given, so that their first words say nothing.
 const RUN_OTHERS: [&str; 26] = [
     "bash", "sh", "zsh", "dash", "fish", "ksh", "sudo", "su", "doas", "env", "exec", "eval",
@@ -76,6 +88,19 @@ pub(super) fn starts_with_words(command: &str, words: &str) -> bool {
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| is_blank(c) || c == '\n')
         .filter(|word| !word.is_empty())
+}
+
+/// True when nothing that the command runs changes anything.
+pub(super) fn only_reads(parts: &Parts) -> bool {
+    let Parts::Clear(parts) = parts else {
+        return false;
+    };
+    let reads = |part: &Part| {
+        let mut starts = READ_ONLY.into_iter();
+        let is_known = starts.any(|start| starts_with_words(&part.text, start));
+        !part.redirects && !part.is_arithmetic && is_known
+    };
+    !parts.is_empty() && parts.iter().all(reads)
 }
 
 fn harmless_start(command: &str) -> Option<&'static str> {
@@ -197,6 +222,33 @@ mod tests {
                 About::Command(command.into()),
                 "{command}"
             );
+        }
+    }
+
+    #[test]
+    fn a_command_only_reads_if_every_part_of_it_is_known_to() {
+        for (command, expected) in [
+            ("ls -la", true),
+            ("pwd && ls | echo done", true),
+            ("git rev-parse HEAD", true),
+            ("echo $(ls)", true),
+            ("git status", false),
+            ("git ls-files", false),
+            ("ls > out", false),
+            ("echo x >> f", false),
+            ("ls; rm x", false),
+            ("echo $(rm x)", false),
+            ("echo `rm x`", false),
+            ("ls & rm x", false),
+            ("(ls; touch x)", false),
+            ("A=1 ls", false),
+            ("ls <(rm x)", false),
+            ("./ls", false),
+            ("cat f", false),
+            ("", false),
+            ("ls # x", false),
+        ] {
+            assert_eq!(only_reads(&command::parts(command)), expected, "{command}");
         }
     }
 

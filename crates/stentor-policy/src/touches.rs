@@ -32,6 +32,9 @@ pub struct Touches {
     pub command: Option<String>,
     /// What it asks for over the network.
     pub web: Vec<WebAddress>,
+    /// Whoever brought the tool says that it only reads. Nothing shows that this is true, so it is
+    /// only a reason to ask where everything else is denied.
+    pub claims_to_read: bool,
 }
 
 /// An address on the web.

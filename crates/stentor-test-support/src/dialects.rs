@@ -157,6 +157,11 @@ impl Child {
         })
     }
 
+    /// The next line, of a program that may have ended.
+    pub fn try_next(&mut self) -> Option<String> {
+        self.lines.recv()
+    }
+
     /// The next frame.
     pub fn json(&mut self) -> Value {
         let line = self.next();

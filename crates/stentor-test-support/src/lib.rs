@@ -20,5 +20,5 @@ mod process;
 
 pub use folder::{TemporaryFolder, write};
 pub use lines::Lines;
-pub use nats::{NatsServer, nats_server};
+pub use nats::{NatsCluster, NatsServer, nats_server};
 pub use process::{KillOnDrop, is_dead, isolated_command, when_dead, when_written};

@@ -4,6 +4,7 @@
 //! there is none, tests that need it are skipped, unless that variable says that there must be one.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -104,4 +105,107 @@ fn ports(folder: &Path, process: &mut KillOnDrop) -> Value {
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Three servers that hold everything three times. Each can be killed, paused and started again.
+pub struct NatsCluster {
+    folder: TemporaryFolder,
+    program: PathBuf,
+    processes: Vec<Option<KillOnDrop>>,
+    /// Where clients connect.
+    pub url: String,
+    /// Their monitoring addresses.
+    pub monitors: String,
+}
+
+impl NatsCluster {
+    /// One that is ready, if there is a program for it.
+    pub fn start(jetstream: &str) -> Option<Self> {
+        const SERVERS: usize = 3;
+        let program = nats_server()?;
+        let names: Vec<String> = (0..SERVERS).map(|number| format!("n{number}")).collect();
+        let ports = free_ports(SERVERS * 3);
+        let folder = TemporaryFolder::with(&[]);
+        let routes: Vec<String> = ports.iter().skip(SERVERS * 2).map(route).collect();
+        for (number, name) in names.iter().enumerate() {
+            let port = |group: usize| ports[group * SERVERS + number];
+            let config = format!(
+                "server_name: {name}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
+                 jetstream {{ store_dir: {:?}, {jetstream} }}\n\
+                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?} }}\n",
+                port(0),
+                port(1),
+                folder.path(&format!("{name}-stored")),
+                port(2),
+            );
+            folder.file(&format!("{name}.conf"), &config);
+        }
+        let addresses = |group: usize, scheme: &str| {
+            let ports = ports.iter().skip(group * SERVERS).take(SERVERS);
+            let addresses: Vec<String> = ports
+                .map(|port| format!("{scheme}://127.0.0.1:{port}"))
+                .collect();
+            addresses.join(",")
+        };
+        let mut cluster = Self {
+            url: addresses(0, "nats"),
+            monitors: addresses(1, "http"),
+            processes: (0..SERVERS).map(|_| None).collect(),
+            folder,
+            program,
+        };
+        for number in 0..SERVERS {
+            cluster.start_one(number);
+        }
+        Some(cluster)
+    }
+
+    /// How many servers there are.
+    pub fn size(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Starts a server, again if it was killed.
+    pub fn start_one(&mut self, number: usize) {
+        let process = Command::new(&self.program)
+            .arg("-c")
+            .arg(self.folder.path(&format!("n{number}.conf")))
+            .arg("-l")
+            .arg(self.folder.path(&format!("n{number}.log")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the NATS server that was named cannot be started");
+        self.processes[number] = Some(KillOnDrop(process));
+    }
+
+    /// Kills a server.
+    pub fn kill(&mut self, number: usize) {
+        self.processes[number] = None;
+    }
+
+    /// Sends a signal to a server.
+    pub fn signal(&self, number: usize, signal: rustix::process::Signal) {
+        if let Some(process) = &self.processes[number] {
+            let pid = i32::try_from(process.id()).unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, signal).unwrap();
+        }
+    }
+}
+
+fn route(port: &u16) -> String {
+    format!("nats://127.0.0.1:{port}")
+}
+
+/// Ports that nobody listens on.
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind(("127.0.0.1", 0)).unwrap())
+        .collect();
+    let ports = listeners.iter();
+    ports
+        .map(|listener| listener.local_addr().unwrap().port())
+        .collect()
 }

@@ -10,6 +10,7 @@ use stentor_agent::tool::{Shell, Tool};
 
 use process::{Launcher, ShellProgram};
 
+mod asking;
 mod bash;
 mod content_budget;
 mod edit;
@@ -36,6 +37,7 @@ mod truncation;
 pub mod web;
 mod write;
 
+pub use asking::{ASK, ASKING_TOOLS};
 pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
@@ -61,6 +63,8 @@ pub struct BuiltinTools {
     find: Arc<search::Find>,
     ls: Arc<ls::Ls>,
     todo: Arc<todo::Todo>,
+    ask: Arc<asking::Ask>,
+    exit_plan_mode: Arc<asking::ExitPlanMode>,
 }
 
 impl BuiltinTools {
@@ -77,6 +81,16 @@ impl BuiltinTools {
             Arc::clone(&self.ls) as _,
             Arc::clone(&self.todo) as _,
         ]
+    }
+
+    /// The tool that asks a person.
+    pub fn ask(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.ask) as _
+    }
+
+    /// The tool that presents a plan to a person.
+    pub fn exit_plan_mode(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.exit_plan_mode) as _
     }
 }
 

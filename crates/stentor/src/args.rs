@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
 use stentor_policy::PermissionMode;
@@ -67,7 +67,8 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
-        /// Have another agent that speaks ACP answer, started with this command
+        /// Have another agent answer, started with this command. It speaks ACP, or the dialect of
+        /// `--mode rpc`, `--rpc-edn` or `rpc` in the command
         #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
@@ -455,7 +456,7 @@ Without an API key, the built-in model offline/guide answers; run `stentor model
 
 /// Reads the command line. A sentence in the place of a command is a prompt.
 pub fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
-    let error = match Args::try_parse_from(words) {
+    let error = match Args::with_one_command(words).or_else(|_| Args::try_parse_from(words)) {
         Ok(args) => return Ok(args),
         Err(error) => error,
     };
@@ -488,6 +489,21 @@ pub fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
 }
 
 impl Args {
+    /// Parses knowing only the first command that is among the words: clap copies every global flag
+    /// into each command it knows, which would be a quarter of the time and of the memory of a start.
+    /// What fails is parsed again with all of them, for the right words about it.
+    fn with_one_command(words: &[OsString]) -> Result<Self, clap::Error> {
+        let all = Self::command();
+        let mut given = words.iter().skip(1).filter_map(|word| word.to_str());
+        let named = given.find_map(|word| all.find_subcommand(word));
+        let one = clap::Command::new("stentor")
+            .args(all.get_arguments())
+            .subcommands(named)
+            .disable_help_subcommand(true);
+        drop(all);
+        Self::from_arg_matches(&one.try_get_matches_from(words)?)
+    }
+
     /// The command line as clap knows it, for completions and the manual page.
     pub fn description() -> clap::Command {
         Self::command()

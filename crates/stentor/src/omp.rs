@@ -13,6 +13,7 @@ use stentor_journal::message::ContentBlock;
 use stentor_serve::frontend::Frontend;
 use stentor_serve::omp::{OmpArgs, OmpArgsError, OmpOptions, PrintError, print_events};
 use stentor_serve::stdio::Pipes;
+use stentor_tools::ASK;
 use stentor_tools::web::FETCH;
 use stentor_wire::attach::Refused;
 
@@ -193,7 +194,7 @@ fn args(words: &OmpArgs) -> Args {
     });
     let tools = words.tools.as_deref().map(|names| {
         let known = |name: &&str| {
-            let known = stentor_tools::ALL_TOOLS.contains(name) || *name == FETCH;
+            let known = stentor_tools::ALL_TOOLS.contains(name) || [FETCH, ASK].contains(name);
             if !known {
                 tracing::warn!("unknown tool `{name}` is ignored");
             }

@@ -8,6 +8,7 @@ mod link;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -121,16 +122,20 @@ pub fn connect_as_configured(mode: AttachMode) -> Result<Option<UnixStream>, Rel
 /// status.
 pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<u8, RelayError> {
     let hello = hello(invocation)?;
-    (&stream).write_all(&hello).map_err(RelayError::Broken)?;
-    let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
-    let served = match welcome(&mut from_server)? {
-        Outcome::Refused(refused) => {
+    let (served, from_server) = match greet(stream, &hello) {
+        Ok((Outcome::Served(served), from_server)) => (served, from_server),
+        Ok((Outcome::Refused(refused), _)) => {
             let _ = writeln!(PatientStderr, "{}", refused.message.trim_end());
             return Ok(refused.status);
         }
-        Outcome::Served(served) => served,
-        Outcome::Resumed(_) | Outcome::Released { .. } => {
+        Ok((Outcome::Resumed(_) | Outcome::Released { .. }, _)) => {
             return Err(RelayError::Foreign("resumed".to_owned()));
+        }
+        Err(why) => {
+            let line = last_words(invocation.dialect, &why.to_string());
+            // Whoever would read it may be gone.
+            File::from(pipes.stdout).write_all(&line).ok();
+            return Err(why);
         }
     };
     let mut link = Link::new(served, from_server, pipes)?;
@@ -148,6 +153,15 @@ pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<
             Err(why)
         }
     }
+}
+
+/// Says who connects; what the server answers, and where the rest comes from.
+fn greet(stream: UnixStream, hello: &[u8]) -> Result<(Outcome, BufReader<UnixStream>), RelayError> {
+    // One that does not take all of it may have answered why, or has ended; both is read.
+    (&stream).write_all(hello).ok();
+    let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
+    let outcome = welcome(&mut from_server)?;
+    Ok((outcome, from_server))
 }
 
 /// Connects to a server of the same user.
@@ -217,6 +231,8 @@ pub fn variables() -> BTreeMap<String, String> {
 pub fn silent_or_broken(error: io::Error) -> RelayError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RelayError::Silent,
+        // It was killed before it had read everything.
+        io::ErrorKind::ConnectionReset => RelayError::ServerEnded,
         _ => RelayError::Broken(error),
     }
 }
@@ -229,6 +245,9 @@ fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayErro
     read.map_err(silent_or_broken)?;
     let stream = from_server.get_ref();
     stream.set_read_timeout(None).map_err(RelayError::Broken)?;
+    if line.is_empty() {
+        return Err(RelayError::ServerEnded);
+    }
     let foreign = || RelayError::Foreign(String::from_utf8_lossy(&line).trim().to_owned());
     let welcome: Welcome = serde_json::from_slice(&line).map_err(|_| foreign())?;
     Ok(welcome.outcome)
@@ -301,6 +320,6 @@ mod tests {
         assert!(matches!(silent, RelayError::Silent), "{silent}");
         drop(theirs);
         let gone = welcome(&mut from_server).unwrap_err();
-        assert!(matches!(gone, RelayError::Foreign(_)), "{gone}");
+        assert!(matches!(gone, RelayError::ServerEnded), "{gone}");
     }
 }

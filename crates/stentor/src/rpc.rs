@@ -14,9 +14,11 @@ use std::sync::Arc;
 use clap::Parser;
 use stentor_agent::agent::SessionDefaults;
 use stentor_agent::box_error::BoxError;
+use stentor_agent::tool::Circumstances;
 use stentor_model::configuration::ProviderConfiguration;
 use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
+use stentor_policy::PermissionMode;
 use stentor_serve::frontend::Frontend;
 use stentor_serve::synaps::{self, SynapsOptions};
 use stentor_wire::attach::Refused;
@@ -178,7 +180,13 @@ fn list_tools() -> Result<u8, RpcError> {
     let start = Start::of_process();
     let cwd = start.working_folder(None)?;
     let options = defaults(&cwd, &start)?.0.for_folder(&cwd);
-    let tools = options.map_err(RpcError::Session)?.tools;
+    let mut tools = options.map_err(RpcError::Session)?.tools;
+    // The protocol cannot ask.
+    let now = Circumstances {
+        somebody_answers: false,
+        mode: PermissionMode::default(),
+    };
+    tools.retain(|tool| tool.is_offered(now));
     let list = synaps::tools_list(tools.iter().map(|tool| tool.spec()));
     let mut line = serde_json::to_vec(&list)?;
     line.push(b'\n');

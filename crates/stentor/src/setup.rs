@@ -34,7 +34,7 @@ use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::sandbox::Refused;
-use stentor_tools::{BuiltinTools, SUBAGENT, SubagentSetup};
+use stentor_tools::{ASK, BuiltinTools, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
 use crate::agents::Agents;
@@ -147,6 +147,8 @@ impl Defaults {
         options.thinking = model.thinking;
         options.model = Some(model.info);
         options.policy = policy(config, self.permission_mode).with_path_guard(sandbox.path_guard);
+        let mode = config.permission_mode(self.permission_mode);
+        options.names_permission_mode = matches!(mode.source, Source::Flag(_));
         options.sandbox = Arc::new(sandbox.state);
         if config.files.root_trusted {
             options
@@ -190,6 +192,15 @@ impl Defaults {
             });
             options.tools.push(tool);
         }
+        // Subagents have neither: nobody answers them.
+        let asks = match &settings.tools {
+            Some(wanted) => wanted.value.iter().any(|name| name == ASK),
+            None => true,
+        };
+        if asks {
+            options.tools.push(self.tools.ask());
+        }
+        options.tools.push(self.tools.exit_plan_mode());
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
         options
@@ -517,8 +528,9 @@ pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
     is_on.then(|| UndoSource::Own(Box::new(all.of_folder(cwd))))
 }
 
-/// Tools that are made of more than the machine: they are put together elsewhere.
-const SPECIAL: [&str; 2] = [SUBAGENT, MEMORY];
+/// Tools that are made of more than the machine, or not always offered: they are put together
+/// elsewhere.
+const SPECIAL: [&str; 3] = [SUBAGENT, MEMORY, ASK];
 
 /// The tools that were chosen, and whether subagents are among them.
 fn chosen_tools(

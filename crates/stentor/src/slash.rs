@@ -1,6 +1,6 @@
 //! The commands of the conversation itself: their names, and what they are for.
 
-use stentor_agent::session::{REWIND, REWIND_HINT};
+use stentor_agent::session::{PLAN, PLAN_HINT, REWIND, REWIND_HINT};
 use stentor_text::spelling::nearest;
 
 /// A command.
@@ -10,6 +10,7 @@ pub enum Builtin {
     Model,
     Thinking,
     Permissions,
+    Plan,
     Compact,
     Name,
     Usage,
@@ -46,7 +47,7 @@ const fn described(
 }
 
 /// All commands, in the order in which they are listed.
-pub const BUILTINS: [Described; 14] = [
+pub const BUILTINS: [Described; 15] = [
     described(Builtin::Help, "help", "", "list the commands and keys"),
     described(
         Builtin::Model,
@@ -65,6 +66,12 @@ pub const BUILTINS: [Described; 14] = [
         "permissions",
         "[MODE]",
         "show or change what may run unasked",
+    ),
+    described(
+        Builtin::Plan,
+        PLAN,
+        PLAN_HINT,
+        "plan first: only read until you have accepted a plan",
     ),
     described(
         Builtin::Compact,

@@ -1,12 +1,13 @@
 //! The socket of `stentor serve`: where it is, and how a server comes to listen on it.
 
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, flock};
+use stentor_journal::inherited_lock::InheritedWait;
 
 use crate::environment::Variables;
 
@@ -85,18 +86,23 @@ impl ServerSocket {
             }
         }
         // The lock decides among servers that start at once; it is free when its server is gone.
+        let inherited = InheritedWait::default();
         let lock = loop {
-            let lock = open_lock(path).map_err(failed)?;
+            let mut lock = open_lock(path).map_err(failed)?;
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+                if inherited.wait(holder(&mut lock)) {
+                    continue;
+                }
                 return Err(SocketError::InUse(path.to_owned()));
             }
             // The server before may have removed the file after it was opened here: such a lock
             // keeps nobody out.
             if lock.metadata().map_err(failed)?.nlink() > 0 {
+                write_holder(&mut lock).map_err(failed)?;
                 break lock;
             }
         };
-        remove_stale(path)?;
+        remove_stale(path, &inherited)?;
         let before = rustix::process::umask(Mode::from_raw_mode(OTHERS | 0o100));
         let listener = UnixListener::bind(path);
         rustix::process::umask(before);
@@ -165,6 +171,19 @@ pub fn hidden_from_sandbox(variables: &Variables) -> Vec<PathBuf> {
     }
 }
 
+/// The process that began to listen on the socket at the other end.
+#[cfg(target_os = "linux")]
+fn listener_of(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+/// Which one it is cannot be known here.
+#[cfg(not(target_os = "linux"))]
+fn listener_of(_: &UnixStream) -> Option<u32> {
+    None
+}
+
 fn own_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -180,6 +199,7 @@ fn lock_file(socket: &Path) -> PathBuf {
 
 fn open_lock(socket: &Path) -> io::Result<File> {
     File::options()
+        .read(true)
         .write(true)
         .create(true)
         .truncate(false)
@@ -187,8 +207,23 @@ fn open_lock(socket: &Path) -> io::Result<File> {
         .open(lock_file(socket))
 }
 
+/// Writes which process has the lock.
+fn write_holder(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
+/// The process that took the lock, if it has been written.
+fn holder(lock: &mut File) -> Option<u32> {
+    /// More than any number has.
+    const MOST_BYTES: u64 = 32;
+    let mut text = String::new();
+    lock.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
 /// Removes the socket of a server that is gone.
-fn remove_stale(path: &Path) -> Result<(), SocketError> {
+fn remove_stale(path: &Path, inherited: &InheritedWait) -> Result<(), SocketError> {
     use std::os::unix::fs::FileTypeExt;
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
@@ -197,8 +232,10 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
         return Err(SocketError::NoSocket(path.to_owned()));
     }
     // One that was not made by us has no lock.
-    if UnixStream::connect(path).is_ok() {
-        return Err(SocketError::InUse(path.to_owned()));
+    while let Ok(stream) = UnixStream::connect(path) {
+        if !inherited.wait(listener_of(&stream)) {
+            return Err(SocketError::InUse(path.to_owned()));
+        }
     }
     std::fs::remove_file(path).map_err(|why| SocketError::Io {
         path: path.to_owned(),

@@ -12,6 +12,7 @@ mod handle;
 mod hook_source;
 mod injected;
 mod options;
+mod own_command;
 mod plan_store;
 mod queues;
 mod record;
@@ -33,10 +34,11 @@ pub use options::{
     CompactionSettings, Environment, MAX_ANSWER_BYTES, PlanClearing, RunOptions, ScopedModel,
     SessionOptions, Storage,
 };
+pub use own_command::{CommandAnswer, OwnCommand, OwnCommandError, PLAN, PLAN_ABOUT, PLAN_HINT};
 pub use queues::QueueKind;
 pub use rewind::{
-    REWIND, REWIND_ABOUT, REWIND_HINT, Rewind, RewindAnswer, RewindCommand, RewindError,
-    RewindPoint, RewindReport, RewindScope, RewindTarget, RewindUsage,
+    REWIND, REWIND_ABOUT, REWIND_HINT, Rewind, RewindCommand, RewindError, RewindPoint,
+    RewindReport, RewindScope, RewindTarget, RewindUsage,
 };
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{

@@ -69,6 +69,9 @@ pub struct SessionOptions {
     pub policy: Policy,
     /// In a resumed session the permission mode counts that was chosen in it, where one was.
     pub keeps_permission_mode: bool,
+    /// Somebody named the permission mode for this session: it counts also where a resumed session was
+    /// to plan.
+    pub names_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_store: Option<Arc<dyn AnswerStore>>,
     /// What the tools that run commands are held back from. It is shown here, and enforced elsewhere.
@@ -217,6 +220,7 @@ impl SessionOptions {
             name: None,
             policy: Policy::default(),
             keeps_permission_mode: false,
+            names_permission_mode: false,
             answer_store: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),

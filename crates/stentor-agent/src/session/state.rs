@@ -35,6 +35,8 @@ pub struct SessionState {
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub permission_mode: PermissionMode,
+    /// The mode that was left for plan mode.
+    pub mode_before_plan: Option<PermissionMode>,
     /// What really holds for commands.
     pub sandbox: Arc<SandboxState>,
     /// Messages in context; the one that is still streaming is not among them.

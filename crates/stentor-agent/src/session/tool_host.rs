@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_journal::message::ToolCall;
 use stentor_journal::usage::Usage;
-use stentor_policy::PathRules;
+use stentor_policy::{PathRules, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
@@ -22,7 +22,8 @@ use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
 use crate::tool::{
-    CallHooks, CapacityFuture, DialogFuture, PermitFuture, Plan, ToolHost, ToolSpec, Touches,
+    CallHooks, CapacityFuture, DialogFuture, ModeFuture, PermitFuture, Plan, ToolHost, ToolSpec,
+    Touches,
 };
 use crate::turn::{Request, Verdict};
 use crate::undo::Undo;
@@ -54,6 +55,8 @@ struct HostState {
     hooks: Option<Arc<dyn Hooks>>,
     file: Option<PathBuf>,
     folder_texts: Option<FolderTexts>,
+    mode: PermissionMode,
+    mode_before_plan: Option<PermissionMode>,
 }
 
 impl SessionToolHost {
@@ -93,6 +96,13 @@ impl SessionToolHost {
     /// Takes over a plan without publishing it.
     pub fn restore_plan(&self, plan: Plan) {
         self.plan.restore(plan);
+    }
+
+    /// What may run from now on, and in which mode the session was before it was to plan.
+    pub fn set_mode(&self, mode: PermissionMode, before_plan: Option<PermissionMode>) {
+        let mut state = self.lock();
+        state.mode = mode;
+        state.mode_before_plan = before_plan;
     }
 
     pub fn set_hooks(&self, hooks: Arc<dyn Hooks>) {
@@ -189,6 +199,27 @@ impl ToolHost for SessionToolHost {
 
     fn ask(&self, dialog: Dialog) -> DialogFuture {
         Box::pin(Arc::clone(&self.dialogs).ask(dialog))
+    }
+
+    /// For a session whose calls another one judges, that one's.
+    fn permission_mode(&self) -> PermissionMode {
+        match &self.permits {
+            Some(permits) => permits.permission_mode(),
+            None => self.lock().mode,
+        }
+    }
+
+    fn mode_before_plan(&self) -> Option<PermissionMode> {
+        self.lock().mode_before_plan
+    }
+
+    fn leave_plan_mode(&self, mode: PermissionMode) -> ModeFuture {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let (reply, left) = oneshot::channel();
+            let asked = requests.send(Request::LeavePlanMode { mode, reply }).await;
+            asked.is_ok() && left.await.is_ok()
+        })
     }
 
     fn publish(&self, event: EventKind) {

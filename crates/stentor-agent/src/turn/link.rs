@@ -11,6 +11,7 @@ use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
+use stentor_policy::PermissionMode;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -167,6 +168,11 @@ pub(crate) enum Request {
         /// It was permitted already in other words: nobody is asked once more.
         is_approved: bool,
         reply: Reply<Verdict>,
+    },
+    /// A person has accepted a plan: the session and its run go on in this mode.
+    LeavePlanMode {
+        mode: PermissionMode,
+        reply: Reply<()>,
     },
     /// What may be done without being asked?
     Automatic { reply: Reply<Automatic> },

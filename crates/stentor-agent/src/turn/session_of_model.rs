@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall};
-use stentor_policy::Touches;
+use stentor_policy::{PermissionMode, Touches};
 use tokio_util::sync::CancellationToken;
 
 use super::link::{Link, ModelCall, Request};
@@ -215,6 +215,10 @@ impl ModelHost for SessionOfModel {
             });
             Ok(run)
         })
+    }
+
+    fn permission_mode(&self) -> PermissionMode {
+        self.host.permission_mode()
     }
 
     fn sandbox(&self) -> Arc<SandboxState> {

@@ -240,7 +240,7 @@ fn a_store_that_cannot_be_written_keeps_nothing_from_running() {
     let workshop = Workshop::new();
     workshop.write("file", "1");
     fs::set_permissions(
-        workshop.stored.path(),
+        workshop.stored.path().join("checkpoints"),
         std::os::unix::fs::PermissionsExt::from_mode(0o500),
     )
     .unwrap();
@@ -269,4 +269,22 @@ fn what_was_copied_is_not_read_again_in_the_next_run() {
     workshop.recorder.finish();
     workshop.recorder.prepare();
     assert_eq!(workshop.recorder.lock().snapshot.as_ref().unwrap().read, 0);
+}
+
+#[test]
+fn what_a_command_has_had_ignored_is_still_looked_at() {
+    let workshop = Workshop::new();
+    fs::create_dir(workshop.path(".git")).unwrap();
+    workshop.write("file", "1");
+    workshop.write("folder/file", "1");
+    let changed = after(&workshop, || {
+        workshop.write(".gitignore", "*\n");
+        workshop.write("file", "2");
+        fs::remove_file(workshop.path("folder/file")).unwrap();
+        workshop.write("folder/new", "");
+    });
+    assert_eq!(
+        changed,
+        ["file: file -> file", "folder/file: file -> absent"]
+    );
 }

@@ -245,7 +245,7 @@ fn what_the_program_keeps_is_not_looked_at_whatever_links_lead_there() {
     let all = crate::Checkpoints::in_folder(data.join("checkpoints"), Limits::default());
     let store = all.leaving_out([data]).of_folder(&really);
     assert_eq!(
-        store.left_out,
+        store.left_out(),
         [std::path::PathBuf::from("data/checkpoints"), "data".into()]
     );
 }
@@ -430,4 +430,61 @@ mod whatever_commands_do {
             prop_assert_eq!(all(&workshop), is);
         }
     }
+}
+
+#[test]
+fn what_a_command_wrote_and_nobody_read_counts_as_its_own_while_it_looks_the_same() {
+    let workshop = Workshop::with(Limits {
+        file_bytes: 3,
+        ..Limits::default()
+    });
+    let run = workshop.command(|| {
+        workshop.write("large", "1234");
+        workshop.write("touched", "1234");
+    });
+    workshop.write("touched", "12345");
+    let (lines, _) = rewind(&workshop, &[run], false);
+    assert_eq!(lines, ["large (removed)", "changed: touched (removed)"]);
+}
+
+#[test]
+fn a_read_only_folder_comes_back_with_what_was_in_it_and_goes_again() {
+    let workshop = Workshop::new();
+    workshop.write("closed/file", "old");
+    workshop.set_mode("closed", 0o555);
+    let run = workshop.command(|| {
+        workshop.set_mode("closed", 0o755);
+        fs::remove_dir_all(workshop.path("closed")).unwrap();
+        workshop.write("made/file", "new");
+        workshop.set_mode("made", 0o555);
+    });
+    let (lines, undone) = rewind(&workshop, std::slice::from_ref(&run), false);
+    let expected = [
+        "closed (was deleted)",
+        "closed/file (was deleted)",
+        "made (removed)",
+        "made/file (removed)",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(workshop.read("closed/file"), "old");
+    assert_eq!(workshop.mode("closed"), 0o555);
+    assert!(!workshop.path("made").exists());
+    rewind(&workshop, &[undone], false);
+    assert!(!workshop.path("closed").exists());
+    assert_eq!(
+        (workshop.read("made/file").as_str(), workshop.mode("made")),
+        ("new", 0o555)
+    );
+    // Whoever cleans up may not be root.
+    workshop.set_mode("made", 0o755);
+}
+
+#[test]
+fn the_group_of_a_folder_stays_that_of_what_is_put_into_it() {
+    let workshop = Workshop::new();
+    workshop.write("shared/file", "");
+    workshop.set_mode("shared", 0o2775);
+    let run = workshop.command(|| fs::remove_dir_all(workshop.path("shared")).unwrap());
+    rewind(&workshop, &[run], false);
+    assert_eq!(workshop.mode("shared"), 0o2775);
 }

@@ -5,17 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
-use futures_util::{StreamExt, TryStreamExt};
-use serde::de::DeserializeOwned;
+use futures_util::StreamExt;
 
 use super::Fleet;
+use crate::bucket;
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
 use crate::names::session_id;
 use crate::nodes::{NodeId, NodeRecord};
-
-/// How many records are asked for at once.
-const LOOKS_AT_ONCE: usize = 64;
 
 /// How long a watch that broke off is not begun again.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
@@ -74,7 +71,7 @@ impl View {
 impl Fleet {
     /// Asks the servers which nodes there are. A record that was not renewed is gone there.
     pub async fn look_at_nodes(&self) -> Result<(), FleetError> {
-        let found: Vec<(u64, NodeRecord)> = all(&self.shared.nodes).await?;
+        let found: Vec<(u64, NodeRecord)> = bucket::read_all(&self.shared.nodes).await?;
         let nodes = found
             .into_iter()
             .map(|(_, node)| (node.id.name.clone(), node));
@@ -84,7 +81,7 @@ impl Fleet {
 
     /// Asks the servers which sessions there are.
     pub async fn look_at_sessions(&self) -> Result<(), FleetError> {
-        let found: Vec<(u64, SessionRecord)> = all(&self.shared.sessions).await?;
+        let found: Vec<(u64, SessionRecord)> = bucket::read_all(&self.shared.sessions).await?;
         let sessions = found
             .into_iter()
             .map(|(revision, record)| (record.id.clone(), (revision, record)));
@@ -94,10 +91,8 @@ impl Fleet {
 
     /// Asks the servers whether this life of a node is there.
     pub async fn is_there_now(&self, node: &NodeId) -> Result<bool, FleetError> {
-        let failed = FleetError::nats("look for a node");
-        let found = self.shared.nodes.get(&node.name).await.map_err(failed)?;
-        let found = found.and_then(|text| serde_json::from_slice::<NodeRecord>(&text).ok());
-        Ok(found.is_some_and(|found| found.id == *node))
+        let found = bucket::read::<NodeRecord>(&self.shared.nodes, &node.name).await?;
+        Ok(found.is_some_and(|(_, found)| found.id == *node))
     }
 
     /// Follows the directory for as long as it is polled.
@@ -140,27 +135,4 @@ impl Fleet {
     pub(crate) fn forget_session(&self, id: &str) {
         self.shared.view.lock().sessions.remove(id);
     }
-}
-
-/// All records of a bucket with their revisions. One that cannot be read is left out: a later
-/// version may have written it.
-async fn all<T: DeserializeOwned>(store: &kv::Store) -> Result<Vec<(u64, T)>, FleetError> {
-    const DOING: &str = "read its directory";
-    let keys = store.keys().await.map_err(FleetError::nats(DOING))?;
-    let keys: Vec<String> = keys.try_collect().await.map_err(FleetError::nats(DOING))?;
-    let mut records = Vec::with_capacity(keys.len());
-    let mut entries = futures_util::stream::iter(keys)
-        .map(|key| store.entry(key))
-        .buffer_unordered(LOOKS_AT_ONCE);
-    while let Some(entry) = entries.next().await {
-        let Some(entry) = entry.map_err(FleetError::nats(DOING))? else {
-            continue;
-        };
-        if entry.operation == kv::Operation::Put
-            && let Ok(record) = serde_json::from_slice(&entry.value)
-        {
-            records.push((entry.revision, record));
-        }
-    }
-    Ok(records)
 }

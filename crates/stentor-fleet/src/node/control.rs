@@ -107,6 +107,10 @@ impl Node {
         let Some((log, file)) = found else {
             return refusal(format!("the session {session} is not open on this node"));
         };
+        // Those that have come since the last look count, too.
+        if let Err(why) = self.fleet().look_at_nodes().await {
+            return refusal(why.to_string());
+        }
         let place = log.about().place.clone();
         let nodes = self.fleet().nodes();
         match nodes.iter().find(|node| node.id.name == to) {

@@ -1,9 +1,9 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
-use async_nats::jetstream::kv;
 use bytes::Bytes;
 
 use super::Node;
+use crate::bucket;
 use crate::error::FleetError;
 use crate::nodes::NodeRecord;
 
@@ -25,21 +25,13 @@ impl Node {
             Ok(revision) => return Ok(revision),
             Err(why) => why,
         };
-        let found = bucket.entry(name).await.map_err(FleetError::nats(DOING))?;
-        let found = found.filter(|entry| entry.operation == kv::Operation::Put);
-        match found {
+        match bucket::read::<NodeRecord>(bucket, name).await? {
             // It expired while this node was not heard of.
             None => self.enter().await,
-            Some(entry) => match serde_json::from_slice::<NodeRecord>(&entry.value) {
-                Ok(record) if record.id == *self.fleet().this_node() => {
-                    match entry.revision == revision {
-                        true => Err(FleetError::nats(DOING)(why)),
-                        // The answer to an earlier renewal was lost.
-                        false => Ok(entry.revision),
-                    }
-                }
-                _ => Err(FleetError::NameTaken(name.clone())),
-            },
+            Some((found, _)) if found == revision => Err(FleetError::nats(DOING)(why)),
+            // The answer to an earlier renewal was lost.
+            Some((found, record)) if record.id == *self.fleet().this_node() => Ok(found),
+            Some(_) => Err(FleetError::NameTaken(name.clone())),
         }
     }
 

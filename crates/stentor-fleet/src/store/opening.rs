@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use stentor_journal::store::{self as files, Opened, StoreError, short_id};
 
@@ -17,6 +16,7 @@ use crate::log::Log;
 use crate::message::{KIND, Kind, OFFSET, WRITER};
 use crate::ownership::{Held, NotHeld};
 use crate::places::WorkingFolder;
+use crate::sequence::misplaced;
 use crate::working_copy::WorkingCopy;
 use crate::writer::Beginning;
 
@@ -33,7 +33,7 @@ const MAX_CANDIDATES: usize = 5;
 pub(super) enum Prepared {
     /// It is this node's.
     Taken {
-        held: Held,
+        held: Box<Held>,
         copy: WorkingCopy,
         /// The sequence of the message that says so.
         sequence: u64,
@@ -86,7 +86,7 @@ impl FleetStore {
         };
         for prepared in old {
             if let Prepared::Taken { held, .. } = prepared {
-                self.let_go(held).await;
+                self.let_go(*held).await;
             }
         }
     }
@@ -119,10 +119,7 @@ impl FleetStore {
                 })?;
                 let lease = self.fleet().settings().lease();
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
-                let beginning = Beginning::Taken {
-                    held: Box::new(held),
-                    sequence,
-                };
+                let beginning = Beginning::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);
                 self.write(opened.journal, place, log, beginning)
             }
@@ -229,7 +226,7 @@ impl FleetStore {
             match self.fence(id, &copy).await {
                 Ok(Some(sequence)) => {
                     return Ok(Prepared::Taken {
-                        held,
+                        held: Box::new(held),
                         copy,
                         sequence,
                     });
@@ -267,7 +264,7 @@ impl FleetStore {
             .expected_last_subject_sequence(copy.last);
         match self.fleet().publish(id, message).await {
             Ok(sequence) => Ok(Some(sequence)),
-            Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+            Err(why) if misplaced(&why).is_some() => Ok(None),
             Err(why) => Err(FleetError::nats("take a session")(why)),
         }
     }
@@ -291,7 +288,7 @@ fn not_held(id: &str, why: NotHeld) -> StoreError {
             place: PathBuf::from("the fleet"),
         },
         NotHeld::Fleet(why) => unreachable(id, &why),
-        NotHeld::OwnedBy(_) | NotHeld::Raced => not_ours(id, &why.to_string()),
+        NotHeld::OwnedBy(_) | NotHeld::Raced | NotHeld::Contested => not_ours(id, &why.to_string()),
     }
 }
 

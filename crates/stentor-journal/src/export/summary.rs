@@ -56,7 +56,7 @@ impl Summary {
         };
         let usage = &self.usage;
         let tokens = match usage.cache_read + usage.cache_write {
-            _ if usage.is_zero() => String::new(),
+            _ if usage.context_tokens() == 0 => String::new(),
             0 => format!("{} in, {} out", grouped(usage.input), grouped(usage.output)),
             _ => format!(
                 "{} in, {} out, {} read from the cache, {} written to it",
@@ -130,7 +130,7 @@ pub(super) fn duration(ms: u64) -> String {
 pub(super) fn spent(usage: &Usage, took_ms: Option<u64>) -> String {
     let mut parts = Vec::new();
     parts.extend(took_ms.filter(|ms| *ms > 0).map(duration));
-    if !usage.is_zero() {
+    if usage.context_tokens() > 0 {
         let input = usage.input + usage.cache_read + usage.cache_write;
         parts.push(format!(
             "{} in, {} out",

@@ -11,14 +11,11 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
-use rustix::io::Errno;
-use rustix::process::Pid;
 
 use super::error::{Holder, StoreError};
+use crate::inherited_lock::InheritedWait;
 
 /// The right to write to a session, as long as it lives.
 #[derive(Debug)]
@@ -32,7 +29,7 @@ impl SessionLock {
     /// Takes the lock of the session file `session`, or says who has it.
     pub(super) fn acquire(session: &Path) -> Result<Self, StoreError> {
         let path = lock_path(session);
-        let begun = Instant::now();
+        let inherited = InheritedWait::default();
         loop {
             let mut file = OpenOptions::new()
                 .read(true)
@@ -47,8 +44,7 @@ impl SessionLock {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = read_holder(&mut file);
-                    if holder.pid.is_some_and(is_dead) && begun.elapsed() < INHERITED {
-                        thread::sleep(LOOK_AGAIN);
+                    if inherited.wait(holder.pid) {
                         continue;
                     }
                     return Err(StoreError::Locked {
@@ -72,27 +68,6 @@ impl SessionLock {
             }
         }
     }
-}
-
-/// How long a process may take from being forked to being executed, on a machine under load.
-const INHERITED: Duration = Duration::from_secs(3);
-
-/// How often a lock that is about to vanish is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-
-/// True when no such process runs any more; one that only waits to be collected does not run.
-fn is_dead(pid: u32) -> bool {
-    let Some(known) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return true;
-    };
-    if rustix::process::test_kill_process(known) == Err(Errno::SRCH) {
-        return true;
-    }
-    // The state follows the name, which is in parentheses and may contain some itself.
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
-        matches!(state, Some(Some('Z' | 'X')))
-    })
 }
 
 impl Drop for SessionLock {
@@ -144,6 +119,8 @@ fn read_holder(file: &mut File) -> Holder {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::model::ModelInfo;
+use stentor_text::redaction::public_address;
 
 use super::foreign::Foreign;
 use super::{Environment, RegistrySources};
@@ -308,8 +309,10 @@ fn models(
     api: &str,
     base_url: &str,
 ) -> Vec<Arc<ModelInfo>> {
-    let to_info = |entry: &ModelConfiguration| Arc::new(entry.to_info(id, api, base_url));
-    entries.iter().map(to_info).collect()
+    let public = public_address(base_url);
+    let infos = entries.iter();
+    let infos = infos.map(|entry| entry.to_info_at(id, api, base_url, &public));
+    infos.map(Arc::new).collect()
 }
 
 fn unknown_windows(entries: &[ModelConfiguration]) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value, json};
 use stentor_agent::permission::PermissionRequest;
+use stentor_agent::plan_mode::EXIT_PLAN_MODE;
 use stentor_agent::tool::{Tool, ToolEffect};
 use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall, text_of};
 use stentor_text::visible::visible;
@@ -58,6 +59,8 @@ impl CallViewer {
             "fetch" => "Fetch a page".to_owned(),
             "web_search" => "Search the web".to_owned(),
             "subagent" => "Delegate a task".to_owned(),
+            ASK => "Ask you".to_owned(),
+            EXIT_PLAN_MODE => "Present a plan".to_owned(),
             _ => plain_name(name),
         };
         acp::ToolCall::new(id.to_owned(), title)
@@ -250,6 +253,11 @@ impl CallViewer {
                 Some(task) => format!("Delegate: {task}"),
                 None => "Delegate a task".to_owned(),
             },
+            ASK => match first_question(call) {
+                Some(question) => format!("Ask: {question}"),
+                None => "Ask you".to_owned(),
+            },
+            EXIT_PLAN_MODE => "Present a plan".to_owned(),
             name => call.intent.clone().unwrap_or_else(|| plain_name(name)),
         };
         one_line(&title)
@@ -262,6 +270,7 @@ impl CallViewer {
             "bash" => acp::ToolKind::Execute,
             "grep" | "find" => acp::ToolKind::Search,
             "todo" => acp::ToolKind::Think,
+            EXIT_PLAN_MODE => acp::ToolKind::SwitchMode,
             "fetch" | "web_fetch" | "web_search" => acp::ToolKind::Fetch,
             name => match self.tools.get(name).map(|tool| tool.spec().effect) {
                 Some(ToolEffect::Reads) => acp::ToolKind::Read,
@@ -290,6 +299,14 @@ impl CallViewer {
             Err(_) => path.display().to_string(),
         }
     }
+}
+
+/// The tool that asks questions.
+const ASK: &str = "ask";
+
+fn first_question(call: &ToolCall) -> Option<&str> {
+    let first = call.arguments.get("questions")?.get(0)?;
+    first.get("question")?.as_str()
 }
 
 /// One block of text.

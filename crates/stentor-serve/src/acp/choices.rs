@@ -1,8 +1,10 @@
 //! Questions to a person whose client has no forms: as a permission request, which every client
 //! has. What has a few fixed answers can be asked that way, what must be typed cannot.
 
+use std::borrow::Cow;
+
 use agent_client_protocol_schema::v1 as acp;
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption};
 
 /// A dialog as a choice between options.
 pub(super) struct Choices {
@@ -16,26 +18,30 @@ pub(super) struct Choices {
 impl Choices {
     /// The options of a dialog; `None` when it has none.
     pub fn of(id: u64, dialog: &Dialog) -> Option<Self> {
-        let (message, offered): (&str, Vec<Offered>) = match &dialog.kind {
+        let (message, offered): (Cow<'_, str>, Vec<Offered>) = match &dialog.kind {
             DialogKind::Confirm { message, lasting } => {
-                (message.trim(), confirmations(lasting.as_deref()).into())
+                let offered = confirmations(lasting.as_deref());
+                (message.trim().into(), offered.into())
             }
-            DialogKind::Select { options } => {
+            // One of several is better than none of them.
+            DialogKind::Select { options } | DialogKind::MultiSelect { options } => {
                 let offered = options.iter().map(|option| Offered {
                     label: option.label.clone(),
                     kind: acp::PermissionOptionKind::AllowOnce,
                     answer: DialogAnswer::Value(option.value.clone()),
                 });
-                ("", offered.collect())
+                (described(options).into(), offered.collect())
             }
-            DialogKind::Input { .. } | DialogKind::Editor { .. } => return None,
+            DialogKind::Plan(_) | DialogKind::Input { .. } | DialogKind::Editor { .. } => {
+                return None;
+            }
         };
         let mut fields = acp::ToolCallUpdateFields::new()
             .title(dialog.title.clone())
             .kind(acp::ToolKind::Other)
             .status(acp::ToolCallStatus::Pending);
         if !message.is_empty() {
-            let text = acp::TextContent::new(message);
+            let text = acp::TextContent::new(message.into_owned());
             let content = acp::Content::new(acp::ContentBlock::Text(text));
             fields = fields.content(vec![acp::ToolCallContent::Content(content)]);
         }
@@ -60,6 +66,15 @@ impl Choices {
             .next()
             .map_or(DialogAnswer::Nothing, |(_, answer)| answer.clone())
     }
+}
+
+/// What the options mean, where that is said: the options themselves have no place for it.
+fn described(options: &[DialogOption]) -> String {
+    let lines = options.iter().filter_map(|option| {
+        let about = option.description.as_ref()?;
+        Some(format!("{}: {about}", option.label))
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 struct Offered {
@@ -91,9 +106,9 @@ fn confirmations(lasting: Option<&str>) -> [Offered; 2] {
 /// Says that a question is closed, which the client shows as a call.
 pub(super) fn closed(id: u64, close: &DialogClose) -> acp::ToolCallUpdate {
     let status = match close {
-        DialogClose::Answered(DialogAnswer::Confirmed(true) | DialogAnswer::Value(_)) => {
-            acp::ToolCallStatus::Completed
-        }
+        DialogClose::Answered(
+            DialogAnswer::Confirmed(true) | DialogAnswer::Value(_) | DialogAnswer::Values(_),
+        ) => acp::ToolCallStatus::Completed,
         DialogClose::Answered(DialogAnswer::Confirmed(false) | DialogAnswer::Nothing)
         | DialogClose::TimedOut
         | DialogClose::Withdrawn => acp::ToolCallStatus::Failed,

@@ -12,6 +12,7 @@ pub(super) struct Client {
     pub has_forms: bool,
     pub takes_notices: bool,
     pub takes_compactions: bool,
+    pub shows_subagents: bool,
 }
 
 impl From<&acp::ClientCapabilities> for Client {
@@ -28,6 +29,7 @@ impl From<&acp::ClientCapabilities> for Client {
                 .is_some_and(|can| can.form.is_some()),
             takes_notices: session.is_some_and(|can| can.notices.is_some()),
             takes_compactions: session.is_some_and(|can| can.compaction.is_some()),
+            shows_subagents: offered.subagents.is_some(),
         }
     }
 }

@@ -27,6 +27,7 @@ use super::limits;
 use super::questions::Questions;
 use super::replay::Replay;
 use super::settings::Settings;
+use super::subagents::Subagents;
 use super::turn::{Stage, Turn, TurnEnd};
 use crate::notice_log;
 use crate::pump::EventEncoder;
@@ -61,6 +62,8 @@ pub(super) struct Encoder {
     pub message: Option<OpenMessage>,
     /// The calls that have not ended.
     pub calls: HashSet<String>,
+    /// The subagents at work, where the client shows them.
+    pub subagents: Subagents,
     /// True when the answer of this turn that broke off had shown something.
     pub has_shown_text: bool,
     pub compactions: u64,
@@ -149,11 +152,20 @@ impl Encoder {
                 }
             }
             EventKind::SubagentStarted(agent) => {
+                if self.client.shows_subagents {
+                    self.subagents.started(&self.session_id, agent, frames);
+                }
                 let text = format!("{}: {}", agent.name, agent.task);
                 self.subagent(&agent.call_id, &text, frames);
             }
             EventKind::SubagentProgress { agent, status, .. } => {
                 self.subagent(&agent.call_id, &format!("{}: {status}", agent.name), frames);
+            }
+            EventKind::SubagentEvent { agent, event } => {
+                self.subagents.happened(agent, event, &self.viewer, frames);
+            }
+            EventKind::SubagentEnded { agent, end } => {
+                self.subagents.ended(&self.session_id, agent, end, frames);
             }
             // The protocol has no words for these, or has the same elsewhere.
             EventKind::TurnStarted
@@ -169,8 +181,6 @@ impl Encoder {
             | EventKind::Widget { .. }
             | EventKind::Title(_)
             | EventKind::EditorText(_)
-            | EventKind::SubagentEnded { .. }
-            | EventKind::SubagentEvent { .. }
             | EventKind::RulesTriggered(_)
             | EventKind::PlanReminder { .. } => {}
         }
@@ -339,7 +349,7 @@ impl Encoder {
         };
         self.message = None;
         // Another agent may report what it cost and not what it consumed.
-        if !answer.usage.is_zero() || answer.usage.cost.total > 0.0 {
+        if !answer.usage.is_zero() {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
             if let Some(update) = write::usage(&self.settings, used, self.cost) {

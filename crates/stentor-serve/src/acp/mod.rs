@@ -26,6 +26,7 @@ mod open_session;
 mod opening;
 mod outbound;
 mod params;
+mod plan_request;
 mod prompt;
 mod proxy;
 mod questions;
@@ -35,6 +36,7 @@ mod run_options;
 mod session_task;
 mod sessions;
 mod settings;
+mod subagents;
 mod terminal;
 mod turn;
 

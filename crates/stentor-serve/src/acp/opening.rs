@@ -31,6 +31,7 @@ use super::params::Wanted;
 use super::questions::Questions;
 use super::replay::Replay;
 use super::settings::Settings;
+use super::subagents::Subagents;
 use crate::loaded::Loaded;
 use crate::pump::Pump;
 
@@ -231,6 +232,9 @@ impl Opener {
             Some(Err(_)) | None => (session.subscribe(), None),
         };
         session.set_can_ask(true).await?;
+        if self.client.shows_subagents {
+            session.subagents().watch();
+        }
         let mut ready = Ready::of(&session, models).await?;
         ready.history = history;
         ready.place = session.is_shared().then(|| Place {
@@ -251,13 +255,15 @@ impl Opener {
             questions: Questions::new(session.clone(), context.outbound.clone()),
             message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
             cost: ready.cost,
-            is_quiet: is_resumed && !is_joined,
+            // Who only watches has no turn that could end the quiet.
+            is_quiet: is_resumed && !is_joined && !session.observes(),
             is_shared: session.is_shared(),
             epoch,
             works_here: !is_joined,
             held: Vec::new(),
             message: None,
             calls: HashSet::new(),
+            subagents: Subagents::default(),
             has_shown_text: false,
             compactions: 0,
             has_title: ready.state.name.is_some() || ready.state.message_count > 0,

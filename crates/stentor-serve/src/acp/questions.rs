@@ -7,7 +7,9 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
+use stentor_agent::dialog::{
+    Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, PresentedPlan,
+};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
@@ -20,6 +22,7 @@ use super::choices::{self, Choices};
 use super::explicit_defaults::ExplicitDefaults;
 use super::frames::update;
 use super::outbound::{NoAnswer, Outbound, Waiting};
+use super::plan_request;
 
 /// The options of a question, by the id that comes back. What says "always" goes on with how far
 /// that reaches.
@@ -146,6 +149,9 @@ impl Questions {
         if self.session.observes() {
             return;
         }
+        if let DialogKind::Plan(presented) = &dialog.kind {
+            return self.plan(id, &dialog.title, presented, trace, out);
+        }
         let params = has_forms.then(|| {
             let mut params = form(self.session.id(), dialog);
             if let (Some(params), Some(trace)) = (params.as_object_mut(), trace) {
@@ -193,18 +199,42 @@ impl Questions {
             Some((choices, waiting))
         });
         let Some((choices, waiting)) = asked else {
-            if session.others_answer() {
-                return;
-            }
-            tasks::spawn(async move {
-                session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
-            });
-            return;
+            return self.answer_nothing(id);
         };
         self.choices.insert(id);
         let chosen =
             move |response: acp::RequestPermissionResponse| choices.answer(&response.outcome);
         self.await_dialog(id, waiting, chosen);
+    }
+
+    /// Asks whether a plan is accepted: as a permission for the call that presents it, which switches
+    /// the mode. That is how other agents ask, and clients know it.
+    fn plan(
+        &mut self,
+        id: u64,
+        title: &str,
+        presented: &PresentedPlan,
+        trace: Option<acp::Meta>,
+        out: &mut Vec<u8>,
+    ) {
+        let (call, options) = plan_request::of(title, presented);
+        let session_id = Arc::clone(self.session.id());
+        let params = acp::RequestPermissionRequest::new(session_id, call, options).meta(trace);
+        match self.request(method::REQUEST_PERMISSION, &params, out) {
+            Some(waiting) => self.await_dialog(id, waiting, plan_request::answer),
+            None => self.answer_nothing(id),
+        }
+    }
+
+    /// The question cannot be asked here: it gets its default, unless somebody else answers it.
+    fn answer_nothing(&self, id: u64) {
+        let session = self.session.clone();
+        if session.others_answer() {
+            return;
+        }
+        tasks::spawn(async move {
+            session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
+        });
     }
 
     pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
@@ -272,12 +302,14 @@ const FIELD: &str = "answer";
 
 fn form(session_id: &Arc<str>, dialog: &Dialog) -> Value {
     let (message, field) = match &dialog.kind {
-        DialogKind::Select { options } => {
-            let options: Vec<Value> = options
-                .iter()
-                .map(|option| json!({ "const": option.value, "title": option.label }))
-                .collect();
+        DialogKind::Select { options } | DialogKind::Plan(PresentedPlan { options, .. }) => {
+            let options = form_options(options);
             (&dialog.title, json!({ "type": "string", "oneOf": options }))
+        }
+        DialogKind::MultiSelect { options } => {
+            let options = form_options(options);
+            let field = json!({ "type": "array", "items": { "anyOf": options } });
+            (&dialog.title, field)
         }
         DialogKind::Confirm { message, .. } => (message, json!({ "type": "boolean" })),
         DialogKind::Input { placeholder } => (
@@ -310,6 +342,17 @@ fn form(session_id: &Arc<str>, dialog: &Dialog) -> Value {
     })
 }
 
+fn form_options(options: &[DialogOption]) -> Vec<Value> {
+    let option = |option: &DialogOption| {
+        let title = match &option.description {
+            Some(about) => format!("{}: {about}", option.label),
+            None => option.label.clone(),
+        };
+        json!({ "const": option.value, "title": title })
+    };
+    options.iter().map(option).collect()
+}
+
 #[derive(Deserialize)]
 struct FormAnswer {
     action: String,
@@ -325,6 +368,10 @@ impl FormAnswer {
                 DialogAnswer::Confirmed(*yes)
             }
             ("accept", Some(Value::String(text)), _) => DialogAnswer::Value(text.clone()),
+            ("accept", Some(Value::Array(values)), _) => {
+                let texts = values.iter().filter_map(Value::as_str);
+                DialogAnswer::Values(texts.map(str::to_owned).collect())
+            }
             _ => DialogAnswer::Nothing,
         }
     }
@@ -332,8 +379,6 @@ impl FormAnswer {
 
 #[cfg(test)]
 mod tests {
-    use stentor_agent::dialog::DialogOption;
-
     use super::*;
 
     fn dialog(kind: DialogKind) -> Dialog {

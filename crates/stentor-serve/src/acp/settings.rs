@@ -181,20 +181,17 @@ impl Setting {
     }
 }
 
-/// A mode by its id. `plan` is what other agents call reading only.
+/// A mode by its id.
 pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
-    match value {
-        "plan" => Ok(PermissionMode::ReadOnly),
-        value => value
-            .parse()
-            .map_err(|error: UnknownPermissionMode| Refusal::invalid_params(error.to_string())),
-    }
+    let mode = value.parse();
+    mode.map_err(|error: UnknownPermissionMode| Refusal::invalid_params(error.to_string()))
 }
 
 /// In the order in which they are offered.
-const MODES: [PermissionMode; 4] = [
+const MODES: [PermissionMode; 5] = [
     PermissionMode::Ask,
     PermissionMode::AcceptEdits,
+    PermissionMode::Plan,
     PermissionMode::ReadOnly,
     PermissionMode::All,
 ];
@@ -209,10 +206,8 @@ fn name_and_description(mode: PermissionMode) -> (&'static str, &'static str) {
             "Accept edits",
             "Reads and changes files in the folder freely and asks before commands.",
         ),
-        PermissionMode::ReadOnly => (
-            "Plan (read only)",
-            "Only reads in the folder: to look around and plan.",
-        ),
+        PermissionMode::Plan => ("Plan", "Only reads until you have accepted a plan."),
+        PermissionMode::ReadOnly => ("Read only", "Only reads in the folder, and asks nothing."),
         PermissionMode::All => ("Everything allowed", "Never asks."),
     }
 }

@@ -154,9 +154,9 @@ fn stop_reason(outcome: Option<&RunOutcome>) -> acp::StopReason {
     }
 }
 
-/// What a turn consumed, in the words of the protocol's unstable part. `_meta` has the same and the
+/// What was consumed, in the words of the protocol's unstable part. `_meta` has the same and the
 /// cost.
-fn consumed(usage: &Usage) -> acp::Usage {
+pub(super) fn consumed(usage: &Usage) -> acp::Usage {
     let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
     acp::Usage::new(total, usage.input, usage.output)
         .thought_tokens(usage.reasoning)

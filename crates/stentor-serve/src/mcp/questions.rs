@@ -152,6 +152,21 @@ fn dialog_form(dialog: &Dialog) -> (String, Value) {
             let labels: Vec<&str> = options.iter().map(|one| one.label.as_str()).collect();
             json!({ "type": "string", "enum": values, "enumNames": labels })
         }
+        DialogKind::MultiSelect { options } => {
+            let labels: Vec<Value> = options
+                .iter()
+                .map(|one| json!({ "const": one.value, "title": one.label }))
+                .collect();
+            json!({ "type": "array", "items": { "anyOf": labels } })
+        }
+        DialogKind::Plan(presented) => {
+            message = dialog.whole_title().into_owned();
+            let options = presented.options.iter();
+            let (values, labels): (Vec<&str>, Vec<&str>) = options
+                .map(|one| (one.value.as_str(), one.label.as_str()))
+                .unzip();
+            json!({ "type": "string", "enum": values, "enumNames": labels })
+        }
         DialogKind::Confirm { message: more, .. } => {
             message.push_str(&format!("\n{more}"));
             is_required = false;
@@ -178,6 +193,10 @@ fn dialog_answer(dialog: &Dialog, answered: Answered) -> DialogAnswer {
     match answered {
         Answered::Accepted(content) => match (content.get("answer"), is_confirmation) {
             (Some(Value::String(text)), false) => DialogAnswer::Value(text.clone()),
+            (Some(Value::Array(values)), false) => {
+                let texts = values.iter().filter_map(Value::as_str);
+                DialogAnswer::Values(texts.map(str::to_owned).collect())
+            }
             (Some(Value::Bool(yes)), true) => DialogAnswer::Confirmed(*yes),
             (None, true) => DialogAnswer::Confirmed(true),
             _ => DialogAnswer::Nothing,

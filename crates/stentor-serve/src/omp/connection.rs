@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::value::RawValue;
 use stentor_agent::event::{CommandInfo, CommandSource, Queues};
-use stentor_agent::session::{REWIND, REWIND_ABOUT, REWIND_HINT, Session};
+use stentor_agent::session::{OwnCommand, Session};
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
 use tokio_util::sync::CancellationToken;
 
@@ -131,28 +131,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The slash commands as omp lists them.
 pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableCommand> {
-    let own = CommandInfo {
-        name: REWIND.to_owned(),
-        description: Some(REWIND_ABOUT.to_owned()),
-        hint: Some(REWIND_HINT.to_owned()),
-        source: CommandSource::Builtin,
-        path: None,
-    };
+    let mut own = OwnCommand::infos();
     // What somebody has written by that name counts.
-    let is_free = commands.iter().all(|command| command.name != own.name);
-    let own = is_free.then_some(&own);
-    let listed = own
-        .into_iter()
-        .chain(commands)
-        .map(|command| AvailableCommand {
-            name: command.name.clone(),
-            description: command.description.clone(),
-            input: command
-                .hint
-                .clone()
-                .map(|hint| CommandInput { hint: Some(hint) }),
-            source: omp_source(command.source),
-        });
+    own.retain(|own| commands.iter().all(|command| command.name != own.name));
+    let listed = own.iter().chain(commands).map(|command| AvailableCommand {
+        name: command.name.clone(),
+        description: command.description.clone(),
+        input: command
+            .hint
+            .clone()
+            .map(|hint| CommandInput { hint: Some(hint) }),
+        source: omp_source(command.source),
+    });
     listed.collect()
 }
 

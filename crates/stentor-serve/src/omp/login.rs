@@ -52,7 +52,7 @@ pub(super) async fn log_in(
 async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Result<(), String> {
     match answer {
         DialogAnswer::Value(text) => logins.complete(provider, Some(text)).await,
-        DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
+        DialogAnswer::Confirmed(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
             logins.cancel(provider);
             Err(format!("the login for {provider} was cancelled"))
         }

@@ -4,7 +4,7 @@
 //! of which the first is the kind, then the number of the session within this process, then the
 //! number of the question within the session.
 
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, WidgetPlacement};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, PresentedPlan, WidgetPlacement};
 use stentor_agent::permission::PermissionRequest;
 use stentor_policy::PermissionAnswer;
 use stentor_text::visible::visible;
@@ -48,12 +48,11 @@ pub(super) fn parse_request_id(id: &str) -> Option<(UiKind, u32, u64)> {
     Some((kind, generation, number))
 }
 
-/// The method for a dialog.
-pub(super) fn dialog(dialog: &Dialog) -> UiMethod<'_> {
-    let title = dialog.title.as_str();
+/// The method for a dialog, and what it asks as one text.
+pub(super) fn dialog<'a>(dialog: &'a Dialog, title: &'a str) -> UiMethod<'a> {
     let timeout = dialog.timeout_ms;
     match &dialog.kind {
-        DialogKind::Select { options } => {
+        DialogKind::Select { options } | DialogKind::Plan(PresentedPlan { options, .. }) => {
             let described = options.iter().any(|option| option.description.is_some());
             UiMethod::Select {
                 title,
@@ -70,6 +69,11 @@ pub(super) fn dialog(dialog: &Dialog) -> UiMethod<'_> {
         DialogKind::Confirm { message, .. } => UiMethod::Confirm {
             title,
             message,
+            timeout,
+        },
+        DialogKind::MultiSelect { .. } => UiMethod::Input {
+            title,
+            placeholder: None,
             timeout,
         },
         DialogKind::Input { placeholder } => UiMethod::Input {

@@ -43,13 +43,15 @@ pub(super) enum Command {
         id: u64,
         answer: PermissionAnswer,
     },
-    /// Answers another question: with a value, a yes or no, or not at all.
+    /// Answers another question: with a value, with several, with a yes or no, or not at all.
     Reply {
         id: u64,
         #[serde(default)]
         value: Option<String>,
         #[serde(default)]
         yes: Option<String>,
+        #[serde(default)]
+        values: Option<Vec<String>>,
     },
     /// Shows where the session can be forked.
     Forks,

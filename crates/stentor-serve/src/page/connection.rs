@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::dialog::DialogAnswer;
 use stentor_agent::model::NamedBy;
-use stentor_agent::session::{ForkPoint, RewindCommand, RewindError, Session, SessionError};
+use stentor_agent::session::{ForkPoint, OwnCommand, OwnCommandError, Session, SessionError};
 use stentor_agent::tasks;
 use tokio::task::JoinHandle;
 
@@ -62,7 +62,7 @@ enum PageError {
     #[error(transparent)]
     Session(SessionError),
     #[error(transparent)]
-    Rewind(#[from] RewindError),
+    Command(#[from] OwnCommandError),
     #[error(transparent)]
     Agent(AgentError),
     #[error("the server failed inside")]
@@ -153,11 +153,17 @@ impl Page {
             Command::Answer { id, answer } => {
                 Ok(self.session()?.answer_permission(id, answer).await?)
             }
-            Command::Reply { id, value, yes } => {
-                let answer = match (value, yes) {
-                    (Some(value), _) => DialogAnswer::Value(value),
-                    (None, Some(yes)) => DialogAnswer::Confirmed(yes == "yes"),
-                    (None, None) => DialogAnswer::Nothing,
+            Command::Reply {
+                id,
+                value,
+                yes,
+                values,
+            } => {
+                let answer = match (value, values, yes) {
+                    (Some(value), _, _) => DialogAnswer::Value(value),
+                    (None, Some(values), _) => DialogAnswer::Values(values),
+                    (None, None, Some(yes)) => DialogAnswer::Confirmed(yes == "yes"),
+                    (None, None, None) => DialogAnswer::Nothing,
                 };
                 self.session()?.answer_dialog(id, answer).await?;
                 Ok(())
@@ -289,8 +295,8 @@ impl Page {
             self.start(None).await?;
         }
         let session = self.session()?;
-        if let Some(arguments) = RewindCommand::called(&said.text) {
-            let answer = session.rewind_command(arguments).await?;
+        if let Some(command) = OwnCommand::called(&said.text) {
+            let answer = session.run_own(command).await?;
             let (level, text) = ("info", &answer.text);
             self.write(&Op::Notice { level, text }).await?;
             let prompt = answer.prompt.filter(|_| answer.has_moved);

@@ -196,8 +196,12 @@ document.addEventListener("change", (event) => {
 document.addEventListener("submit", (event) => {
   if (event.target.matches("form[data-do]")) {
     event.preventDefault();
-    const { id } = event.target.dataset;
-    send({ do: event.target.dataset.do, id: Number(id), value: event.target.elements.value.value });
+    const form = event.target;
+    const command = { do: form.dataset.do, id: Number(form.dataset.id) };
+    // A form with boxes to tick has several values, any other has one.
+    if (form.elements.value) command.value = form.elements.value.value;
+    else command.values = new FormData(form).getAll("values");
+    send(command);
   }
 });
 

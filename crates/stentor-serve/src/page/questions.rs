@@ -1,9 +1,9 @@
 //! Questions to the person at the page.
 
-use stentor_agent::dialog::{Dialog, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogKind, DialogOption};
 use stentor_agent::permission::PermissionRequest;
 use stentor_journal::export::Html;
-use stentor_journal::export::fragment::{Outcome, tool_call};
+use stentor_journal::export::fragment::{Outcome, prose, tool_call};
 use stentor_policy::PermissionAnswer;
 
 /// The answers to a permission question, by what the browser sends.
@@ -69,8 +69,31 @@ pub(super) fn dialog(id: u64, dialog: &Dialog) -> String {
     };
     match &dialog.kind {
         DialogKind::Select { options } => {
+            described(options, &mut html);
             html.raw("<div class=\"choices\">");
             for option in options {
+                button(&mut html, &[("value", &option.value)], &option.label);
+            }
+        }
+        DialogKind::MultiSelect { options } => {
+            html.raw(&format!("<form data-do=\"reply\" data-id=\"{id}\">"));
+            for option in options {
+                html.raw("<p><label><input type=\"checkbox\" name=\"values\" value=\"")
+                    .text(&option.value)
+                    .raw("\"> ")
+                    .text(&option.label)
+                    .raw("</label> ");
+                if let Some(about) = &option.description {
+                    html.element("small", "about", about);
+                }
+                html.raw("</p>");
+            }
+            html.raw("<button>Answer</button></form><div class=\"choices\">");
+        }
+        DialogKind::Plan(presented) => {
+            html.raw(&prose(&presented.plan));
+            html.raw("<div class=\"choices\">");
+            for option in &presented.options {
                 button(&mut html, &[("value", &option.value)], &option.label);
             }
         }
@@ -103,6 +126,16 @@ pub(super) fn dialog(id: u64, dialog: &Dialog) -> String {
     button(&mut html, &[], "Cancel");
     html.raw("</div></section>");
     html.finish()
+}
+
+/// What the options mean, where that is said.
+fn described(options: &[DialogOption], html: &mut Html) {
+    for option in options {
+        if let Some(about) = &option.description {
+            html.raw("<p><b>").text(&option.label).raw("</b>: ");
+            html.text(about).raw("</p>");
+        }
+    }
 }
 
 fn begin(id: &str, title: &str, html: &mut Html) {

@@ -32,6 +32,9 @@ pub const OWN_ID: &str = "stentor-proxy-";
 /// How long an upstream may take to answer what it is told first.
 pub const PREPARE_WAIT: Duration = Duration::from_secs(20);
 
+/// How long another node may take to take a session over before this one does.
+pub const TAKEOVER_WAIT: Duration = Duration::from_secs(20);
+
 /// The other nodes of a fleet.
 pub trait Peers: Send + Sync {
     /// Which node has the session that a client names by its id or its file. `None` when the fleet

@@ -12,7 +12,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use super::{CHUNK_BYTES, Ending, FromUpstream, Lines, PREPARE_WAIT, Place, Upstream, Upstreams};
+use super::{
+    CHUNK_BYTES, Ending, FromUpstream, Lines, PREPARE_WAIT, Place, TAKEOVER_WAIT, Upstream,
+    Upstreams,
+};
 
 /// How long a session may be without a node before its clients are given up.
 const RECOVER_WAIT: Duration = Duration::from_secs(60);
@@ -376,7 +379,7 @@ impl Proxy {
     async fn ended(&mut self, ending: Ending) -> Result<(), Over> {
         let is_stopping = self.upstreams.end.is_cancelled();
         if ending.goes_on_elsewhere && !is_stopping && !self.input_ended {
-            return self.recover().await;
+            return self.recover(true).await;
         }
         self.flush().await?;
         Err(match ending.refused {
@@ -394,7 +397,7 @@ impl Proxy {
             return Ok(());
         }
         self.drain().await?;
-        self.recover().await
+        self.recover(true).await
     }
 
     /// Nothing more comes, without an end.
@@ -402,12 +405,13 @@ impl Proxy {
         match self.current.place {
             Place::Home => Err(Over::Refused(failed("the server failed inside"))),
             Place::Node(_) if self.input_ended => Err(Over::Ended(0)),
-            Place::Node(_) => self.recover().await,
+            Place::Node(_) => self.recover(false).await,
         }
     }
 
-    /// Goes on where the session is now. Until then the client is not read.
-    async fn recover(&mut self) -> Result<(), Over> {
+    /// Goes on where the session is now. Until then the client is not read. A node from which the
+    /// session `has_moved` is not asked for it again before another one should have taken it.
+    async fn recover(&mut self, has_moved: bool) -> Result<(), Over> {
         let mut why = match &self.current.place {
             Place::Home => "this node no longer has the session".to_owned(),
             Place::Node(node) => format!("the node {node} no longer has the session"),
@@ -415,9 +419,11 @@ impl Proxy {
         self.dialect.lost(&why, &mut self.to_client);
         self.flush().await?;
         let session = self.current.session.take();
-        let deadline = Instant::now() + RECOVER_WAIT;
-        while Instant::now() < deadline {
-            match self.reopened(session.as_deref()).await {
+        let left = self.current.place.clone();
+        let began = Instant::now();
+        while began.elapsed() < RECOVER_WAIT {
+            let left = Some(&left).filter(|_| has_moved && began.elapsed() < TAKEOVER_WAIT);
+            match self.reopened(session.as_deref(), left).await {
                 Ok((next, first)) => {
                     self.current = next;
                     self.to_client.extend_from_slice(&first);
@@ -436,12 +442,19 @@ impl Proxy {
         Err(Over::Ended(FAILED))
     }
 
-    async fn reopened(&mut self, session: Option<&str>) -> Result<(Current, Vec<u8>), Refused> {
+    async fn reopened(
+        &mut self,
+        session: Option<&str>,
+        left: Option<&Place>,
+    ) -> Result<(Current, Vec<u8>), Refused> {
         let Some(session) = session else {
             let Arrival { flags, visits } = self.dialect.arrival(self.upstreams.flags(), "");
             return self.prepared(Place::Home, flags, visits, None).await;
         };
         let place = self.upstreams.place_of(session, &Place::Home).await;
+        if left == Some(&place) {
+            return Err(failed("no other node has taken the session"));
+        }
         let flags = self.dialect.flags_in(self.upstreams.flags(), session);
         self.prepared(place, flags, false, Some(session)).await
     }

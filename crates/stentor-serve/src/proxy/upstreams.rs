@@ -1,7 +1,6 @@
 //! Where the dialect of one client can run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use stentor_wire::attach::{ClientHello, Refused};
@@ -9,13 +8,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::session_flags;
-use super::{Located, Owner, Peers, Upstream};
+use super::{Located, Owner, Peers, TAKEOVER_WAIT, Upstream};
 
 /// Flags whose values stay on the node of the client.
 const SECRET_FLAGS: [&str; 1] = ["--api-key"];
-
-/// How long another node may take to take a session over before this one does.
-const TAKEOVER_WAIT: Duration = Duration::from_secs(20);
 
 /// A node, as seen from the node that a client is connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -274,6 +274,11 @@ pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
             message: None,
             options: options.clone(),
         },
+        DialogKind::Plan(presented) => DialogShape::Select {
+            message: Some(dialog.whole_title().into_owned()),
+            options: presented.options.clone(),
+        },
+        DialogKind::MultiSelect { .. } => DialogShape::Input { placeholder: None },
         DialogKind::Confirm { message, .. } => DialogShape::Confirm {
             message: if message.is_empty() {
                 dialog.title.clone()

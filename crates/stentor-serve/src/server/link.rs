@@ -166,8 +166,13 @@ impl Link {
             let (read, write) = carried.stream.into_split();
             let read = Cursor::new(carried.read_ahead).chain(read);
             let broken = tokio::select! {
-                broken = send(&shared, write) => broken,
-                broken = receive(&shared, read, &mut to_dialect) => broken,
+                broken = send(&shared, write) => Some(broken),
+                broken = receive(&shared, read, &mut to_dialect) => Some(broken),
+                // What is between may take long to notice that this connection is of no use.
+                Some(newer) = self.carriers.recv() => {
+                    carrier = resumed(&shared, newer).await;
+                    None
+                }
             };
             if shared.lock().out.is_over() {
                 break;
@@ -184,23 +189,28 @@ impl Link {
     async fn next_carrier(&mut self, shared: &Shared) -> Option<Carrier> {
         loop {
             let waiting = tokio::time::timeout(self.links.resume_within, self.carriers.recv());
-            let (mut carrier, received) = waiting.await.ok()??;
-            let resumed = {
-                let mut state = shared.lock();
-                let known = state.out.reconnected(received);
-                state.received.reconnected();
-                known.map(|()| state.received.bytes())
-            };
-            let outcome = match resumed {
-                Ok(received) => Outcome::Resumed(Resumed { received }),
-                Err(error) => Outcome::Refused(refused(error.to_string())),
-            };
-            let greeted = welcome(&mut carrier.stream, outcome).await;
-            if resumed.is_ok() && greeted.is_ok() {
-                return Some(carrier);
+            let carrier = resumed(shared, waiting.await.ok()??).await;
+            if carrier.is_some() {
+                return carrier;
             }
         }
     }
+}
+
+/// Has the link go on over a connection with which its relay came back, if that is still there.
+async fn resumed(shared: &Shared, (mut carrier, received): (Carrier, u64)) -> Option<Carrier> {
+    let resumed = {
+        let mut state = shared.lock();
+        let known = state.out.reconnected(received);
+        state.received.reconnected();
+        known.map(|()| state.received.bytes())
+    };
+    let outcome = match resumed {
+        Ok(received) => Outcome::Resumed(Resumed { received }),
+        Err(error) => Outcome::Refused(refused(error.to_string())),
+    };
+    let greeted = welcome(&mut carrier.stream, outcome).await;
+    (resumed.is_ok() && greeted.is_ok()).then_some(carrier)
 }
 
 impl Shared {

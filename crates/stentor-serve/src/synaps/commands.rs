@@ -1,7 +1,7 @@
 //! The commands (sections 6, 8 and 12).
 
 use serde_json::{Map, Value, json};
-use stentor_agent::session::SessionError;
+use stentor_agent::session::{OwnCommand, SessionError};
 use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::synaps::{self, Attachment, BUSY, Command, Event, MAX_FRAME_BYTES, TOO_LONG};
@@ -120,6 +120,9 @@ impl Child {
         if message.trim().is_empty() && files.is_empty() {
             return self.nothing_to_do(command, id).await;
         }
+        if files.is_empty() && self.is_own_command(&message).await {
+            return self.run_own(command, id, message).await;
+        }
         let started = Instant::now();
         let running = self.session.state().await.is_ok_and(|s| s.is_running);
         if !running && let Err(error) = self.take_over_model().await {
@@ -153,6 +156,41 @@ impl Child {
             Err(SessionError::Busy) => self.error(Some(id), BUSY).await,
             Err(error) => self.refused(command, id, &error).await,
         }
+    }
+
+    /// True for a command of the program itself, unless somebody has written another by that name. The
+    /// protocol has no commands, but its prompts may call those of files.
+    async fn is_own_command(&self, message: &str) -> bool {
+        let slash = self.session.slash();
+        OwnCommand::called(message).is_some() && slash.called_in_time(message).await.is_none()
+    }
+
+    /// A command of the program is a turn without a model: what it says is the text of the answer.
+    async fn run_own(&self, command: &'static str, id: String, message: String) {
+        if self.turns.in_flight() {
+            return self.error(Some(id), BUSY).await;
+        }
+        let (session, answers) = (self.session.clone(), self.answers.clone());
+        in_order(async move {
+            let mut frames = Vec::new();
+            let Some(own) = OwnCommand::called(&message) else {
+                return;
+            };
+            match session.run_own(own).await {
+                Ok(answer) => {
+                    events::text(&mut frames, &answer.text);
+                    let usage = turn_usage(&stentor_journal::usage::Usage::default(), None);
+                    events::write(&mut frames, &Event::AgentEnd { usage });
+                    response(&mut frames, id, command, json!({ "ok": true }));
+                }
+                Err(error) => {
+                    let (id, message) = (Some(id), error.to_string());
+                    events::write(&mut frames, &Event::Error { id, message });
+                }
+            }
+            answers.send(session.seq(), frames).await.ok();
+        })
+        .await;
     }
 
     /// A prompt that says nothing ends at once, without a model (section 8.1).

@@ -124,6 +124,14 @@ fn update(frames: &mut Vec<u8>, event: AssistantEvent) {
     write(frames, &synaps::Event::MessageUpdate { event });
 }
 
+/// A text that no model wrote.
+pub(super) fn text(frames: &mut Vec<u8>, text: &str) {
+    for piece in pieces(text) {
+        let delta = piece.to_owned();
+        update(frames, AssistantEvent::TextDelta { delta });
+    }
+}
+
 /// The hot path: written straight into the buffer, in pieces that fit a frame.
 fn delta(frames: &mut Vec<u8>, block: &Arc<LiveBlock>, range: Range<usize>) {
     let kind = match &block.kind {

@@ -405,6 +405,7 @@ impl Tool for Person {
             ToolOutput::text(match answer {
                 DialogAnswer::Value(value) => format!("answered {value}"),
                 DialogAnswer::Confirmed(yes) => format!("confirmed {yes}"),
+                DialogAnswer::Values(values) => values.join(", "),
                 DialogAnswer::Nothing => "nothing".to_owned(),
             })
         })

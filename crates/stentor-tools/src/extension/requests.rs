@@ -200,14 +200,18 @@ fn confirmed(answer: &DialogAnswer) -> ConfirmResult {
             confirmed: *confirmed,
             answered: true,
         },
-        DialogAnswer::Value(_) | DialogAnswer::Nothing => ConfirmResult::default(),
+        DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+            ConfirmResult::default()
+        }
     }
 }
 
 fn value(answer: DialogAnswer) -> ValueResult {
     match answer {
         DialogAnswer::Value(value) => ValueResult { value: Some(value) },
-        DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => ValueResult::default(),
+        DialogAnswer::Confirmed(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+            ValueResult::default()
+        }
     }
 }
 

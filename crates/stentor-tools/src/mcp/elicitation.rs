@@ -158,7 +158,9 @@ async fn confirmed(session: &WeakSession, title: String, message: String) -> Out
     match session.ask_dialog(dialog).await {
         DialogAnswer::Confirmed(true) => Outcome::Accepted(None),
         DialogAnswer::Confirmed(false) => Outcome::Declined,
-        DialogAnswer::Value(_) | DialogAnswer::Nothing => Outcome::Cancelled,
+        DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+            Outcome::Cancelled
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct OfferedTool {
     /// Its name at the server.
     pub name: String,
     pub spec: ToolSpec,
+    /// Its server says that it changes nothing.
+    pub claims_to_read: bool,
 }
 
 /// A prompt of a server.

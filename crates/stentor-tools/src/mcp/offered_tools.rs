@@ -143,8 +143,10 @@ fn offered_tool(
     tool: protocol::Tool,
     parameters: Map<String, Value>,
 ) -> OfferedTool {
+    let claims_to_read = tool.claims_to_read();
     let name = tool.name;
     OfferedTool {
+        claims_to_read,
         spec: ToolSpec {
             name: full_name,
             label: tool.title.unwrap_or_else(|| name.clone()),

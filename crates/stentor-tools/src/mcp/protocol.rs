@@ -117,6 +117,16 @@ pub(super) struct Tool {
     pub title: Option<String>,
     pub description: Option<String>,
     pub input_schema: Map<String, Value>,
+    /// What the server says of it. Any shape is accepted: nothing depends on it that must be right.
+    #[serde(default)]
+    annotations: Value,
+}
+
+impl Tool {
+    /// Whether the server says that it changes nothing.
+    pub fn claims_to_read(&self) -> bool {
+        self.annotations.get("readOnlyHint") == Some(&Value::Bool(true))
+    }
 }
 
 #[derive(Debug, Deserialize)]

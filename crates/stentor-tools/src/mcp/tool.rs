@@ -141,7 +141,10 @@ impl Tool for McpTool {
     }
 
     fn touches(&self, _: &Map<String, Value>, _: &Path) -> Touches {
-        Touches::default()
+        Touches {
+            claims_to_read: self.offered.claims_to_read,
+            ..Touches::default()
+        }
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {

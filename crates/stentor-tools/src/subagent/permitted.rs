@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use stentor_agent::tool::{
-    Tool, ToolContext, ToolEffect, ToolFuture, ToolHost, ToolOutput, ToolSpec, Touches,
+    Circumstances, Tool, ToolContext, ToolEffect, ToolFuture, ToolHost, ToolOutput, ToolSpec,
+    Touches,
 };
 use stentor_journal::message::ToolCall;
 
@@ -43,6 +44,10 @@ impl Tool for Permitted {
 
     fn effect_of(&self, arguments: &Map<String, Value>) -> ToolEffect {
         self.tool.effect_of(arguments)
+    }
+
+    fn is_offered(&self, now: Circumstances) -> bool {
+        self.tool.is_offered(now)
     }
 
     fn runs_together(&self) -> bool {

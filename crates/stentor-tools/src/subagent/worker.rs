@@ -10,6 +10,7 @@ use stentor_agent::event::{EventKind, RunOutcome, Subagent, SubagentSource};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::JobStatus;
 use stentor_agent::model::{ModelInfo, NamedBy};
+use stentor_agent::plan_mode::IN_PLAN_MODE;
 use stentor_agent::session::{Session, SessionOptions, Storage};
 use stentor_agent::subagents::RunningSubagent;
 use stentor_agent::tool::ToolContext;
@@ -17,7 +18,7 @@ use stentor_agent::undo::UndoSource;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store;
 use stentor_journal::usage::Usage;
-use stentor_policy::Policy;
+use stentor_policy::{PermissionMode, Policy};
 use tokio_util::sync::CancellationToken;
 
 use super::SubagentSetup;
@@ -68,6 +69,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         task: job.task.clone(),
         call_id: context.call_id.clone(),
         index: job.index,
+        session_id: Arc::clone(session.id()),
         session_file: session.state().await.ok().and_then(|state| state.file),
     };
     let host = Arc::clone(&context.host);
@@ -332,7 +334,13 @@ fn system_prompt(usual: &str, agent: &AgentDefinition, context: &ToolContext) ->
         Some(prompt) => format!("{prompt}\n\nWorking folder: {}", context.cwd.display()),
         None => usual.to_owned(),
     };
-    format!("{own}\n\n{AS_A_SUBAGENT}")
+    let plans = context.host.permission_mode() == PermissionMode::Plan;
+    let mode = if plans {
+        format!("\n\n{IN_PLAN_MODE}")
+    } else {
+        String::new()
+    };
+    format!("{own}\n\n{AS_A_SUBAGENT}{mode}")
 }
 
 const AS_A_SUBAGENT: &str = "You work as a subagent: another agent gave you one task and reads \

@@ -288,6 +288,7 @@ async fn command(
         Builtin::Model => return is_flag("--model", "model"),
         Builtin::Thinking => return is_flag("--thinking", "level"),
         Builtin::Permissions => return is_flag("--permission-mode", "mode"),
+        Builtin::Plan => return is_flag("--permission-mode plan", "mode"),
         Builtin::Export => return Err(CommandError::Export),
         Builtin::Usage
         | Builtin::New

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stentor_agent::session::{
-    Environment, RewindAnswer, RewindCommand, RewindError, RewindScope, Session, SessionError,
+    CommandAnswer, Environment, RewindCommand, RewindError, RewindScope, Session, SessionError,
     SessionOptions,
 };
 use stentor_agent::undo::UndoSource;
@@ -66,7 +66,7 @@ async fn answer(
         let points: Vec<Value> = points.collect();
         return Ok(Value::from(points).to_string());
     }
-    let RewindAnswer {
+    let CommandAnswer {
         text,
         has_moved,
         prompt,

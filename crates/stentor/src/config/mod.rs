@@ -108,8 +108,7 @@ pub struct Surroundings<'a> {
 /// Reads the configuration. `flags` is the strongest layer.
 pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, ConfigErrors> {
     let places = locate::places(surroundings.env, surroundings.platform);
-    let home = places.home.as_deref();
-    let cwd = surroundings.cwd;
+    let (home, cwd) = (places.home.as_deref(), surroundings.cwd);
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
 

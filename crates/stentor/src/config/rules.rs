@@ -6,7 +6,7 @@ use stentor_policy::{Rule, RuleDecision};
 use stentor_text::spelling::nearest;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::web::{FETCH, WEB_SEARCH};
-use stentor_tools::{ALL_TOOLS, SUBAGENT};
+use stentor_tools::{ALL_TOOLS, ASKING_TOOLS, SUBAGENT};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -161,6 +161,7 @@ fn tool(input: &Input<'_>) -> Result<Json, Problem> {
         ALL_TOOLS
             .into_iter()
             .chain([SUBAGENT, MEMORY, FETCH, WEB_SEARCH])
+            .chain(ASKING_TOOLS)
     };
     let is_of_others = name.contains('*') || name.starts_with("mcp__");
     if is_of_others || known().any(|known| known == name) {

@@ -228,7 +228,7 @@ fn mistakes_in_all_layers_are_told_together() {
             home/.config/stentor/config.toml:1:1: unknown key `modle`; did you mean `model`?
             repo/.stentor/config.toml:1:12: `thinking` is "deep", expected off, minimal, low, medium, high or xhigh
             repo/.stentor/config.toml:3:1: unknown key `budget.token`; did you mean `budget.tokens`?
-            STENTOR_PERMISSION_MODE: `permission_mode` is "al", expected read-only, ask, accept-edits or all; did you mean `all`?
+            STENTOR_PERMISSION_MODE: `permission_mode` is "al", expected read-only, plan, ask, accept-edits or all; did you mean `all`?
             STENTOR_AUTO_RETRY: `auto_retry` is "maybe", expected true or false"#]]);
 }
 

@@ -127,9 +127,9 @@ impl NodeSessions for ServerSessions {
         })
     }
 
-    fn suspend(&self, file: PathBuf) -> BoxFuture<'static, ()> {
+    fn suspend(&self, file: PathBuf, why: String) -> BoxFuture<'static, ()> {
         let live = self.live.clone();
-        Box::pin(async move { live.suspend(&file).await })
+        Box::pin(async move { live.suspend(&file, why).await })
     }
 
     fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>> {

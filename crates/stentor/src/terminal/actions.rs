@@ -79,6 +79,10 @@ impl Actions {
             Builtin::Model => self.model(&rest).await,
             Builtin::Thinking => self.thinking(&rest).await,
             Builtin::Permissions => self.permissions(&rest).await,
+            Builtin::Plan => match self.session.plan_command(&rest).await {
+                Ok(text) => Ok(note(&text)),
+                Err(error) => Err(error.into()),
+            },
             Builtin::Compact => self.compact(rest).await,
             Builtin::Name => self.name(&rest).await,
             Builtin::Usage => self.usage().await,
@@ -436,6 +440,7 @@ pub fn session_menu(listed: &[Listed]) -> Option<(Menu, Purpose)> {
 fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::ReadOnly => "only reading; nothing is asked",
+        PermissionMode::Plan => "only reading, until you agree to a plan",
         PermissionMode::Ask => "reading in the folder; the rest is asked",
         PermissionMode::AcceptEdits => {
             "reading and changing files in the folder; the rest is asked"

@@ -1,4 +1,6 @@
-//! Choosing one of several: by arrows, by typing a part of it, or by number.
+//! Choosing one or more of several: by arrows, by typing a part of it, or by number.
+
+use std::collections::BTreeSet;
 
 use super::keys::Key;
 use super::styled::{Colour, Look, Row};
@@ -14,6 +16,8 @@ pub struct Menu {
     filter: String,
     /// The place among those that the filter leaves.
     at: usize,
+    /// The items that are ticked, where several may be chosen.
+    ticked: Option<BTreeSet<usize>>,
 }
 
 /// One choice.
@@ -30,6 +34,8 @@ pub enum Picked {
     Nothing,
     /// The item with this index.
     Item(usize),
+    /// The items with these indices.
+    Items(Vec<usize>),
 }
 
 impl Menu {
@@ -40,7 +46,15 @@ impl Menu {
             items,
             filter: String::new(),
             at: 0,
+            ticked: None,
         }
+    }
+
+    /// The same where several may be chosen: the space bar ticks what is marked.
+    #[must_use]
+    pub fn of_several(mut self) -> Self {
+        self.ticked = Some(BTreeSet::new());
+        self
     }
 
     /// The same with another item marked.
@@ -48,6 +62,11 @@ impl Menu {
     pub fn at(mut self, index: usize) -> Self {
         self.at = index.min(self.items.len().saturating_sub(1));
         self
+    }
+
+    /// True when several may be chosen.
+    pub fn is_of_several(&self) -> bool {
+        self.ticked.is_some()
     }
 
     /// Does what a key means.
@@ -59,15 +78,22 @@ impl Menu {
                 self.at = (self.at + 1).min(found.len().saturating_sub(1));
             }
             Key::Enter => {
-                return found
-                    .get(self.at)
-                    .map_or(Picked::NotYet, |index| Picked::Item(*index));
+                let marked = found.get(self.at).copied();
+                return match (&self.ticked, marked) {
+                    (Some(ticked), _) if !ticked.is_empty() => {
+                        Picked::Items(ticked.iter().copied().collect())
+                    }
+                    (Some(_), Some(index)) => Picked::Items(vec![index]),
+                    (None, Some(index)) => Picked::Item(index),
+                    (_, None) => Picked::NotYet,
+                };
             }
             Key::Escape | Key::Ctrl('c' | 'd' | 'g') => return Picked::Nothing,
             Key::Backspace => {
                 self.filter.pop();
                 self.at = 0;
             }
+            Key::Char(' ') if self.ticked.is_some() => self.tick(found.get(self.at).copied()),
             Key::Char(c) => {
                 self.filter.push(*c);
                 self.at = 0;
@@ -92,9 +118,10 @@ impl Menu {
     /// The rows of the menu.
     pub fn rows(&self) -> Vec<Row> {
         let title = Row::of(&self.title, Look::BOLD);
-        let hint = match self.filter.is_empty() {
-            true => "  ↑↓ and Enter, type to filter, Esc".to_owned(),
-            false => format!("  {}", self.filter),
+        let hint = match (self.filter.is_empty(), &self.ticked) {
+            (true, None) => "  ↑↓ and Enter, type to filter, Esc".to_owned(),
+            (true, Some(_)) => "  ↑↓, space ticks, Enter answers, Esc".to_owned(),
+            (false, _) => format!("  {}", self.filter),
         };
         let mut rows = vec![title.with(&hint, Look::DIM)];
         let found = self.found();
@@ -107,7 +134,13 @@ impl Menu {
                 ..Look::PLAIN
             };
             if let Some(item) = self.items.get(*index) {
-                let row = Row::of(mark, Look::colour(Colour::Cyan)).with(&item.label, look);
+                let tick = match &self.ticked {
+                    None => "",
+                    Some(ticked) if ticked.contains(index) => "[x] ",
+                    Some(_) => "[ ] ",
+                };
+                let row = Row::of(mark, Look::colour(Colour::Cyan)).with(tick, Look::PLAIN);
+                let row = row.with(&item.label, look);
                 rows.push(row.with(&format!("  {}", item.detail), Look::DIM));
             }
         }
@@ -128,11 +161,21 @@ impl Menu {
                 .with(&item.label, Look::PLAIN)
                 .with(&format!("  {}", item.detail), Look::DIM)
         });
-        let title = Row::of(
-            &format!("{} (a number, or nothing)", self.title),
-            Look::BOLD,
-        );
+        let how = match self.ticked {
+            None => "a number, or nothing",
+            Some(_) => "numbers with commas, your own words, or nothing",
+        };
+        let title = Row::of(&format!("{} ({how})", self.title), Look::BOLD);
         std::iter::once(title).chain(items).collect()
+    }
+
+    /// Ticks an item, or does so no more.
+    fn tick(&mut self, index: Option<usize>) {
+        if let (Some(ticked), Some(index)) = (&mut self.ticked, index)
+            && !ticked.remove(&index)
+        {
+            ticked.insert(index);
+        }
     }
 
     fn found(&self) -> Vec<usize> {
@@ -172,5 +215,24 @@ mod tests {
         assert_eq!(menu().answer("2"), Picked::Item(1));
         assert_eq!(menu().answer("9"), Picked::NotYet);
         assert_eq!(menu().answer(""), Picked::Nothing);
+    }
+
+    #[test]
+    fn several_items_are_ticked_with_the_space_bar() {
+        let press = |keys: &[Key]| {
+            let mut menu = menu().of_several();
+            let pressed = keys.iter().map(|key| menu.press(key));
+            pressed.last()
+        };
+        let space = || Key::Char(' ');
+        assert_eq!(
+            press(&[space(), Key::Down, Key::Down, space(), Key::Enter]),
+            Some(Picked::Items(vec![0, 2]))
+        );
+        assert_eq!(
+            press(&[space(), space(), Key::Down, Key::Enter]),
+            Some(Picked::Items(vec![1]))
+        );
+        assert_eq!(press(&[space(), Key::Escape]), Some(Picked::Nothing));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::event::EventKind;
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
@@ -12,11 +12,15 @@ use stentor_policy::PermissionAnswer;
 use super::calls::patch_rows;
 use super::change_preview;
 use super::keys::Key;
+use super::markdown::Markdown;
 use super::menu::{Item, Menu, Picked};
 use super::styled::{Colour, Look, Row};
 
 /// How much of a command is shown. Nobody should agree to what they cannot see.
 const SUBJECT_BYTES: usize = 8 * 1024;
+
+/// How wide the tables of a plan may become.
+const PLAN_COLUMNS: usize = 80;
 
 /// What somebody has to answer.
 #[derive(Debug)]
@@ -149,16 +153,17 @@ impl Question {
                 rows.extend(lines.map(|line| Row::of("  ", Look::PLAIN).with(line, Look::PLAIN)));
                 Self::Confirm { id }
             }
-            DialogKind::Select { options } => {
-                let items = options.iter().map(|option| Item {
-                    label: option.label.clone(),
-                    detail: option.description.clone().unwrap_or_default(),
-                });
-                Self::Select {
-                    id,
-                    menu: Menu::new("Choose", items.collect()),
-                    values: options.iter().map(|option| option.value.clone()).collect(),
-                }
+            DialogKind::Select { options } => Self::of_options(id, options, Menu::new),
+            DialogKind::MultiSelect { options } => Self::of_options(id, options, |title, items| {
+                Menu::new(title, items).of_several()
+            }),
+            DialogKind::Plan(presented) => {
+                let mut markdown = Markdown::new(PLAN_COLUMNS, Look::PLAIN);
+                let mut plan = markdown.push(&presented.plan);
+                plan.extend(markdown.finish());
+                plan.extend([Row::default()]);
+                rows.splice(0..0, plan);
+                Self::of_options(id, &presented.options, Menu::new)
             }
             DialogKind::Input { placeholder } => {
                 let hint = placeholder.as_deref().unwrap_or_default();
@@ -176,6 +181,22 @@ impl Question {
             },
         };
         (question, rows)
+    }
+
+    fn of_options(
+        id: u64,
+        options: &[DialogOption],
+        menu: impl Fn(&'static str, Vec<Item>) -> Menu,
+    ) -> Self {
+        let items = options.iter().map(|option| Item {
+            label: option.label.clone(),
+            detail: option.description.clone().unwrap_or_default(),
+        });
+        Self::Select {
+            id,
+            menu: menu("Choose", items.collect()),
+            values: options.iter().map(|option| option.value.clone()).collect(),
+        }
     }
 
     /// The number by which the session knows it.
@@ -261,6 +282,10 @@ impl Question {
         match self {
             Self::Permission { choices, .. } => chosen(choices, letter?),
             Self::Confirm { .. } => confirmed(letter?),
+            // What it means is known where the answer is made to fit.
+            Self::Select { menu, .. } if menu.is_of_several() && !line.trim().is_empty() => {
+                Some(Answer::Dialog(DialogAnswer::Value(line.to_owned())))
+            }
             Self::Select { menu, values, .. } => picked(menu.answer(line), values),
             Self::Text { .. } => Some(Answer::Dialog(DialogAnswer::Value(line.to_owned()))),
         }
@@ -297,6 +322,10 @@ fn picked(picked: Picked, values: &[String]) -> Option<Answer> {
         Picked::NotYet => return None,
         Picked::Nothing => DialogAnswer::Nothing,
         Picked::Item(index) => DialogAnswer::Value(values.get(index)?.clone()),
+        Picked::Items(chosen) => {
+            let chosen = chosen.into_iter().filter_map(|index| values.get(index));
+            DialogAnswer::Values(chosen.cloned().collect())
+        }
     };
     Some(Answer::Dialog(answer))
 }

@@ -1,7 +1,7 @@
 //! `/rewind` in the conversation: which message, what goes back, and what that changes.
 
 use stentor_agent::session::{
-    Rewind, RewindAnswer, RewindCommand, RewindError, RewindScope, RewindTarget, Session,
+    CommandAnswer, Rewind, RewindCommand, RewindError, RewindScope, RewindTarget, Session,
 };
 use stentor_checkpoint::rewind::{Plan, Step};
 
@@ -66,7 +66,7 @@ pub(super) async fn scopes(session: &Session, id: String) -> Acted {
 /// Goes back.
 pub(super) async fn go(session: &Session, wanted: Rewind) -> Acted {
     let report = session.rewind(wanted).await?;
-    Ok(outcome(RewindAnswer {
+    Ok(outcome(CommandAnswer {
         text: report.to_string(),
         has_moved: report.scope.has_conversation(),
         prompt: report.text,
@@ -78,7 +78,7 @@ pub(super) async fn run(session: &Session, command: RewindCommand) -> Acted {
     Ok(outcome(session.run_rewind(command).await?))
 }
 
-fn outcome(answer: RewindAnswer) -> Outcome {
+fn outcome(answer: CommandAnswer) -> Outcome {
     let rows = answer.text.lines().map(|line| Row::of(line, Look::DIM));
     let prompt = answer.prompt.filter(|_| answer.has_moved);
     Outcome::Rewound(rows.collect(), prompt)

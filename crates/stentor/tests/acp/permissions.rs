@@ -287,11 +287,13 @@ steps = [{ tool = "read", id = "outside", arguments = { path = "/etc/hostname" }
         read in_progress
         read completed a
         edit pending
-        edit failed Permission denied: write on ~~/work/x.txt: this session is read-only and may not change files. You can read files in ~~/work; describe to the user what you would do beyond that.
+        edit failed Permission denied: write on ~~/work/x.txt: the session is in plan mode, in which nothing may be changed until the user has accepted a plan. Put it into the plan.
         command pending
-        command failed Permission denied: bash `touch y.txt`: this session is read-only and may not run commands. You can read files in ~~/work; describe to the user what you would do beyond that.
+        command failed Permission denied: bash `touch y.txt`: the session is in plan mode, in which only commands that are known to change nothing may run until the user has accepted a plan. Put it into the plan.
         outside pending
-        outside failed Permission denied: read on /etc/hostname: /etc/hostname is outside the working folder, and this session may only read inside it. You can read files in ~~/work; describe to the user what you would do beyond that.
+        outside asked
+        outside in_progress
+        outside completed
         {"id":4,"result":{"stopReason":"end_turn"}}
         all:
         read pending

@@ -157,7 +157,7 @@ fn a_prompt_may_be_more_careful_than_its_session_but_never_less() {
         all, plan: not asked, failed; {"id":4,"result":{"stopReason":"end_turn"}}
         ask, all: asked, failed; {"id":4,"result":{"stopReason":"end_turn"}}
         read-only, all: not asked, failed; {"id":4,"result":{"stopReason":"end_turn"}}
-        all, wild: not asked, no call; {"id":4,"error":{"code":-32602,"message":"unknown permission mode `wild`: use ask, accept-edits, read-only or all","data":{"permission_mode":"wild"}}}"#]].assert_eq(&lines.join("\n"));
+        all, wild: not asked, no call; {"id":4,"error":{"code":-32602,"message":"unknown permission mode `wild`: use ask, accept-edits, plan, read-only or all","data":{"permission_mode":"wild"}}}"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -121,10 +121,10 @@ fn an_unloaded_session_is_listed_changed_steered_and_closed_like_any_other() {
     let params = json!({ "sessionId": first, "cwd": cwd, "mcpServers": [] });
     let load = client.send("session/load", params);
     let loaded = client.until(load).pop().unwrap();
-    assert_eq!(loaded["result"]["modes"]["currentModeId"], "read-only");
+    assert_eq!(loaded["result"]["modes"]["currentModeId"], "plan");
     expect![[r#"
         {"id":44,"result":{"outcome":"failed","_meta":{"stentor":{"reason":"no turn is running; send session/prompt"}}}}
-        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"current_mode_update","currentModeId":"read-only"}}}
+        {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"current_mode_update","currentModeId":"plan"}}}
         {"id":45,"result":{}}
         {"id":86,"result":{}}
         {"id":87,"error":{"code":-32002,"message":"There is no such session. List the sessions, or start a new one.","data":{"sessionId":"SESSION-1"}}}"#]].assert_eq(&client.shown(&messages));

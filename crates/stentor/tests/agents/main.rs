@@ -9,6 +9,8 @@ mod choosing;
 #[cfg(test)]
 mod confined;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod driven;
 #[cfg(test)]
 mod failing;

@@ -29,10 +29,19 @@ struct Two {
 }
 
 impl Two {
-    fn new(scenario: &str, config: &str) -> Option<Self> {
+    fn new(scenario: &str) -> Option<Self> {
+        Self::with(scenario, Fleet::node)
+    }
+
+    /// Those that ask whether a call may run.
+    fn asking(scenario: &str) -> Option<Self> {
+        Self::with(scenario, Fleet::asking_node)
+    }
+
+    fn with(scenario: &str, node: fn(&Fleet, &str, &str) -> Node) -> Option<Self> {
         let fleet = Fleet::new()?;
-        let one = fleet.node_configured("one", scenario, config);
-        let two = fleet.node_configured("two", scenario, config);
+        let one = node(&fleet, "one", scenario);
+        let two = node(&fleet, "two", scenario);
         let mut first = one.acp();
         let session = new_session(&mut first, &fleet.work());
         prompt(&mut first, 9, &session, "hello");
@@ -49,9 +58,7 @@ impl Two {
 
     /// A client of the second node.
     fn client(&self, words: &[&str]) -> Child {
-        let socket = self.two.world.path("s");
-        let attach = format!("--attach={}", socket.display());
-        self.two.world.child(&[words, &[&attach]].concat())
+        client_of(&self.two, words)
     }
 
     /// Where the session's file would be on the second node.
@@ -67,9 +74,14 @@ impl Two {
     }
 }
 
+fn client_of(node: &Node, words: &[&str]) -> Child {
+    let attach = format!("--attach={}", node.world.path("s").display());
+    node.world.child(&[words, &[&attach]].concat())
+}
+
 #[test]
 fn a_prompt_in_each_dialect_reaches_the_session_of_another_node_and_is_seen_everywhere() {
-    let Some(two) = Two::new(ANSWERS, "permission_mode = \"all\"\n") else {
+    let Some(two) = Two::new(ANSWERS) else {
         return;
     };
     let session = two.session.clone();
@@ -113,7 +125,7 @@ fn a_prompt_in_each_dialect_reaches_the_session_of_another_node_and_is_seen_ever
 
 #[test]
 fn a_question_is_answered_and_a_run_stopped_from_another_node() {
-    let Some(two) = Two::new(ASKS, "permission_mode = \"ask\"\n") else {
+    let Some(two) = Two::asking(ASKS) else {
         return;
     };
     let session = two.session.clone();
@@ -143,7 +155,7 @@ fn a_question_is_answered_and_a_run_stopped_from_another_node() {
 
 #[test]
 fn a_client_switches_between_sessions_of_different_nodes() {
-    let Some(two) = Two::new(ANSWERS, "permission_mode = \"all\"\n") else {
+    let Some(two) = Two::new(ANSWERS) else {
         return;
     };
     let mut omp = two.client(&["--mode", "rpc"]);
@@ -181,7 +193,7 @@ fn a_client_switches_between_sessions_of_different_nodes() {
 
 #[test]
 fn when_a_node_is_killed_in_the_middle_its_clients_elsewhere_go_on() {
-    let Some(two) = Two::new(ASKS, "permission_mode = \"all\"\n") else {
+    let Some(two) = Two::new(ASKS) else {
         return;
     };
     let session = two.session.clone();
@@ -228,5 +240,52 @@ fn when_a_node_is_killed_in_the_middle_its_clients_elsewhere_go_on() {
     omp.until(|line| line.contains("Went on."));
     synaps.until(|line| line.contains("Went on."));
     psi.until(|line| line.contains("Went on."));
+    two.two.when_owned_by(&session, "two");
+}
+
+#[test]
+fn clients_go_on_when_their_session_is_moved_to_another_node() {
+    let Some(two) = Two::new(ANSWERS) else {
+        return;
+    };
+    let session = two.session.clone();
+    let mut omp = client_of(&two.one, &["--mode", "rpc", "--session", &session]);
+    let mut synaps = client_of(&two.one, &["rpc", "--continue", &session]);
+    synaps.json();
+    let mut far = two.client(&["rpc", "--continue", &session]);
+    far.json();
+    omp.send(r#"{"id":"g","type":"get_state"}"#);
+    omp.until(|line| line.contains(r#""id":"g""#));
+    two.one.world.asked(&["fleet", "move", &session, "two"]);
+    two.two.when_owned_by(&session, "two");
+
+    // Each is there again before anything is said.
+    omp.until(|line| line.contains("no longer has the session"));
+    omp.send(r#"{"id":"h","type":"get_state"}"#);
+    omp.until(|line| line.contains(r#""id":"h""#));
+    for client in [&mut synaps, &mut far] {
+        let state = r#"{"type":"get_state","id":"g"}"#;
+        client.send(state);
+        let is_answer = |line: &str| line.contains(r#""id":"g""#);
+        while client
+            .until(is_answer)
+            .concat()
+            .contains(r#""type":"error""#)
+        {
+            client.send(state);
+        }
+    }
+    let mut first = two.first;
+    prompt(&mut first, 10, &session, "more");
+    let lines = first.until_answer(10);
+    assert_eq!(
+        answer(&lines)["result"]["stopReason"],
+        "end_turn",
+        "{lines:#?}"
+    );
+    omp.until_type("agent_settled");
+    for client in [&mut synaps, &mut far] {
+        client.until(|line| line.contains(r#""type":"agent_end""#));
+    }
     two.two.when_owned_by(&session, "two");
 }

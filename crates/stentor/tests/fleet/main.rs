@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod elsewhere;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod moving;
+#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod refusals;

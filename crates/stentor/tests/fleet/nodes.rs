@@ -1,6 +1,6 @@
 //! Nodes that share a folder, and their clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
@@ -46,7 +46,13 @@ impl Fleet {
 
     /// One with these places.
     pub fn node_with(&self, name: &str, scenario: &str, places: &str) -> Node {
-        self.start(self.world(name, scenario, places))
+        self.start(self.world(name, scenario, "all", places))
+    }
+
+    /// One with the shared folder that asks whether a call may run.
+    pub fn asking_node(&self, name: &str, scenario: &str) -> Node {
+        let places = format!("work = {:?}\n", self.work());
+        self.start(self.world(name, scenario, "ask", &places))
     }
 
     fn start(&self, world: World) -> Node {
@@ -56,20 +62,10 @@ impl Fleet {
         Node { world, process }
     }
 
-    /// One with this configuration besides, and the shared folder.
-    pub fn node_configured(&self, name: &str, scenario: &str, config: &str) -> Node {
-        let places = format!("work = {:?}\n", self.work());
-        self.start(self.world_with(name, scenario, config, &places))
-    }
-
     /// The home of a node.
-    pub fn world(&self, name: &str, scenario: &str, places: &str) -> World {
-        self.world_with(name, scenario, "permission_mode = \"all\"\n", places)
-    }
-
-    fn world_with(&self, name: &str, scenario: &str, config: &str, places: &str) -> World {
+    fn world(&self, name: &str, scenario: &str, mode: &str, places: &str) -> World {
         let config = format!(
-            "{config}[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
+            "permission_mode = {mode:?}\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
              lease_seconds = 2\n[fleet.places]\n{places}",
             self.nats.url, self.nats.monitor
         );
@@ -89,6 +85,26 @@ impl Node {
         client
     }
 
+    /// A client of omp in a folder.
+    pub fn omp(&self, cwd: &Path) -> Child {
+        self.omp_with(cwd, &[])
+    }
+
+    /// One that goes on with a session.
+    pub fn omp_in(&self, cwd: &Path, session: &str) -> Child {
+        self.omp_with(cwd, &["--session", session])
+    }
+
+    fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
+        let attach = format!("--attach={}", self.world.path("s").display());
+        let words = [&["--mode", "rpc", &attach], more].concat();
+        let mut command = self.world.command(&words);
+        command.current_dir(cwd);
+        let mut client = Child::of(command.spawn().unwrap(), self.world.path(""));
+        assert_eq!(client.json()["type"], "ready");
+        client
+    }
+
     /// Stops it as an operator does, and waits for its end.
     pub fn stop(self) {
         kill_process(self.process.pid(), Signal::TERM).unwrap();
@@ -100,6 +116,20 @@ impl Node {
         let said = self.world.asked(&["fleet", "sessions", "--json"]);
         let said: Value = serde_json::from_str(&said).unwrap();
         said["sessions"].as_array().unwrap().clone()
+    }
+
+    /// Waits until the nodes, by name, are as is wanted.
+    pub fn when_status(&self, fits: impl Fn(&Value) -> bool) {
+        loop {
+            let said = self.world.asked(&["fleet", "status", "--json"]);
+            let said: Value = serde_json::from_str(&said).unwrap();
+            let nodes = said["nodes"].as_array().unwrap().iter();
+            let nodes = nodes.map(|node| (node["name"].as_str().unwrap().to_owned(), node.clone()));
+            if fits(&Value::Object(nodes.collect())) {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Waits until the directory says of a session what is wanted.
@@ -121,7 +151,7 @@ impl Node {
 }
 
 /// A new session in a folder.
-pub fn new_session(client: &mut Child, cwd: &PathBuf) -> String {
+pub fn new_session(client: &mut Child, cwd: &Path) -> String {
     let new = json!({ "cwd": cwd, "mcpServers": [] });
     let answer = client.ask_acp(2, "session/new", new);
     let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
@@ -129,7 +159,7 @@ pub fn new_session(client: &mut Child, cwd: &PathBuf) -> String {
 }
 
 /// Loads a session; the lines up to the answer.
-pub fn load(client: &mut Child, session: &str, cwd: &PathBuf) -> Vec<String> {
+pub fn load(client: &mut Child, session: &str, cwd: &Path) -> Vec<String> {
     let load = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
     client.ask_acp(3, "session/load", load)
 }

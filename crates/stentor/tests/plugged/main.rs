@@ -2,6 +2,10 @@
 //! skills and agents.
 
 #[cfg(test)]
+mod acp_subagents;
+#[cfg(test)]
+mod asking_back;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod endings;
@@ -11,6 +15,8 @@ mod failing;
 mod failing_disk;
 #[cfg(test)]
 mod fallback;
+#[cfg(test)]
+mod features;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]
@@ -25,6 +31,8 @@ mod many_calls;
 mod mcp_asks;
 #[cfg(all(test, target_os = "linux"))]
 mod memory;
+#[cfg(test)]
+mod plan_mode;
 #[cfg(test)]
 mod rewind;
 #[cfg(test)]

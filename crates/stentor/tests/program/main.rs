@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod asking_back;
+#[cfg(test)]
 mod checked_result;
 #[cfg(test)]
 mod command_line;

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -13,24 +14,38 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::world::{Child, World};
 
+const ENDED: &str =
+    "the server has ended; what it acknowledged is stored, and the session can be resumed";
+
 /// Something between relays and their server that can break, as a forwarded socket does.
 struct Between {
     socket: PathBuf,
-    open: Arc<Mutex<Vec<UnixStream>>>,
+    connections: Arc<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    /// Each with its end at the relay and its end at the server.
+    open: Mutex<Vec<[UnixStream; 2]>>,
+    /// One end that breaks does not break the other.
+    are_stranded: AtomicBool,
 }
 
 impl Between {
     fn new(server: &Server) -> Self {
         let socket = server.world.path("between");
         let listener = UnixListener::bind(&socket).unwrap();
-        let open = Arc::<Mutex<Vec<UnixStream>>>::default();
-        let (behind, connections) = (server.socket(), Arc::clone(&open));
+        let connections = Arc::<Connections>::default();
+        let (behind, all) = (server.socket(), Arc::clone(&connections));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                forward(stream, &behind, &connections);
+                forward(stream, &behind, &all);
             }
         });
-        Self { socket, open }
+        Self {
+            socket,
+            connections,
+        }
     }
 
     fn flag(&self) -> String {
@@ -39,20 +54,31 @@ impl Between {
 
     /// Breaks every connection there is.
     fn cut(&self) {
-        for stream in self.open.lock().unwrap().drain(..) {
+        for stream in self.connections.open.lock().unwrap().drain(..).flatten() {
             stream.shutdown(Shutdown::Both).ok();
         }
     }
+
+    /// Breaks every connection at the relay's end. The ends at the server are returned: as long as
+    /// they are there, it notices nothing.
+    fn strand(&self) -> Vec<UnixStream> {
+        self.connections.are_stranded.store(true, Ordering::Release);
+        let mut open = self.connections.open.lock().unwrap();
+        let stranded = open.drain(..).map(|[relay, server]| {
+            relay.shutdown(Shutdown::Both).ok();
+            server
+        });
+        stranded.collect()
+    }
 }
 
-fn forward(stream: UnixStream, behind: &Path, connections: &Mutex<Vec<UnixStream>>) {
+fn forward(stream: UnixStream, behind: &Path, connections: &Arc<Connections>) {
     let server = UnixStream::connect(behind).unwrap();
-    let mut open = connections.lock().unwrap();
-    for end in [&stream, &server] {
-        open.push(end.try_clone().unwrap());
-    }
+    let ends = [&stream, &server].map(|end| end.try_clone().unwrap());
+    connections.open.lock().unwrap().push(ends);
     for (from, to) in [(&stream, &server), (&server, &stream)] {
         let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        let connections = Arc::clone(connections);
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read) = from.read(&mut buffer) {
@@ -60,8 +86,10 @@ fn forward(stream: UnixStream, behind: &Path, connections: &Mutex<Vec<UnixStream
                     break;
                 }
             }
-            from.shutdown(Shutdown::Both).ok();
-            to.shutdown(Shutdown::Both).ok();
+            if !connections.are_stranded.load(Ordering::Acquire) {
+                from.shutdown(Shutdown::Both).ok();
+                to.shutdown(Shutdown::Both).ok();
+            }
         });
     }
 }
@@ -103,6 +131,61 @@ fn a_frontend_notices_nothing_of_connections_that_break() {
 }
 
 #[test]
+fn a_relay_that_comes_back_before_the_server_has_noticed_that_it_was_gone_goes_on() {
+    let server = Server::new("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n");
+    let between = Between::new(&server);
+    let flag = between.flag();
+    let mut client = server.world.child(&["acp", &flag]);
+    let session = client.shake_hands_acp(json!({}), &server.world.path("work"));
+    let mut stranded = Vec::new();
+    for (id, text) in [(3, "One."), (4, "Two.")] {
+        stranded.extend(between.strand());
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+        let lines = client.ask_acp(id, "session/prompt", prompt);
+        assert!(lines.concat().contains(text), "{lines:#?}");
+    }
+    assert_eq!(stranded.len(), 2);
+    client.end();
+}
+
+#[test]
+fn a_frontend_whose_server_dies_before_it_answers_gets_an_error_in_its_dialect() {
+    let world = World::new("", "");
+    let socket = world.path("dying");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+            // Before it has read anything, or when it has read something.
+            if number % 2 == 0 {
+                (&stream).read_exact(&mut [0]).unwrap();
+            }
+        }
+    });
+    let attach = format!("--attach={}", socket.display());
+    for (words, error) in [
+        (&["acp"][..], r#""error":{"code":-32603"#),
+        (&["--mode", "rpc"], r#""command":"attach","success":false"#),
+        (&["--rpc-edn"], ":kind :error"),
+        (&["rpc"], r#""type":"error""#),
+    ] {
+        for _ in 0..2 {
+            let words = [words, &[&attach]].concat();
+            let ran = world.command(&words).output().unwrap();
+            let (out, err) = (
+                String::from_utf8(ran.stdout).unwrap(),
+                String::from_utf8(ran.stderr).unwrap(),
+            );
+            assert!(
+                out.contains(error) && out.contains(ENDED),
+                "{words:?}: {out}"
+            );
+            assert_eq!(err, format!("stentor: {ENDED}\n"), "{words:?}");
+            assert_eq!(ran.status.code(), Some(1));
+        }
+    }
+}
+
+#[test]
 fn a_frontend_whose_server_was_killed_gets_an_error_in_its_dialect_and_can_go_on_later() {
     let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"never\" }]\n";
     let server = Server::new(scenario);
@@ -119,8 +202,7 @@ fn a_frontend_whose_server_was_killed_gets_an_error_in_its_dialect_and_can_go_on
     acp.until(|line| line.contains("Begun "));
     kill_process(server.process.pid(), Signal::KILL).unwrap();
 
-    let why =
-        "the server has ended; what it acknowledged is stored, and the session can be resumed";
+    let why = ENDED;
     let last = |mut client: Child| {
         let line = client.until(|line| line.contains(why)).pop().unwrap();
         assert_eq!(client.exit_code(), Some(1));

@@ -5,7 +5,11 @@ mod access;
 #[cfg(test)]
 mod acp_http;
 #[cfg(test)]
+mod agent_sessions;
+#[cfg(test)]
 mod approvals;
+#[cfg(test)]
+mod asking_back;
 #[cfg(test)]
 mod broken_links;
 #[cfg(test)]

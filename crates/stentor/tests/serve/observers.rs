@@ -387,3 +387,70 @@ fn an_observer_is_asked_nothing_and_does_not_pass_for_somebody_who_answers() {
     );
     assert!(server.world.path("work/ran.txt").exists());
 }
+
+#[test]
+fn observers_alone_keep_nobody_from_a_session_and_learn_of_its_end() {
+    let (server, driver, session) = driven(TWO_ANSWERS);
+    let watch = || {
+        let (acp, _) = acp_observer(&server, &session, &json!([]));
+        let omp = observer(&server, &format!("/omp?arg=--session&arg={session}"));
+        let mut psi = observer(&server, "/psi");
+        let hello = "{:client-info {:protocol-version \"1.0\"}}";
+        psi.ask_psi("h", "handshake", hello);
+        psi.ask_psi("s", "subscribe", "{:topics [\"ui/notification\"]}");
+        let file = file_of(&server, &session).display().to_string();
+        let open = format!("{{:session-path {file:?}}}");
+        psi.ask_psi("w", "switch_session", &open);
+        let mut page = observer(&server, "/page");
+        page.send(&json!({ "do": "open", "session": session }).to_string());
+        page.until("One.");
+        let mut synaps = observer(&server, &format!("/synaps?arg=--continue&arg={session}"));
+        assert_eq!(synaps.json()["session_id"], session.as_str());
+        ([acp, omp, psi, page], synaps)
+    };
+    let learn = |(clients, mut synaps): ([Socket; 4], Socket), why: &str| {
+        let [mut acp, mut omp, mut psi, _page] = clients.map(|mut client| {
+            client.until(why);
+            client
+        });
+        let closed = "the session was closed";
+        let params = json!({ "sessionId": session, "modeId": "all" });
+        let refused = acp.ask_acp(7, "session/set_mode", params);
+        assert!(refused["error"].is_object(), "{refused}");
+        let read = json!({ "id": "m", "type": "get_messages" });
+        let refused = omp.ask_line(&read);
+        assert_eq!(refused["error"], closed, "{refused}");
+        let refused = psi.ask_psi("m", "get_messages", "{}");
+        assert!(refused.contains(closed), "{refused}");
+        // It has no words but for requests.
+        let refused = synaps.ask_line(&read);
+        assert!(refused.to_string().contains(closed), "{refused}");
+    };
+    let run = |words: &[&str]| {
+        let mut command = server.world.command(words);
+        command.env("STENTOR_SOCKET", server.socket());
+        let ran = command.output().unwrap();
+        String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap()
+    };
+    let rename = ["sessions", "rename", &session, "Mine"];
+    let watching = watch();
+    let said = run(&rename);
+    assert!(said.contains("is open in"), "{said}");
+    driver.end();
+    // The server sees that it is gone.
+    while !run(&rename).contains("Renamed") {
+        std::thread::yield_now();
+    }
+    learn(
+        watching,
+        "This session is closed: another program goes on with it.",
+    );
+
+    let watching = watch();
+    let mut other = crate::clients::acp_alone(&server);
+    other.ask_acp(2, "session/delete", json!({ "sessionId": session }));
+    learn(watching, "This session is closed: it is being deleted.");
+    let left = std::fs::read_dir(server.world.path("sessions")).unwrap();
+    let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

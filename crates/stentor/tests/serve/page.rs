@@ -91,6 +91,48 @@ fn a_question_is_answered_and_a_run_is_stopped_by_commands() {
 }
 
 #[test]
+fn a_question_of_the_model_has_boxes_to_tick_and_a_plan_has_buttons() {
+    let scenario = r##"
+        [[turn]]
+        tool = "ask"
+        arguments = { questions = [{ question = "Which <b>?", multi = true, options = [{ label = "A" }, { label = "B", description = "slow" }] }] }
+        [[turn]]
+        text = "{{last_tool_result}}"
+        [[turn]]
+        tool = "exit_plan_mode"
+        arguments = { plan = "1. **Write** it" }
+        [[turn]]
+        text = "{{last_tool_result}}"
+    "##;
+    let server = http_server(scenario);
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"prompt","text":"ask"}"#);
+    let frames = until(&mut page, |frame| frame["within"] == "questions");
+    let asked = frames.last().unwrap()["html"].as_str().unwrap().to_owned();
+    for part in [
+        "Which &lt;b&gt;?",
+        "<form data-do=\"reply\" data-id=\"1\">",
+        "<input type=\"checkbox\" name=\"values\" value=\"B\">",
+        "slow",
+    ] {
+        assert!(asked.contains(part), "{asked}");
+    }
+    page.send(r#"{"do":"reply","id":1,"values":["A","B"]}"#);
+    let shown = html(&until(&mut page, is_idle));
+    assert!(shown.contains("Answer: A, B"), "{shown}");
+    page.send(r#"{"do":"prompt","text":"/plan"}"#);
+    until(&mut page, |frame| frame["op"] == "notice");
+    page.send(r#"{"do":"prompt","text":"plan"}"#);
+    let frames = until(&mut page, |frame| frame["within"] == "questions");
+    let asked = frames.last().unwrap()["html"].as_str().unwrap().to_owned();
+    assert!(asked.contains("<strong>Write</strong>"), "{asked}");
+    assert!(asked.contains("data-value=\"accept-edits\""), "{asked}");
+    page.send(r#"{"do":"reply","id":2,"value":"accept-edits"}"#);
+    let shown = html(&until(&mut page, is_idle));
+    assert!(shown.contains("permission mode is accept-edits"), "{shown}");
+}
+
+#[test]
 fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
     let server = http_server("");
     let mut page = page(&server, "drive");

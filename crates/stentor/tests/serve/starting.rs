@@ -95,6 +95,31 @@ fn what_a_killed_one_left_behind_is_replaced() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_lock_is_waited_for_when_only_something_has_it_that_a_killed_one_was_starting() {
+    let world = World::new("", "");
+    let mut killed = Command::new("true").spawn().unwrap();
+    killed.wait().unwrap();
+    world.file("s.lock", &format!("{}\n", killed.id()));
+    let path = world.path("s.lock");
+    let lock = std::fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    let socket = world.path("s").display().to_string();
+    let mut process = world.child(&["serve", "--socket", &socket]);
+    let pid = process.pid().as_raw_nonzero().to_string();
+    let looks_at_it = || {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok();
+        let mut open = open.into_iter().flatten().flatten();
+        open.any(|file| std::fs::read_link(file.path()).is_ok_and(|target| target == path))
+    };
+    while !looks_at_it() && !stentor_test_support::is_dead(&pid) {
+        std::thread::yield_now();
+    }
+    drop(lock);
+    assert_eq!(process.json()["type"], "ready");
+}
+
+#[test]
 fn a_file_that_is_no_socket_stays() {
     let world = World::new("", "");
     world.file("s", "precious");

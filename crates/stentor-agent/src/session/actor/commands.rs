@@ -467,7 +467,11 @@ impl Session {
 
     /// The tools its model may call.
     pub async fn tools(&self) -> Result<Arc<[ToolSpec]>, SessionError> {
-        self.ask(|actor| actor.tools.current().specs).await
+        self.ask(|actor| {
+            let now = actor.circumstances();
+            actor.tools.current(now).specs
+        })
+        .await
     }
 
     /// The messages in context.

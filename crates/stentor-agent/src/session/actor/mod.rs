@@ -36,7 +36,7 @@ use stentor_journal::store::Opened;
 use tokio::sync::mpsc;
 
 use super::command::{Command, Reply};
-use super::dialogs::Dialogs;
+use super::dialogs::{Answerer, Dialogs};
 use super::error::SessionError;
 use super::handle::{RunId, Shared};
 use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
@@ -50,6 +50,7 @@ use crate::hub::Hub;
 use crate::jobs::Jobs;
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
+use crate::tool::Circumstances;
 use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
 use crate::undo::{Undo, UndoSource};
 
@@ -192,7 +193,13 @@ impl Actor {
             queues: MessageQueues::new(hub.clone(), Arc::clone(&signals), options),
             models: ModelSelection::new(shared(), hub.clone(), Arc::clone(&host), options),
             fallbacks: Fallbacks::new(options.fallback.clone()),
-            permissions: Permissions::new(hub.clone(), Arc::clone(&dialogs), home(), options),
+            permissions: Permissions::new(
+                hub.clone(),
+                Arc::clone(&dialogs),
+                Arc::clone(&host),
+                home(),
+                options,
+            ),
             shells: UserShells::new(
                 shared(),
                 hub.clone(),
@@ -314,7 +321,16 @@ impl Actor {
         }
         self.log.note_thinking(self.models.thinking(), false)?;
         self.log.note_name(false)?;
+        self.permissions.note_mode(&mut self.log)?;
         Ok(())
+    }
+
+    /// What decides which tools a model is offered.
+    fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            somebody_answers: self.dialogs.answerer() == Answerer::Known,
+            mode: self.permissions.current_mode(),
+        }
     }
 
     /// Has what the folder says take the place of what the session began with.

@@ -19,6 +19,7 @@ use crate::session::command::Reply;
 use crate::session::dialogs::Dialogs;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
+use crate::session::tool_host::SessionToolHost;
 use crate::tasks;
 use crate::tool::{ToolSpec, Touches};
 use crate::turn::{NOT_RUN_ABORTED, Verdict};
@@ -30,10 +31,14 @@ pub(super) const PERMISSION_MODE: &str = "stentor.permissionMode";
 pub(super) struct Permissions {
     hub: Hub,
     dialogs: Arc<Dialogs>,
+    /// Its tools know the mode, too.
+    host: Arc<SessionToolHost>,
     cwd: Arc<Path>,
     policy: Policy,
     /// The mode that was chosen in this session, where one was.
     chosen_mode: Option<PermissionMode>,
+    /// The mode that was left for plan mode.
+    before_plan: Option<PermissionMode>,
     /// A run may be more careful than its session.
     run_mode: Option<PermissionMode>,
     /// Stores "always" answers for later sessions.
@@ -64,13 +69,24 @@ pub(super) struct Wanted {
 }
 
 impl Permissions {
-    pub fn new(hub: Hub, dialogs: Arc<Dialogs>, cwd: Arc<Path>, options: &SessionOptions) -> Self {
+    pub fn new(
+        hub: Hub,
+        dialogs: Arc<Dialogs>,
+        host: Arc<SessionToolHost>,
+        cwd: Arc<Path>,
+        options: &SessionOptions,
+    ) -> Self {
+        let mode = options.policy.mode();
+        host.set_mode(mode, None);
         Self {
             hub,
             dialogs,
+            host,
             cwd,
             policy: options.policy.clone(),
-            chosen_mode: None,
+            // Whoever goes on with a session that is to plan goes on planning.
+            chosen_mode: (mode == PermissionMode::Plan).then_some(mode),
+            before_plan: None,
             run_mode: None,
             store: options.answer_store.clone(),
             open: BTreeMap::new(),
@@ -85,9 +101,26 @@ impl Permissions {
         self.policy.mode()
     }
 
+    /// The mode that was left for plan mode.
+    pub fn mode_before_plan(&self) -> Option<PermissionMode> {
+        self.before_plan
+    }
+
+    /// The stance of the run, or of the next one.
+    pub fn current_mode(&self) -> PermissionMode {
+        let mode = self.mode();
+        self.run_mode.map_or(mode, |run| mode.more_careful(run))
+    }
+
     /// Changes it. A resumed session has it again.
     pub fn set_mode(&mut self, log: &mut SessionLog, mode: PermissionMode) {
-        self.restore_mode(mode);
+        let before = self.mode();
+        let before_plan = match (mode, before) {
+            (PermissionMode::Plan, PermissionMode::Plan) => self.before_plan,
+            (PermissionMode::Plan, before) => Some(before),
+            _ => None,
+        };
+        self.restore_mode(mode, before_plan);
         if let Err(error) = self.note_mode(log) {
             tracing::warn!(%error, "the mode may differ when the session is resumed");
         }
@@ -95,16 +128,41 @@ impl Permissions {
         self.hub.publish(EventKind::StateChanged(change));
     }
 
-    /// Takes over the mode that was chosen in a stored session.
-    pub fn restore_mode(&mut self, mode: PermissionMode) {
+    /// A person has accepted a plan: the session goes on in this mode, and its run no longer plans.
+    pub fn leave_plan(&mut self, log: &mut SessionLog, mode: PermissionMode) {
+        self.run_mode = self.run_mode.filter(|run| *run != PermissionMode::Plan);
+        self.set_mode(log, mode);
+    }
+
+    /// Takes over the mode that was chosen in a stored session, and the one before it if that was to
+    /// plan.
+    pub fn restore_mode(&mut self, mode: PermissionMode, before_plan: Option<PermissionMode>) {
         self.policy.set_mode(mode);
         self.chosen_mode = Some(mode);
+        self.before_plan = before_plan;
+        self.update_host();
+    }
+
+    /// Its tools know the mode, and the one that a plan is accepted with as a rule.
+    fn update_host(&self) {
+        let before = match self.mode() {
+            PermissionMode::Plan => self.before_plan,
+            // Only the run plans.
+            mode => Some(mode),
+        };
+        self.host.set_mode(self.current_mode(), before);
     }
 
     /// Notes the mode on disk, if one was chosen.
     pub fn note_mode(&self, log: &mut SessionLog) -> Result<(), StoreError> {
         match self.chosen_mode {
-            Some(mode) => log.note(PERMISSION_MODE, &json!({ "mode": mode }), false),
+            Some(mode) => {
+                let mut note = json!({ "mode": mode });
+                if let Some(before) = self.before_plan {
+                    note["beforePlan"] = json!(before);
+                }
+                log.note(PERMISSION_MODE, &note, false)
+            }
             None => Ok(()),
         }
     }
@@ -112,6 +170,7 @@ impl Permissions {
     /// Has the next run be more careful than the session, or no run any more.
     pub fn set_for_run(&mut self, mode: Option<PermissionMode>) {
         self.run_mode = mode;
+        self.update_host();
     }
 
     /// A model has answered: its calls are others.
@@ -130,8 +189,7 @@ impl Permissions {
     /// asked.
     pub fn permit(&mut self, log: &mut SessionLog, wanted: Wanted, reply: Reply<Verdict>) {
         let (spec, touches) = (&wanted.spec, &wanted.touches);
-        let mode = self.mode();
-        let mode = self.run_mode.map_or(mode, |run| mode.more_careful(run));
+        let mode = self.current_mode();
         let decision = self
             .policy
             .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);

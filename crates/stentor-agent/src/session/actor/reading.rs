@@ -38,6 +38,7 @@ impl Actor {
             auto_compaction: self.automatic.compaction,
             auto_retry: self.automatic.retry,
             permission_mode: self.permissions.mode(),
+            mode_before_plan: self.permissions.mode_before_plan(),
             sandbox: Arc::clone(&self.sandbox),
             message_count: self.log.conversation().items().len(),
             queues: Arc::new(self.queues.texts()),

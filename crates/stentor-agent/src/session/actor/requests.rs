@@ -94,6 +94,10 @@ impl Actor {
                 };
                 self.permit(wanted, reply);
             }
+            Request::LeavePlanMode { mode, reply } => {
+                self.permissions.leave_plan(&mut self.log, mode);
+                answer(reply, ());
+            }
             Request::Automatic { reply } => answer(reply, self.automatic),
             Request::LimitReached { reply } => {
                 let limit = self.spending.limit_reached().await;
@@ -202,12 +206,13 @@ impl Actor {
             entry_id: Some(Arc::clone(&entry_id)),
             why: RefusalReason::Model(error),
         })?;
-        let CurrentTools { tools, specs } = self.tools.current();
+        let now = self.circumstances();
+        let CurrentTools { tools, specs } = self.tools.current(now);
         Ok(ModelCall {
             entry_id,
             model: opened,
             thinking: self.models.current_thinking(),
-            system: self.tools.system_prompt(&specs),
+            system: self.tools.system_prompt(&specs, now),
             messages: self.log.conversation().for_model(),
             specs,
             tools,

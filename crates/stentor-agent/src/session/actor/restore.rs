@@ -224,13 +224,18 @@ impl Actor {
         }
     }
 
-    /// The mode that was chosen last, unless the options want their own.
+    /// The mode that was chosen last, unless the options want their own. A session that was to plan
+    /// goes on planning, unless a mode was named for it now.
     fn restore_permission_mode(&mut self, context: &[Entry], options: &SessionOptions) {
         let chosen = notes(context, PERMISSION_MODE)
-            .filter_map(|data| PermissionMode::deserialize(data.get("mode")?).ok())
+            .filter_map(|data| Some((mode_in(data, "mode")?, mode_in(data, "beforePlan"))))
             .last();
-        if let Some(mode) = chosen.filter(|_| options.keeps_permission_mode) {
-            self.permissions.restore_mode(mode);
+        let Some((mode, before_plan)) = chosen else {
+            return;
+        };
+        let plans = mode == PermissionMode::Plan && !options.names_permission_mode;
+        if options.keeps_permission_mode || plans {
+            self.permissions.restore_mode(mode, before_plan);
         }
     }
 
@@ -303,6 +308,10 @@ pub(super) fn notes<'a>(context: &'a [Entry], wanted: &'a str) -> impl Iterator<
         } if custom_type == wanted => Some(data),
         _ => None,
     })
+}
+
+fn mode_in(data: &Value, key: &str) -> Option<PermissionMode> {
+    PermissionMode::deserialize(data.get(key)?).ok()
 }
 
 /// The plan is in the newest note of one, or in the details of the newest result that set it.

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use stentor_policy::PermissionMode;
+
 use crate::commands::SlashCommands;
 use crate::hooks::Hooks;
+use crate::plan_mode;
 use crate::session::options::SessionOptions;
 use crate::session::tool_host::SessionToolHost;
-use crate::tool::{Place, Tool, ToolSpec};
+use crate::tool::{Circumstances, Place, Tool, ToolSpec};
 
 /// What a session's model may call, and what the calls work with.
 pub(super) struct SessionTools {
@@ -56,17 +59,18 @@ impl SessionTools {
         self.hooks = Some(hooks);
     }
 
-    /// The session's own tools, and those its hooks bring. Of tools with the same name the
-    /// session's own, then the first, is meant.
-    pub fn current(&mut self) -> CurrentTools {
+    /// The session's own tools, and those its hooks bring, as far as they are offered now. Of tools
+    /// with the same name the session's own, then the first, is meant.
+    pub fn current(&mut self, now: Circumstances) -> CurrentTools {
         self.renew();
         let brought = self.hooks.as_ref().map(|hooks| hooks.tools());
-        let Some(brought) = brought.filter(|tools| !tools.is_empty()) else {
+        let brought = brought.unwrap_or_default();
+        if brought.is_empty() && self.tools.iter().all(|tool| tool.is_offered(now)) {
             return CurrentTools {
                 tools: Arc::clone(&self.tools),
                 specs: Arc::clone(&self.specs),
             };
-        };
+        }
         let mut tools = self.tools.to_vec();
         for tool in brought {
             let name = &tool.spec().name;
@@ -74,6 +78,7 @@ impl SessionTools {
                 tools.push(tool);
             }
         }
+        tools.retain(|tool| tool.is_offered(now));
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         CurrentTools {
             tools: tools.into(),
@@ -82,8 +87,15 @@ impl SessionTools {
     }
 
     /// The system prompt for these tools.
-    pub fn system_prompt(&self, specs: &Arc<[ToolSpec]>) -> Arc<str> {
-        self.slash.system_prompt(specs)
+    pub fn system_prompt(&self, specs: &Arc<[ToolSpec]>, now: Circumstances) -> Arc<str> {
+        let prompt = self.slash.system_prompt(specs);
+        match now.mode {
+            PermissionMode::Plan => plan_mode::in_plan_mode(&prompt, specs).into(),
+            PermissionMode::ReadOnly
+            | PermissionMode::Ask
+            | PermissionMode::AcceptEdits
+            | PermissionMode::All => prompt,
+        }
     }
 
     /// Takes over what tools say of themselves now.

@@ -181,6 +181,8 @@ fn rewind_files(
     session: &str,
     checkpoint: &CheckpointId,
 ) -> std::io::Result<FilesRewound> {
+    // What goes is stored while it is put back, and is needed by the checkpoint that is written then.
+    let _held = store.hold()?;
     let plan = rewind::plan(store, ids)?;
     let done = plan.apply(store, force)?;
     let unrecorded = match done.changes.is_empty() {

@@ -3,6 +3,7 @@
 use super::report::shortened;
 use super::{Rewind, RewindError, RewindPoint, RewindScope, RewindTarget};
 use crate::session::handle::Session;
+use crate::session::own_command::CommandAnswer;
 
 /// The name of the command, without its slash.
 pub const REWIND: &str = "rewind";
@@ -33,25 +34,7 @@ pub enum RewindCommand {
 #[error("Usage: /{REWIND} {REWIND_HINT}; alone it lists the messages")]
 pub struct RewindUsage;
 
-/// What the command says, and what follows from it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RewindAnswer {
-    /// For the person who asked.
-    pub text: String,
-    /// The conversation is another now.
-    pub has_moved: bool,
-    /// What the message says that the conversation stops before.
-    pub prompt: Option<String>,
-}
-
 impl RewindCommand {
-    /// What follows the name of the command in a text that calls it.
-    pub fn called(text: &str) -> Option<&str> {
-        let rest = text.trim().strip_prefix('/')?.strip_prefix(REWIND)?;
-        let is_called = rest.is_empty() || rest.starts_with(char::is_whitespace);
-        is_called.then(|| rest.trim())
-    }
-
     /// Reads what follows the name of the command.
     pub fn parse(arguments: &str) -> Result<Self, RewindUsage> {
         let (mut message, mut scope) = (None, None);
@@ -85,16 +68,16 @@ impl RewindCommand {
 
 impl Session {
     /// Does what `/rewind` with these arguments is for.
-    pub async fn rewind_command(&self, arguments: &str) -> Result<RewindAnswer, RewindError> {
+    pub async fn rewind_command(&self, arguments: &str) -> Result<CommandAnswer, RewindError> {
         self.run_rewind(RewindCommand::parse(arguments)?).await
     }
 
     /// Does what a command that was read is for.
-    pub async fn run_rewind(&self, command: RewindCommand) -> Result<RewindAnswer, RewindError> {
+    pub async fn run_rewind(&self, command: RewindCommand) -> Result<CommandAnswer, RewindError> {
         let points = self.rewind_points().await?;
         let (message, scope, force) = match command {
             RewindCommand::List => {
-                return Ok(RewindAnswer {
+                return Ok(CommandAnswer {
                     text: listed(&points)?,
                     has_moved: false,
                     prompt: None,
@@ -116,7 +99,7 @@ impl Session {
             force,
         };
         let report = self.rewind(wanted).await?;
-        Ok(RewindAnswer {
+        Ok(CommandAnswer {
             has_moved: report.scope.has_conversation(),
             prompt: report.text.clone(),
             text: report.to_string(),

@@ -19,7 +19,7 @@ use super::error::SessionError;
 use super::handle::Session;
 use crate::tasks;
 
-pub use command::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindAnswer, RewindCommand, RewindUsage};
+pub use command::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindCommand, RewindUsage};
 pub use report::{RewindReport, RewindScope};
 
 /// What somebody wants to go back to, and with what.

@@ -57,6 +57,13 @@ fn web(host: &str) -> Touches {
     }
 }
 
+fn claims_to_read() -> Touches {
+    Touches {
+        claims_to_read: true,
+        ..Touches::default()
+    }
+}
+
 fn rules(text: &str) -> Vec<Rule> {
     #[derive(serde::Deserialize)]
     struct Rules {

@@ -6,27 +6,41 @@ use crate::path_guard::WriteLimit;
 #[test]
 fn the_mode_decides_where_no_rule_does() {
     let ground = ground();
-    // One column per mode: read-only, ask, accept-edits, all.
+    // One column per mode: read-only, plan, ask, accept-edits, all.
     for (tool, effect, touches, expected) in [
-        ("todo", ToolEffect::Nothing, Touches::default(), "rrrr"),
-        ("read", ToolEffect::Reads, ground.on("src/a.rs"), "rrrr"),
-        ("read", ToolEffect::Reads, ground.on("src/../src/a"), "rrrr"),
-        ("read", ToolEffect::Reads, Touches::default(), "rrrr"),
-        ("read", ToolEffect::Reads, ground.on("../other/x"), "daar"),
-        ("read", ToolEffect::Reads, ground.on("out/x"), "daar"),
-        ("read", ToolEffect::Reads, ground.on("/etc/passwd"), "daar"),
-        ("write", ToolEffect::Writes, ground.on("src/a.rs"), "darr"),
-        ("write", ToolEffect::Writes, ground.on("new/deep/a"), "darr"),
-        ("write", ToolEffect::Writes, ground.on("out/x"), "daar"),
-        ("write", ToolEffect::Writes, ground.on("dangling"), "daar"),
+        ("todo", ToolEffect::Nothing, Touches::default(), "rrrrr"),
+        ("read", ToolEffect::Reads, ground.on("src/a.rs"), "rrrrr"),
+        (
+            "read",
+            ToolEffect::Reads,
+            ground.on("src/../src/a"),
+            "rrrrr",
+        ),
+        ("read", ToolEffect::Reads, Touches::default(), "rrrrr"),
+        ("read", ToolEffect::Reads, ground.on("../other/x"), "daaar"),
+        ("read", ToolEffect::Reads, ground.on("out/x"), "daaar"),
+        ("read", ToolEffect::Reads, ground.on("/etc/passwd"), "daaar"),
+        ("write", ToolEffect::Writes, ground.on("src/a.rs"), "ddarr"),
+        (
+            "write",
+            ToolEffect::Writes,
+            ground.on("new/deep/a"),
+            "ddarr",
+        ),
+        ("write", ToolEffect::Writes, ground.on("out/x"), "ddaar"),
+        ("write", ToolEffect::Writes, ground.on("dangling"), "ddaar"),
         (
             "write",
             ToolEffect::Writes,
             ground.on("src/../../x"),
-            "daar",
+            "ddaar",
         ),
-        ("save", ToolEffect::Writes, Touches::default(), "daar"),
-        ("bash", ToolEffect::Executes, command("ls"), "daar"),
+        ("save", ToolEffect::Writes, Touches::default(), "ddaar"),
+        ("bash", ToolEffect::Executes, command("ls"), "draar"),
+        ("bash", ToolEffect::Executes, command("make"), "ddaar"),
+        ("fetch", ToolEffect::Executes, web("example.org"), "daaar"),
+        ("mcp", ToolEffect::Executes, Touches::default(), "ddaar"),
+        ("mcp", ToolEffect::Executes, claims_to_read(), "daaar"),
     ] {
         let letters: String = PermissionMode::ALL
             .into_iter()
@@ -74,6 +88,36 @@ fn nothing_lifts_read_only_and_nothing_is_asked_in_it() {
         let decision = policy.decide(tool, effect, &touches, &ground.work);
         assert_eq!(letter(&decision), 'd', "{tool}");
     }
+}
+
+#[test]
+fn nothing_lets_plan_mode_change_anything() {
+    let ground = ground();
+    let rules = rules(
+        r#"{decision = "allow"}, {tool = "bash", command = "*", decision = "allow"},
+           {tool = "mcp", decision = "allow"}"#,
+    );
+    let mut policy = Policy::new(PermissionMode::All, rules);
+    for (tool, effect, touches) in [
+        ("bash", ToolEffect::Executes, command("touch x")),
+        ("bash", ToolEffect::Executes, command("ls > x")),
+        ("bash", ToolEffect::Executes, command("ls $(touch x)")),
+        ("write", ToolEffect::Writes, ground.on("a")),
+        ("mcp", ToolEffect::Executes, Touches::default()),
+    ] {
+        let always = always(tool, effect, &touches, &ground.work);
+        policy.remember(&always, PermissionAnswer::AllowAlways);
+        policy.set_mode(PermissionMode::Plan);
+        let decision = policy.decide(tool, effect, &touches, &ground.work);
+        let Decision::Deny(why) = decision else {
+            panic!("{tool} {touches:?} may run");
+        };
+        assert!(why.contains("plan mode"), "{why}");
+    }
+    // What claims to read is decided by rules and answers.
+    let (cwd, claims) = (&ground.work, claims_to_read());
+    let decision = policy.decide("mcp", ToolEffect::Executes, &claims, cwd);
+    assert_eq!(letter(&decision), 'r');
 }
 
 #[test]

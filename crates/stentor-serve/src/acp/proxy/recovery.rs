@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::envelope;
 use super::seen::Missed;
 use super::{Event, Multiplexer, NodeNumber, deadline};
-use crate::proxy::Place;
+use crate::proxy::{Owner, Place, TAKEOVER_WAIT};
 
 /// How long a session may be without a node before it is given up.
 pub(super) const RECOVER_WAIT: Duration = Duration::from_secs(60);
@@ -32,7 +32,9 @@ const MAX_HELD: usize = 32;
 
 /// A session that is being looked for and loaded.
 pub(super) struct Recovery {
-    deadline: Instant,
+    began: Instant,
+    /// Where it no longer is.
+    left: Option<Place>,
     /// The proxy's request for it, while that is under way.
     request: Option<String>,
     /// The proxy's request to the node that no longer has it, which must be answered before.
@@ -47,7 +49,8 @@ pub(super) struct Recovery {
 impl Recovery {
     fn begin() -> Self {
         Self {
-            deadline: deadline(),
+            began: Instant::now(),
+            left: None,
             request: None,
             leaving: None,
             is_sought: false,
@@ -117,8 +120,12 @@ impl Multiplexer {
         if open.is_none_or(|open| open.node != number || open.recovery.is_some()) {
             return;
         }
+        let left = self.nodes.get(&number).map(|node| node.place.clone());
         if let Some(open) = self.sessions.get_mut(session) {
-            open.recovery = Some(Recovery::begin());
+            open.recovery = Some(Recovery {
+                left,
+                ..Recovery::begin()
+            });
         }
         let (name, events) = (session.to_owned(), self.sender.clone());
         tasks::spawn(async move {
@@ -206,10 +213,21 @@ impl Multiplexer {
         let Some(recovery) = &open.recovery else {
             return;
         };
-        if Instant::now() >= recovery.deadline {
+        let waited = recovery.began.elapsed();
+        if waited >= RECOVER_WAIT {
             return self.give_up(&session);
         }
-        let place = self.upstreams.place_of(&session, &Place::Home).await;
+        let left = recovery.left.clone().filter(|_| waited < TAKEOVER_WAIT);
+        let located = self.upstreams.locate(&session).await;
+        let place = match located.map(|located| located.owner) {
+            Some(Owner::Node(node)) => Place::Node(node),
+            Some(Owner::Moving) if waited < TAKEOVER_WAIT => return self.look_later(session),
+            Some(Owner::Here | Owner::Nobody | Owner::Moving) | None => Place::Home,
+        };
+        if left.as_ref() == Some(&place) {
+            // Another node is to take it first.
+            return self.look_later(session);
+        }
         let number = self.node_at(&place);
         let id = self.own_id();
         let Some(open) = self.sessions.get_mut(&session) else {

@@ -8,7 +8,7 @@ use stentor_agent::commands::Called;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_agent::model::ModelErrorKind;
-use stentor_agent::session::{RewindCommand, Session, SessionError};
+use stentor_agent::session::{OwnCommand, Session, SessionError};
 use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{Image, MessageCommand, Prompt, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
@@ -58,8 +58,8 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
             None => {}
         }
     }
-    if let Some(arguments) = own_command(&session, &prompt.message).await {
-        return match session.rewind_command(arguments).await {
+    if let Some(command) = own_command(&session, &prompt.message).await {
+        return match session.run_own(command).await {
             Ok(answer) => handled(dialect, id.as_deref(), Some(answer.text), None).await,
             Err(error) => {
                 let failure = Failure::new(error.to_string());
@@ -191,12 +191,12 @@ async fn extension_command(session: &Session, message: &str) -> Option<Called> {
     (called.source == CommandSource::Extension).then_some(called)
 }
 
-/// What follows `/rewind`, the one command of the program itself, unless somebody has written another
-/// by that name.
-async fn own_command<'a>(session: &Session, message: &'a str) -> Option<&'a str> {
-    let arguments = RewindCommand::called(message)?;
+/// The command of the program itself that a message calls, unless somebody has written another by that
+/// name.
+async fn own_command<'a>(session: &Session, message: &'a str) -> Option<OwnCommand<'a>> {
+    let command = OwnCommand::called(message)?;
     let theirs = session.slash().called_in_time(message).await;
-    theirs.is_none().then_some(arguments)
+    theirs.is_none().then_some(command)
 }
 
 /// Answers a prompt that an extension took. Why it failed has been told with `extension_error`.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use stentor_agent::commands::READ_TOOL;
 use stentor_agent::event::CommandSource;
 use stentor_agent::session::{Session, SessionError, SessionState};
+use stentor_agent::tool::Circumstances;
 use stentor_journal::message::Message;
 use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::omp::command::{GetEntries, Page};
@@ -34,7 +35,12 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
                 .await;
         }
     };
-    let tools = dialect.hosting.tools(&live.tools, &dialect.me());
+    let mut tools = dialect.hosting.tools(&live.tools, &dialect.me());
+    let now = Circumstances {
+        somebody_answers: live.session.is_known_to_answer(),
+        mode: state.permission_mode,
+    };
+    tools.retain(|tool| tool.is_offered(now));
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
     let system_prompt = slash.prompt_with_skills(can_read);

@@ -26,7 +26,8 @@ impl Encoder {
 
     pub(super) fn dialog_asked(&self, frames: &mut Vec<u8>, id: u64, dialog: &Dialog) {
         let id = ui::request_id(UiKind::Dialog, self.generation, id);
-        self.ask(frames, &id, ui::dialog(dialog));
+        let title = dialog.whole_title();
+        self.ask(frames, &id, ui::dialog(dialog, &title));
     }
 
     pub(super) fn dialog_closed(&self, frames: &mut Vec<u8>, id: u64) {

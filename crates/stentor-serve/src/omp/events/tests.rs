@@ -168,7 +168,7 @@ fn slash_commands_are_told_when_they_change() {
     let connection = Arc::default();
     let events = vec![EventKind::CommandsChanged(Arc::from(commands))];
     expect![[r#"
-        {"type":"available_commands_update","commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"deploy","description":"does it","source":"extension"},{"name":"review","description":"does it","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"does it","source":"skill"}]}
+        {"type":"available_commands_update","commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"deploy","description":"does it","source":"extension"},{"name":"review","description":"does it","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"does it","source":"skill"}]}
     "#]].assert_eq(&encoded(&connection, events));
 }
 
@@ -181,6 +181,7 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
         task: "Review".to_owned(),
         call_id: "call-1".to_owned(),
         index: 1,
+        session_id: "child".into(),
         session_file: Some(PathBuf::from("/s/x.jsonl")),
     });
     let end = Arc::new(SubagentEnd {

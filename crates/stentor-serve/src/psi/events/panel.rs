@@ -40,7 +40,12 @@ pub(super) fn publish(encoder: &SessionEncoder, wire: &mut Wire, kind: &EventKin
             closed(encoder, wire, Question::Permission(*id));
         }
         EventKind::DialogAsked { id, dialog } => {
-            let (title, shape) = (dialog.title.clone(), shape_of(dialog));
+            let shape = shape_of(dialog);
+            // An input has no other place for what can be chosen.
+            let title = match &shape {
+                DialogShape::Input { .. } => dialog.whole_title().into_owned(),
+                DialogShape::Confirm { .. } | DialogShape::Select { .. } => dialog.title.clone(),
+            };
             ask(encoder, wire, Question::Dialog(*id), title, shape);
         }
         EventKind::DialogClosed { id, .. } => closed(encoder, wire, Question::Dialog(*id)),

@@ -47,6 +47,10 @@ pub(super) async fn perform(
         Command::Model => model(connection, live, &words, cause).await,
         Command::Thinking if arguments.is_empty() => pickers::thinking_levels(cause),
         Command::Thinking => Effect::Text(set_thinking(live, arguments).await),
+        Command::Plan => Effect::Text(match live.session.plan_command(arguments).await {
+            Ok(text) => text,
+            Err(error) => error.to_string(),
+        }),
         Command::Status => texts::status(live).await,
         Command::History => texts::history(live).await,
         Command::Help => texts::help(&live.commands().await),

@@ -1,7 +1,7 @@
 //! What a slash command is (section 13.1).
 
 use stentor_agent::event::CommandSource;
-use stentor_agent::session::{REWIND, REWIND_ABOUT};
+use stentor_agent::session::{PLAN, PLAN_ABOUT, REWIND, REWIND_ABOUT};
 
 /// A built-in command.
 pub(in crate::psi) struct Builtin {
@@ -28,6 +28,7 @@ pub(super) enum Command {
     Resume,
     Tree,
     Rewind,
+    Plan,
     Model,
     Thinking,
     Status,
@@ -59,6 +60,7 @@ pub(in crate::psi) const BUILTINS: &[Builtin] = &[
     builtin("tree", Command::Tree, Arguments::Any,
         "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"),
     builtin(REWIND, Command::Rewind, Arguments::Any, REWIND_ABOUT),
+    builtin(PLAN, Command::Plan, Arguments::Any, PLAN_ABOUT),
     builtin("model", Command::Model, Arguments::Any,
         "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too"),
     builtin("thinking", Command::Thinking, Arguments::Any,

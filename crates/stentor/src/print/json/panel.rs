@@ -1,7 +1,7 @@
 //! Questions to a person, and what is shown outside the conversation.
 
 use serde_json::{Value, json};
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption};
 use stentor_agent::event::NoticeLevel;
 use stentor_agent::permission::PermissionRequest;
 
@@ -33,17 +33,18 @@ pub(super) fn dialog_asked(id: u64, dialog: &Dialog) -> Value {
     });
     object["kind"] = json!(match &dialog.kind {
         DialogKind::Select { options } => {
-            object["options"] = options
-                .iter()
-                .map(|option| {
-                    json!({
-                        "value": option.value,
-                        "label": option.label,
-                        "description": option.description,
-                    })
-                })
-                .collect();
+            object["options"] = listed(options);
             "select"
+        }
+        DialogKind::MultiSelect { options } => {
+            object["options"] = listed(options);
+            "multi_select"
+        }
+        DialogKind::Plan(presented) => {
+            object["plan"] = json!(presented.plan);
+            object["callId"] = json!(presented.call_id);
+            object["options"] = listed(&presented.options);
+            "plan"
         }
         DialogKind::Confirm { message, .. } => {
             object["message"] = json!(message);
@@ -61,10 +62,22 @@ pub(super) fn dialog_asked(id: u64, dialog: &Dialog) -> Value {
     object
 }
 
+fn listed(options: &[DialogOption]) -> Value {
+    let listed = options.iter().map(|option| {
+        json!({
+            "value": option.value,
+            "label": option.label,
+            "description": option.description,
+        })
+    });
+    listed.collect()
+}
+
 /// How a question ended.
 pub(super) fn dialog_closed(id: u64, close: &DialogClose) -> Value {
     let (how, answer) = match close {
         DialogClose::Answered(DialogAnswer::Value(value)) => ("answered", json!(value)),
+        DialogClose::Answered(DialogAnswer::Values(values)) => ("answered", json!(values)),
         DialogClose::Answered(DialogAnswer::Confirmed(yes)) => ("answered", json!(yes)),
         DialogClose::Answered(DialogAnswer::Nothing) => ("answered", Value::Null),
         DialogClose::TimedOut => ("timed_out", Value::Null),

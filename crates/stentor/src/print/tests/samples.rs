@@ -311,6 +311,7 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
         task: "look".into(),
         call_id: "c1".into(),
         index: 0,
+        session_id: "child".into(),
         session_file: None,
     });
     vec![

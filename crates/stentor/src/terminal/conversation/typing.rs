@@ -25,7 +25,7 @@ impl Conversation<'_> {
         }
         if let Some((mut menu, purpose)) = self.menu.take() {
             match menu.press(&key) {
-                Picked::NotYet => self.menu = Some((menu, purpose)),
+                Picked::NotYet | Picked::Items(_) => self.menu = Some((menu, purpose)),
                 Picked::Nothing => {}
                 Picked::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
             }
@@ -87,7 +87,7 @@ impl Conversation<'_> {
             match menu.answer(line) {
                 Picked::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
                 Picked::Nothing => {}
-                Picked::NotYet => self.choose(menu, purpose)?,
+                Picked::NotYet | Picked::Items(_) => self.choose(menu, purpose)?,
             }
             return Ok(());
         }

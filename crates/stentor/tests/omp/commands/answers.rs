@@ -104,7 +104,7 @@ fn every_command_is_answered_with_its_id_and_its_data() {
         {"id":"asked","type":"response","command":"set_host_uri_schemes","success":true,"data":{"schemes":["issue"]}}
         {"id":"asked","type":"response","command":"get_login_providers","success":true,"data":{"providers":[{"id":"anthropic","name":"Anthropic","available":true,"authenticated":false},{"id":"openai-codex","name":"OpenAI with a ChatGPT subscription","available":true,"authenticated":false},{"id":"github-copilot","name":"GitHub Copilot","available":true,"authenticated":false}]}}
         {"id":"asked","type":"response","command":"get_commands","success":true,"data":{"commands":[]}}
-        {"id":"asked","type":"response","command":"get_available_commands","success":true,"data":{"commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"}]}}
+        {"id":"asked","type":"response","command":"get_available_commands","success":true,"data":{"commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"}]}}
         {"id":"asked","type":"response","command":"set_subagent_subscription","success":true,"data":{"level":"events"}}
         {"id":"asked","type":"response","command":"get_subagents","success":true,"data":{"subagents":[]}}
         {"id":"asked","type":"response","command":"set_event_filter","success":true,"data":{"events":["agent_end"],"messageUpdates":"full"}}

@@ -1,0 +1,326 @@
+//! Three nodes and three NATS servers that are killed, paused and stopped at whichever moment:
+//! nothing acknowledged is lost, no call runs twice, and a session has one writer at a time.
+//! `STENTOR_FAULTS` sets how often.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use stentor_fleet::message::Kind;
+use stentor_fleet::{Fleet as Connection, FleetSettings};
+use stentor_test_support::{NatsCluster, TemporaryFolder};
+
+use crate::nodes::{answer, new_session, prompt};
+use crate::world::{Child, World};
+
+/// How often something is done to the fleet, unless somebody wants more.
+const FAULTS: u64 = 4;
+
+const SESSIONS: usize = 4;
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+const SCENARIO: &str = "[[turn]]\nwhen = { last_user_contains = \"run \" }\n\
+    steps = [{ text = \"I do. \" }, { tool = \"bash\", id = \"call_{{turn}}\", \
+    arguments = { command = \"echo {{last_user}} >> ran.txt\" } }]\n\
+    [[turn]]\nwhen = { tool = \"bash\" }\ntext = \"It is done.\"\n";
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+}
+
+/// The fleet under test.
+struct Load {
+    nats: NatsCluster,
+    shared: TemporaryFolder,
+    worlds: Vec<World>,
+    processes: Vec<Child>,
+    numbers: Numbers,
+    sessions: Vec<String>,
+    /// What the fleet has acknowledged, by session.
+    acknowledged: HashMap<String, Vec<String>>,
+    /// What was done to it.
+    done: Vec<String>,
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let done = self.done.iter().rev().take(5).cloned().collect::<Vec<_>>();
+            writeln!(std::io::stderr(), "last, newest first: {done:#?}").ok();
+        }
+    }
+}
+
+#[test]
+fn whatever_fails_nothing_acknowledged_is_lost_no_call_runs_twice_and_one_node_writes() {
+    let Some(mut load) = Load::new() else { return };
+    let faults = std::env::var("STENTOR_FAULTS").ok();
+    let faults = faults.map_or(FAULTS, |faults| faults.parse().unwrap());
+    for n in 1..=faults {
+        load.fault(n);
+    }
+    load.settle();
+    load.check();
+}
+
+impl Load {
+    fn new() -> Option<Self> {
+        let nats = NatsCluster::start("sync_interval: always")?;
+        let shared = TemporaryFolder::with(&["work"]);
+        let world = |name: &&str| {
+            let config = format!(
+                "permission_mode = \"all\"\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
+                 replicas = 3\nlease_seconds = 12\n[fleet.places]\nwork = {:?}\n",
+                nats.url,
+                nats.monitors,
+                shared.path("work"),
+            );
+            World::new(SCENARIO, &config)
+        };
+        let worlds: Vec<World> = NAMES.iter().map(world).collect();
+        let processes = worlds.iter().map(start).collect();
+        let mut load = Self {
+            nats,
+            shared,
+            worlds,
+            processes,
+            numbers: Numbers(7),
+            sessions: Vec::new(),
+            acknowledged: HashMap::new(),
+            done: Vec::new(),
+        };
+        for number in 0..SESSIONS {
+            let mut client = load.client(number % NAMES.len());
+            let session = new_session(&mut client, &load.work());
+            prompt(&mut client, 4, &session, &format!("run first-{number}"));
+            assert_eq!(
+                answer(&client.until_answer(4))["result"]["stopReason"],
+                "end_turn"
+            );
+            load.acknowledge(&session, &format!("run first-{number}"));
+            load.sessions.push(session);
+        }
+        Some(load)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.shared.path("work")
+    }
+
+    fn acknowledge(&mut self, session: &str, text: &str) {
+        let texts = self.acknowledged.entry(session.to_owned()).or_default();
+        texts.push(text.to_owned());
+    }
+
+    /// A client of a node that has introduced itself.
+    fn client(&self, node: usize) -> Child {
+        let socket = format!("--attach={}", self.worlds[node].path("s").display());
+        let mut client = self.worlds[node].child(&["acp", &socket]);
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        client.ask_acp(1, "initialize", hello);
+        client
+    }
+
+    /// A client that has a session open, at whichever node has it or takes it.
+    fn open(&mut self, session: &str) -> (usize, Child) {
+        let mut node = self.numbers.below(NAMES.len());
+        loop {
+            let mut client = self.client(node);
+            let open = json!({ "sessionId": session, "cwd": self.work(), "mcpServers": [] });
+            let opened = answer(&client.ask_acp(2, "session/resume", open));
+            if opened.get("result").is_some() {
+                return (node, client);
+            }
+            std::thread::sleep(PAUSE);
+            node = (node + 1) % NAMES.len();
+        }
+    }
+
+    /// Says something in a session, and does something to the fleet meanwhile.
+    fn fault(&mut self, n: u64) {
+        let session = self.sessions[self.numbers.below(SESSIONS)].clone();
+        let text = format!("run {n}");
+        let (node, mut client) = self.open(&session);
+        prompt(&mut client, 4, &session, &text);
+        let mut ended = None;
+        for _ in 0..self.numbers.below(5) {
+            let frame = client.json();
+            if frame["id"] == 4 {
+                ended = Some(frame);
+                break;
+            }
+        }
+        let kind = self.numbers.below(20);
+        self.done
+            .push(format!("{n}: {kind} at {} in {session}", NAMES[node]));
+        match kind {
+            // Its client has nobody to talk to.
+            0..=8 => {
+                self.kill(node);
+                return;
+            }
+            9..=12 => {
+                kill_process(self.processes[node].pid(), Signal::TERM).unwrap();
+                self.again(node);
+                return;
+            }
+            13..=16 => {
+                let server = self.numbers.below(self.nats.size());
+                self.nats.kill(server);
+                self.nats.start_one(server);
+            }
+            17 => {
+                let server = self.numbers.below(self.nats.size());
+                self.nats.signal(server, Signal::STOP);
+                // Until somebody has gone round it.
+                let other = (node + 1) % NAMES.len();
+                self.open(&session);
+                drop(self.client(other));
+                self.nats.signal(server, Signal::CONT);
+            }
+            18 => {
+                kill_process(self.processes[node].pid(), Signal::STOP).unwrap();
+                self.when_taken_from(node, &session);
+                kill_process(self.processes[node].pid(), Signal::CONT).unwrap();
+            }
+            _ => {
+                let to = NAMES[(node + 1) % NAMES.len()];
+                self.worlds[node]
+                    .command(&["fleet", "move", &session, to])
+                    .output()
+                    .unwrap();
+            }
+        }
+        let ended = ended.unwrap_or_else(|| answer(&client.until_answer(4)));
+        let failed = ended["result"]["_meta"]["stentor"]["error"].is_object();
+        if ended["result"]["stopReason"] == "end_turn" && !failed {
+            self.acknowledge(&session, &text);
+        }
+    }
+
+    fn kill(&mut self, node: usize) {
+        kill_process(self.processes[node].pid(), Signal::KILL).unwrap();
+        self.again(node);
+    }
+
+    /// Starts a node again that has ended or is about to.
+    fn again(&mut self, node: usize) {
+        let ended = self.processes.remove(node);
+        ended.exit_code();
+        self.processes.insert(node, start(&self.worlds[node]));
+    }
+
+    fn directory(&self, node: usize) -> Vec<Value> {
+        let out = self.worlds[node]
+            .command(&["fleet", "sessions", "--json"])
+            .output()
+            .unwrap();
+        let said: Value = serde_json::from_slice(&out.stdout).unwrap_or_default();
+        said["sessions"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until another node has a session.
+    fn when_taken_from(&self, node: usize, session: &str) {
+        loop {
+            let directory = self.directory((node + 1) % NAMES.len());
+            let found = directory.iter().find(|found| found["id"] == session);
+            let owner = found.and_then(|found| found["owner"]["name"].as_str());
+            if owner.is_some_and(|owner| owner != NAMES[node]) {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until nothing goes on any more.
+    fn settle(&mut self) {
+        loop {
+            let directory = self.directory(0);
+            let is_quiet = |found: &Value| found["state"] == "idle" || found["state"] == "stored";
+            if directory.len() == SESSIONS && directory.iter().all(is_quiet) {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn check(&mut self) {
+        let ran = std::fs::read_to_string(self.work().join("ran.txt")).unwrap();
+        let mut seen = HashSet::new();
+        for line in ran.lines() {
+            assert!(seen.insert(line), "{line} ran twice");
+        }
+        for session in self.sessions.clone() {
+            let (_, mut client) = self.open(&session);
+            drop(client);
+            let node = self.open(&session).0;
+            client = self.client(node);
+            let load = json!({ "sessionId": session, "cwd": self.work(), "mcpServers": [] });
+            let said = client.ask_acp(3, "session/load", load).concat();
+            for text in &self.acknowledged[&session] {
+                let shown = format!("\"text\":{}", json!(text));
+                assert_eq!(said.matches(&shown).count(), 1, "{text}: {said}");
+            }
+        }
+        self.check_writers();
+    }
+
+    /// Who writes changes only with a message that says so.
+    fn check_writers(&self) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let settings = FleetSettings {
+                url: Some(self.nats.url.clone()),
+                ..FleetSettings::default()
+            };
+            let fleet = Connection::connect(settings, "check").await.unwrap();
+            for session in &self.sessions {
+                let labels = fleet.journal_labels(session).await.unwrap();
+                let mut writer = String::new();
+                let mut changes = 0;
+                for label in labels {
+                    if label.kind == Kind::Entries {
+                        assert_eq!(label.writer, writer, "{session}");
+                    } else {
+                        writer = label.writer;
+                        changes += 1;
+                    }
+                }
+                assert!(changes > 0, "{session}");
+            }
+        });
+    }
+}
+
+fn start(world: &World) -> Child {
+    let socket = world.path("s").display().to_string();
+    loop {
+        // The servers may be choosing a leader.
+        let command = world
+            .command(&["serve", "--socket", &socket, "--fleet"])
+            .spawn();
+        let mut process = Child::of(command.unwrap(), world.path(""));
+        if let Some(line) = process.try_next() {
+            let ready: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(ready["type"], "ready");
+            return process;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

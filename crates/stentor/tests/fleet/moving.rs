@@ -1,0 +1,105 @@
+//! Sessions that are handed from node to node.
+
+use serde_json::Value;
+use stentor_test_support::when_written;
+
+use crate::nodes::{Fleet, answer, load, new_session, prompt};
+use crate::world::Child;
+
+/// A call that somebody has to permit.
+const ASKS: &str = "[[turn]]\nwhen = { last_user_contains = \"run\" }\ntool = \"bash\"\n\
+    arguments = { command = \"echo ran >> ran.txt\" }\n\
+    [[turn]]\nwhen = { tool = \"bash\" }\ntext = \"It ran.\"\n[[turn]]\ntext = \"Answered.\"\n";
+
+/// The id of the question whether a call may run.
+fn asked(client: &mut Child) -> Value {
+    let is_question = |line: &str| line.contains("session/request_permission");
+    let line = client.until(is_question).pop().unwrap();
+    serde_json::from_str::<Value>(&line).unwrap()["id"].clone()
+}
+
+#[test]
+fn an_open_question_is_asked_again_by_the_node_that_a_session_moves_to() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "run it");
+    asked(&mut client);
+
+    one.world.asked(&["fleet", "move", &session, "two"]);
+    two.when_owned_by(&session, "two");
+    let mut client = two.acp();
+    let lines = load(&mut client, &session, &work);
+    assert!(answer(&lines).get("result").is_some(), "{lines:#?}");
+    let question = asked(&mut client);
+    assert!(!work.join("ran.txt").exists());
+    let allowed = serde_json::json!({
+        "jsonrpc": "2.0", "id": question,
+        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
+    });
+    client.send(&allowed.to_string());
+    client.until(|line| line.contains("It ran."));
+    assert_eq!(when_written(&work.join("ran.txt")), "ran\n");
+}
+
+#[test]
+fn a_drained_node_has_no_sessions_and_takes_none() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "run it");
+    asked(&mut client);
+
+    let said = two.world.asked(&["fleet", "drain", "one"]);
+    assert_eq!(said, "1 session(s) handed over\n");
+    two.when_owned_by(&session, "two");
+    two.when_status(|nodes| {
+        nodes["one"]["draining"] == true
+            && nodes["one"]["sessions"] == 0
+            && nodes["two"]["sessions"] == 1
+    });
+    let said = two.world.asked(&["fleet", "status"]);
+    assert!(
+        said.contains("one  0 of 256 sessions, takes none"),
+        "{said}"
+    );
+    assert!(
+        said.contains("two  1 of 256 sessions  work, host-two"),
+        "{said}"
+    );
+}
+
+#[test]
+fn queued_messages_are_kept_when_a_node_dies() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let waits = "[[turn]]\nwhen = { last_user_contains = \"begin\" }\nsteps = [{ tool = \"bash\", \
+        id = \"call_1\", arguments = { command = \"echo begun > begun.txt; sleep 600\" } }]\n\
+        [[turn]]\ntext = \"Answered.\"\n";
+    let one = fleet.node("one", waits);
+    let two = fleet.node("two", waits);
+    let mut client = one.omp(&work);
+    client.send(r#"{"id":"a","type":"prompt","message":"begin"}"#);
+    when_written(&work.join("begun.txt"));
+    client.send(r#"{"id":"b","type":"follow_up","message":"and then"}"#);
+    client.until(|line| line.contains(r#""command":"follow_up","success":true"#));
+    client.send(r#"{"id":"c","type":"get_state"}"#);
+    let state = client.until(|line| line.contains(r#""command":"get_state""#));
+    let state: Value = serde_json::from_str(state.last().unwrap()).unwrap();
+    let session = state["data"]["sessionId"].as_str().unwrap().to_owned();
+    rustix::process::kill_process(one.process.pid(), rustix::process::Signal::KILL).unwrap();
+    drop(client);
+
+    two.when_owned_by(&session, "two");
+    let mut client = two.omp_in(&work, &session);
+    client.send(r#"{"id":"d","type":"get_state"}"#);
+    let state = client.until(|line| line.contains(r#""command":"get_state""#));
+    let state: Value = serde_json::from_str(state.last().unwrap()).unwrap();
+    assert_eq!(state["data"]["queuedMessageCount"], 1, "{state}");
+}
