@@ -114,10 +114,10 @@ impl OmpProxy {
             Some("agent_start") => self.is_running = true,
             Some("agent_settled") => self.is_running = false,
             Some("extension_ui_request") => match head.method.as_deref() {
-                Some("select" | "confirm" | "input" | "editor") => {
-                    if self.questions.len() < MAX_TRACKED {
-                        self.questions.insert(id.trim_matches('"').to_owned());
-                    }
+                Some("select" | "confirm" | "input" | "editor")
+                    if self.questions.len() < MAX_TRACKED =>
+                {
+                    self.questions.insert(id.trim_matches('"').to_owned());
                 }
                 Some("cancel") => {
                     if let Some(target) = &head.target_id {
@@ -137,7 +137,7 @@ impl ProxiedDialect for OmpProxy {
         session_flags::named(flags, &SESSION_FLAGS)
     }
 
-    fn from_client(&mut self, line: &[u8]) -> FromClient {
+    fn client_line(&mut self, line: &[u8]) -> FromClient {
         let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
             return FromClient::Pass;
         };
@@ -164,7 +164,7 @@ impl ProxiedDialect for OmpProxy {
         }
     }
 
-    fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         // Most lines are pieces of answers.
         let looked_at = [
             &b"{\"id\":"[..],

@@ -30,7 +30,7 @@ impl ProxiedDialect for PageProxy {
         None
     }
 
-    fn from_client(&mut self, line: &[u8]) -> FromClient {
+    fn client_line(&mut self, line: &[u8]) -> FromClient {
         match serde_json::from_slice(line) {
             Ok(Head {
                 r#do,
@@ -40,7 +40,7 @@ impl ProxiedDialect for PageProxy {
         }
     }
 
-    fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         if std::mem::take(&mut self.opens) && line.starts_with(FAILURE) {
             self.failure = Some(String::from_utf8_lossy(line).trim_end().to_owned());
             return;

@@ -40,10 +40,10 @@ pub trait ProxiedDialect: Send {
     fn named_by(&self, flags: &[String]) -> Option<String>;
 
     /// Looks at a line of the client: notes what further upstreams must know, and what is under way.
-    fn from_client(&mut self, line: &[u8]) -> FromClient;
+    fn client_line(&mut self, line: &[u8]) -> FromClient;
 
     /// Looks at a line of the dialect and appends what the client is to read.
-    fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>);
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>);
 
     /// How an upstream begins on which the client is about to open a session by a line.
     fn arrival(&self, flags: &[String], named: &str) -> Arrival;
@@ -268,7 +268,7 @@ impl Proxy {
             && self.to_upstream.len() < CHUNK_BYTES
             && let Some(line) = self.from_client.next_line()
         {
-            match self.dialect.from_client(line) {
+            match self.dialect.client_line(line) {
                 FromClient::Pass => self.to_upstream.extend_from_slice(line),
                 FromClient::Opens(named) => self.opening = Some((named, line.to_vec())),
             }
@@ -288,7 +288,7 @@ impl Proxy {
             FromUpstream::Bytes(bytes) => {
                 self.current.lines.push(&bytes);
                 while let Some(line) = self.current.lines.next_line() {
-                    self.dialect.from_upstream(line, &mut self.to_client);
+                    self.dialect.upstream_line(line, &mut self.to_client);
                 }
             }
             FromUpstream::Session(id) => self.current.session = Some(id),
@@ -354,7 +354,7 @@ impl Proxy {
                     Some(FromUpstream::Bytes(bytes)) => {
                         next.lines.push(&bytes);
                         while let Some(line) = next.lines.next_line() {
-                            self.dialect.from_upstream(line, &mut first);
+                            self.dialect.upstream_line(line, &mut first);
                         }
                     }
                     Some(FromUpstream::Session(id)) => next.session = Some(id),

@@ -138,7 +138,7 @@ impl ProxiedDialect for PsiProxy {
         session_flags::named(flags, &SESSION_FLAGS)
     }
 
-    fn from_client(&mut self, line: &[u8]) -> FromClient {
+    fn client_line(&mut self, line: &[u8]) -> FromClient {
         let text = std::str::from_utf8(line).unwrap_or_default();
         let Ok(request) = Request::read(text.trim_end()) else {
             return FromClient::Pass;
@@ -159,7 +159,7 @@ impl ProxiedDialect for PsiProxy {
         }
     }
 
-    fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         if line.starts_with(b"{:kind :event") {
             self.event(line, to_client);
         } else if self.is_clients_answer(line) {
@@ -266,7 +266,7 @@ mod tests {
 
     fn passed(proxy: &mut PsiProxy, line: &str) -> String {
         let mut out = Vec::new();
-        proxy.from_upstream(format!("{line}\n").as_bytes(), &mut out);
+        proxy.upstream_line(format!("{line}\n").as_bytes(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -279,7 +279,7 @@ mod tests {
             )
         };
         assert_eq!(passed(&mut proxy, &event("", 1)), event("", 1) + "\n");
-        proxy.from_client(b"{:id \"h\" :kind :request :op \"handshake\" :params {}}\n");
+        proxy.client_line(b"{:id \"h\" :kind :request :op \"handshake\" :params {}}\n");
         let prologue = String::from_utf8(proxy.prologue(Some("s1"))).unwrap();
         assert_eq!(
             prologue,
@@ -325,7 +325,7 @@ mod tests {
         ] {
             let line = format!("{line} :id \"1\" :kind :request}}\n");
             let expected = opens.map_or(FromClient::Pass, |name| FromClient::Opens(name.into()));
-            assert_eq!(proxy.from_client(line.as_bytes()), expected, "{line}");
+            assert_eq!(proxy.client_line(line.as_bytes()), expected, "{line}");
         }
     }
 }

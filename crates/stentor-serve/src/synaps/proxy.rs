@@ -39,7 +39,7 @@ impl ProxiedDialect for SynapsProxy {
         session_flags::named(flags, &SESSION_FLAGS)
     }
 
-    fn from_client(&mut self, line: &[u8]) -> FromClient {
+    fn client_line(&mut self, line: &[u8]) -> FromClient {
         if let Ok(head) = serde_json::from_slice::<Head<'_>>(line)
             && let Some(id) = head.id.filter(|_| self.commands.len() < MAX_TRACKED)
         {
@@ -48,7 +48,7 @@ impl ProxiedDialect for SynapsProxy {
         FromClient::Pass
     }
 
-    fn from_upstream(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         if line.starts_with(b"{\"type\":\"message_update\"") {
             self.in_turn = true;
         } else if let Ok(head) = serde_json::from_slice::<Head<'_>>(line) {
