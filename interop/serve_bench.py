@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Measures what a server costs.
 
-    interop/serve_bench.py [PATH OF stentor] [PART…]
+    interop/serve_bench.py [--small] [PATH OF stentor] [PART…]
 
-The parts are `start` (a relay next to a program of one's own, from its start to its first answer), `relay`
+The parts are `start` (a relay next to a program of one's own, from its start to its first answer, and next to a
+client that connects by itself), `frames` (a request and its answer through a relay and without one), `relay`
 (what a long answer costs a relay), `clients` (100 clients on one session under 20,000 deltas, one of them
 asleep), `sessions` (1,000 sessions live at once) and `replay` (a session of 100,000 messages is loaded).
-Without names all of them run. Processor time is that of the process named; it hardly depends on what else
-the machine does, unlike the time on the clock.
+Without names all of them run; with `--small` only a twentieth of everything, to see that they work. Processor
+time is that of the process named; it hardly depends on what else the machine does, unlike the time on the clock.
+
+What other agents took for 20,000 deltas to one client over stdio, on a quiet machine of two cores, is printed
+beside `clients`.
 """
 import json
 import os
@@ -20,9 +24,14 @@ import sys
 import tempfile
 import time
 
-BINARY = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/stentor")
-PARTS = sys.argv[2:] or ["start", "relay", "clients", "sessions", "replay"]
+WORDS = [word for word in sys.argv[1:] if word != "--small"]
+SCALE = 20 if "--small" in sys.argv else 1
+BINARY = os.path.abspath(WORDS[0] if WORDS else "target/release/stentor")
+PARTS = WORDS[1:] or ["start", "frames", "relay", "clients", "sessions", "replay"]
 TICK = os.sysconf("SC_CLK_TCK")
+
+# Processor time and memory of other agents for 20,000 deltas to one client.
+FIELD = [("goose 1.52.0", 1800, 155), ("codex-acp 0.16", 1110, 114), ("opencode 1.18", 7320, 1128), ("pi 0.87.1", 710, 240)]
 
 
 class World:
@@ -126,9 +135,14 @@ def start():
     """Alternately, so that what else goes on meets both."""
     world = World('[[turn]]\ntext = "x"\n')
     hello = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
-    took = {"relay": [], "direct": []}
+    took = {"relay": [], "direct": [], "socket": []}
     cpu = {"relay": [], "direct": []}
-    for _ in range(100):
+    for _ in range(100 // SCALE):
+        begun = time.monotonic()
+        client = world.client("acp")
+        client.greet()
+        took["socket"].append(time.monotonic() - begun)
+        client.stream.close()
         for name, words in (("relay", ["acp", f"--attach={world.socket}"]), ("direct", ["acp"])):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             begun = time.monotonic()
@@ -142,12 +156,40 @@ def start():
             cpu[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     world.end()
     for name in took:
+        processor = f", {statistics.mean(cpu[name]) * 1000:.1f} ms CPU" if name in cpu else " (no process of its own)"
         print(f"start to initialize, {name}: {statistics.median(took[name]) * 1000:.1f} ms, "
-              f"best {min(took[name]) * 1000:.1f} ms, {statistics.mean(cpu[name]) * 1000:.1f} ms CPU")
+              f"best {min(took[name]) * 1000:.1f} ms{processor}")
+    print(f"start: a relay takes {(min(took['relay']) - min(took['direct'])) * 1000:+.1f} ms compared with a program of "
+          f"one's own, {(min(took['relay']) - min(took['socket'])) * 1000:+.1f} ms with a client that connects by itself (best)")
+
+
+def frames(count=5000 // SCALE):
+    """A request and its answer, alternately through a relay, to the server and to a program of one's own."""
+    world = World('[[turn]]\ntext = "x"\n')
+    words = ["--mode", "rpc", "--no-session"]
+    children = {"relay": world.start(*words, f"--attach={world.socket}"), "direct": world.start(*words)}
+    peers = {name: Client(PipePair(child)) for name, child in children.items()}
+    peers["socket"] = world.client("omp", "--no-session")
+    took = {name: [] for name in peers}
+    before = cpu_s(children["relay"].pid)
+    for _ in range(count):
+        for name, peer in peers.items():
+            begun = time.monotonic()
+            peer.omp(type="get_state")
+            took[name].append(time.monotonic() - begun)
+    cpu = cpu_s(children["relay"].pid) - before
+    middle = {name: statistics.median(times) * 1e6 for name, times in took.items()}
+    print(f"a request and its answer: {middle['relay']:.0f} µs through a relay, {middle['socket']:.0f} µs over the socket, "
+          f"{middle['direct']:.0f} µs with a program of one's own (median of {count}); "
+          f"{cpu / count * 1e6:.0f} µs CPU of the relay for both")
+    for child in children.values():
+        child.stdin.close()
+        child.wait()
+    world.end()
 
 
 def relay():
-    for deltas in (20_000, 200_000):
+    for deltas in (20_000 // SCALE, 200_000 // SCALE):
         world = World(f'[[turn]]\ntext = "word {{{{n}}}} "\nrepeat = {deltas}\n')
         child = world.start("acp", f"--attach={world.socket}")
         client = Client(PipePair(child))
@@ -176,7 +218,7 @@ class PipePair:
         return os.read(self.child.stdout.fileno(), most)
 
 
-def clients(count=100, deltas=20_000):
+def clients(count=100 // SCALE, deltas=20_000 // SCALE):
     world = World(f'[[turn]]\ntext = "word {{{{n}}}} "\nrepeat = {deltas}\n')
     first = world.client("acp")
     first.greet()
@@ -211,11 +253,13 @@ def clients(count=100, deltas=20_000):
     cpu, took = cpu_s(pid) - before, time.monotonic() - begun
     print(f"{count} clients, {deltas} deltas, one asleep: {took:.2f} s, {cpu * 1000 / count:.1f} ms CPU a client, "
           f"memory {idle:.1f} MB before, {memory_mb(pid, 'VmHWM'):.1f} MB at most, {threads} threads")
+    for name, cpu_ms, memory in FIELD:
+        print(f"  for comparison, {name} with one client: {cpu_ms} ms CPU, {memory} MB")
     del asleep
     world.end()
 
 
-def sessions(count=1000):
+def sessions(count=1000 // SCALE):
     world = World('[[turn]]\nwhen = { last_user_contains = "x" }\ntext = "Said."\n', "--max-connections", str(count + 10))
     pid = world.server.pid
     idle = memory_mb(pid)
@@ -242,7 +286,7 @@ def sessions(count=1000):
     world.end()
 
 
-def replay(count=100_000):
+def replay(count=100_000 // SCALE):
     world = World('[[turn]]\ntext = "x"\n')
     one = world.client("acp")
     one.greet()
@@ -300,4 +344,4 @@ def replay(count=100_000):
 
 
 for part in PARTS:
-    {"start": start, "relay": relay, "clients": clients, "sessions": sessions, "replay": replay}[part]()
+    {"start": start, "frames": frames, "relay": relay, "clients": clients, "sessions": sessions, "replay": replay}[part]()

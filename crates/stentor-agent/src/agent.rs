@@ -413,6 +413,19 @@ impl Agent {
         }
     }
 
+    /// An error when a client may not delete a session: it only watches, or more than its `own` handles
+    /// drive the session. Asked before it gives those up.
+    pub fn may_delete(&self, id: &str, own: usize) -> Result<(), AgentError> {
+        self.may_drive()?;
+        let (Some(sharing), Ok(path)) = (&self.sharing, self.find_id(id)) else {
+            return Ok(());
+        };
+        match sharing.live.drivers(&path) > own {
+            true => Err(AgentError::InUse),
+            false => Ok(()),
+        }
+    }
+
     /// An error when its client only watches. Sessions refuse by themselves what changes them;
     /// whoever changes something else for a client asks here first.
     pub fn may_drive(&self) -> Result<(), SessionError> {

@@ -199,6 +199,8 @@ pub enum EventKind {
         agent: Arc<Subagent>,
         end: Arc<SubagentEnd>,
     },
+    /// Other jobs run in the background than before; `Session::jobs` has them.
+    JobsChanged,
     /// Rules matched what the model was writing: the stream was stopped, the rules go in, and it
     /// goes on.
     RulesTriggered(Arc<[Rule]>),

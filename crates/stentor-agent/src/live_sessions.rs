@@ -145,6 +145,15 @@ impl LiveSessions {
         self.insert(self.shared.lock(), session, observes)
     }
 
+    /// How many clients may drive the session in a file.
+    pub fn drivers(&self, file: &Path) -> usize {
+        let table = self.shared.lock();
+        table
+            .sessions
+            .get(&key(file))
+            .map_or(0, |live| live.drivers)
+    }
+
     /// Closes the session in a file, which is to be deleted, unless a client uses it: then it is false.
     /// Who only watches learns of it.
     pub async fn close_unused(&self, file: &Path) -> bool {
@@ -393,7 +402,8 @@ impl Shared {
             || state.is_compacting
             || *state.queues != Queues::default()
             || session.has_questions()
-            || session.left_running().is_something();
+            || session.left_running().is_something()
+            || !session.jobs().in_background().is_empty();
         let mut table = self.lock();
         match table.of(key, number).filter(is_left) {
             Some(_) if is_busy => Idle::NotYet,

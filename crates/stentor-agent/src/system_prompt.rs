@@ -93,7 +93,7 @@ const GUIDANCE: [(&[&str], &str); 10] = [
     ),
     (
         &["bash"],
-        "Commands run without a terminal and without input: use flags that keep them from asking, and start nothing that does not end.",
+        "Commands run without a terminal and without input: use flags that keep them from asking, and start what does not end by itself in the background.",
     ),
     (
         &["bash"],
@@ -251,7 +251,7 @@ mod tests {
             - Change existing files with edit, in the smallest pieces that do it; the old text must match exactly and only once.
             - Keep to the style, the names and the libraries of the code around you. Change nothing that was not asked for.
             - After a change, run what shows that it works: the build, the tests, the program itself. If something fails, say so and show it.
-            - Commands run without a terminal and without input: use flags that keep them from asking, and start nothing that does not end.
+            - Commands run without a terminal and without input: use flags that keep them from asking, and start what does not end by itself in the background.
             - Do not commit, push, or delete work that is not yours unless you were asked to.
             - Answer briefly and in Markdown. Name files with their paths and lines, as in src/main.rs:12.
 

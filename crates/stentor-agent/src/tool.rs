@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::folder_texts::FolderTexts;
-use crate::jobs::Jobs;
+use crate::jobs::{JobReport, Jobs};
 use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
@@ -362,6 +362,18 @@ pub trait ToolHost: Send + Sync {
     /// Where a tool notes what it leaves running beside the conversation. `None` where nobody
     /// would look.
     fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Records that something began or ended in the background, and has the model told of an end.
+    fn report_job(&self, report: JobReport) -> CapacityFuture {
+        drop(report);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The same session for what goes on when the run has ended: its questions stay open then.
+    /// `None` where nothing may go on.
+    fn in_background(&self) -> Option<Arc<dyn ToolHost>> {
         None
     }
 

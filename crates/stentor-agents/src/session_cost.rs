@@ -22,6 +22,7 @@ impl SessionCost {
 
     /// What was spent since the last report. A sum that is less than that begins anew.
     pub fn spent(&mut self, sum: f64) -> f64 {
+        let sum = sum.max(0.0);
         let begins_anew = sum < self.counted - SAME_USD;
         let before = if begins_anew { 0.0 } else { self.counted };
         self.counted = sum;
@@ -46,6 +47,8 @@ mod tests {
         assert_eq!(cost.spent(0.25), 0.25);
         assert_eq!(cost.spent(0.25), 0.0);
         assert_eq!(cost.spent(0.75), 0.5);
+        assert_eq!(cost.spent(-5.0), 0.0);
+        assert_eq!(cost.spent(0.75), 0.75);
         assert!(cost.end_turn());
         assert!(!cost.end_turn());
     }

@@ -70,6 +70,22 @@ pub enum DialectName {
 }
 
 impl DialectName {
+    /// What a command speaks, by the words with which programs are asked for a dialect: ACP unless
+    /// they name another.
+    pub fn of_command(line: &str) -> Self {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_omp = |pair: &[&str]| matches!(pair, ["--mode", "rpc" | "rpc-ui"]);
+        if words.windows(2).any(is_omp) || words.contains(&"--mode=rpc") {
+            Self::Omp
+        } else if words.contains(&"--rpc-edn") {
+            Self::Psi
+        } else if words.get(1..).is_some_and(|flags| flags.contains(&"rpc")) {
+            Self::Synaps
+        } else {
+            Self::Acp
+        }
+    }
+
     /// What it names.
     pub fn dialect(self) -> Dialect {
         match self {
@@ -82,11 +98,11 @@ impl DialectName {
 }
 
 impl AgentSettings {
-    /// One that speaks ACP and is started with this command.
-    pub fn of_command(command: Vec<String>) -> Self {
+    /// One that is started with this command and speaks this dialect.
+    pub fn of_command(command: Vec<String>, dialect: DialectName) -> Self {
         Self {
             command,
-            dialect: DialectName::Acp,
+            dialect,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             cwd: None,
@@ -126,6 +142,32 @@ impl AgentSettings {
             max_tokens: CONTEXT_WINDOW / 2,
             thinking_levels: Vec::new(),
             modes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::KNOWN;
+
+    #[test]
+    fn a_command_line_names_its_dialect() {
+        for known in KNOWN {
+            let line = known.command.join(" ");
+            assert_eq!(
+                DialectName::of_command(&line).dialect(),
+                known.dialect,
+                "{line}"
+            );
+        }
+        for (line, dialect) in [
+            ("env A=b stentor acp --model x", Dialect::Acp),
+            ("/bin/rpc", Dialect::Acp),
+            ("stentor --rpc-edn", Dialect::Psi),
+            ("pi --mode=rpc --no-session", Dialect::Omp),
+        ] {
+            assert_eq!(DialectName::of_command(line).dialect(), dialect, "{line}");
         }
     }
 }

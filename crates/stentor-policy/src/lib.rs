@@ -29,6 +29,7 @@
 
 mod command;
 mod here_documents;
+mod host_pattern;
 mod location;
 mod look_through;
 mod memory;
@@ -52,4 +53,4 @@ pub use permission::{Decision, PermissionAnswer, PermissionMode, UnknownPermissi
 pub use policy::Policy;
 pub use resolve::resolve;
 pub use rule::{InvalidRule, Rule, RuleDecision};
-pub use touches::{ToolEffect, Touches, WebAddress};
+pub use touches::{PROVIDER_HOST, ToolEffect, Touches, WebAddress};

@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use super::command::{self, Part, Parts};
+use super::host_pattern;
 use super::look_through::{self, Inside};
 use super::pattern::Wildcard;
 use super::resolve::resolve;
@@ -39,8 +40,8 @@ pub enum InvalidRule {
     #[error("`{pattern}` is not a valid path pattern: {problem}")]
     Path { pattern: String, problem: String },
     #[error(
-        "`{0}` is never a host: write the name alone, without a scheme, a path or a dot at its end, and \
-         in ASCII as the wire has it (`xn--…`)"
+        "`{0}` is not the host of any address: write the name alone, or with a port, as addresses \
+         have it (`example.org`, `*.example.org:8080`, `127.0.0.1`, `[::1]`, `xn--…`)"
     )]
     Host(String),
 }
@@ -87,12 +88,12 @@ impl TryFrom<RuleText> for Rule {
             })?;
         }
         // A rule to deny that never matches would be worse than none.
-        let is_never = |host: &&String| {
-            let (name, _) = split_port(host.trim());
-            !name.is_ascii() || name.contains(['/', '@']) || name.ends_with('.')
-        };
-        match text.host.as_ref().filter(is_never) {
-            Some(host) => Err(InvalidRule::Host(host.clone())),
+        match text
+            .host
+            .as_deref()
+            .filter(|host| !host_pattern::is_sound(host))
+        {
+            Some(host) => Err(InvalidRule::Host(host.to_owned())),
             None => Ok(Self { text }),
         }
     }
@@ -272,7 +273,7 @@ impl Rule {
                 .is_none_or(|path| PathPattern::new(path, subject.cwd).matches(subject, allows))
             && host
                 .as_ref()
-                .is_none_or(|host| matches_host(host, subject, allows))
+                .is_none_or(|host| host_pattern::matches(host, subject.web, allows))
             && match command {
                 Some(command) => matches_command(command, subject, piece, allows),
                 // It is about whole calls, and was held against this one already.
@@ -316,44 +317,6 @@ impl Rule {
         let patterns =
             letters(&self.text.path) + letters(&self.text.command) + letters(&self.text.host);
         (patterns, tool, self.text.effect.is_some())
-    }
-}
-
-/// Every host must be allowed; one that is denied or asked about is enough. A pattern without a port
-/// denies and asks about all ports of its hosts, and allows the usual ones.
-fn matches_host(pattern: &str, subject: &Subject<'_>, allows: bool) -> bool {
-    let pattern = pattern.to_ascii_lowercase();
-    let (name, port) = split_port(&pattern);
-    let wildcard = Wildcard::new(name);
-    let mut covered = subject.web.iter().map(|address| {
-        let (host, own_port) = split_port(&address.host);
-        let is_port = match port {
-            None => !allows || own_port.is_none() || wildcard.is_anything(),
-            Some("*") => true,
-            Some(port) => own_port.or_else(|| usual_port(&address.url)) == Some(port),
-        };
-        is_port && wildcard.matches(host)
-    });
-    match allows {
-        true => !subject.web.is_empty() && covered.all(|covered| covered),
-        false => covered.any(|covered| covered),
-    }
-}
-
-/// A host and its port, which may be `*` in a pattern.
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    let is_port = |port: &str| port == "*" || port.bytes().all(|byte| byte.is_ascii_digit());
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && is_port(port) => (name, Some(port)),
-        Some(_) | None => (host, None),
-    }
-}
-
-fn usual_port(url: &str) -> Option<&'static str> {
-    match url.split_once(':')?.0 {
-        "https" => Some("443"),
-        "http" => Some("80"),
-        _ => None,
     }
 }
 
@@ -485,31 +448,6 @@ mod tests {
             rule.to_string(),
             "{ effect = \"writes\", path = \"src/**\", decision = \"ask\" }"
         );
-    }
-
-    #[test]
-    fn a_host_that_no_address_has_is_refused() {
-        for host in [
-            "bücher.example",
-            "https://example.org",
-            "me@example.org",
-            "example.org.:80",
-        ] {
-            let refused = read(&format!("host = {host:?}\ndecision = \"deny\"")).unwrap_err();
-            assert!(
-                refused.starts_with(&format!("`{host}` is never a host")),
-                "{refused}"
-            );
-        }
-        for host in [
-            "xn--bcher-kva.example",
-            "[::1]:80",
-            "*",
-            "*.org:*",
-            "the model's provider",
-        ] {
-            read(&format!("host = {host:?}\ndecision = \"deny\"")).unwrap();
-        }
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub struct Touches {
     pub claims_to_read: bool,
 }
 
+/// What stands for the host where a provider's own server looks for something on the web.
+pub const PROVIDER_HOST: &str = "the model's provider";
+
 /// An address on the web.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebAddress {

@@ -12,11 +12,17 @@ use stentor_agent::tool::{
     ToolOutput, ToolSpec, Touches,
 };
 
-use crate::process::{self, Capture, Ending, Finished, ShellProgram, Watch};
+use crate::background::{self, BackgroundCommand, Stdin};
+use crate::process::{
+    self, Capture, CommandInput, Ending, Finished, OutputLimits, ShellProgram, Watch,
+};
 use crate::shell::LocalShell;
 use crate::tool_call;
 use crate::tool_error::ToolError;
 use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
+
+/// The name of the tool.
+pub const BASH: &str = "bash";
 
 /// Runs a shell command.
 pub(crate) struct Bash {
@@ -28,6 +34,12 @@ pub(crate) struct Bash {
 struct Arguments {
     command: String,
     timeout: Option<f64>,
+    #[serde(default)]
+    background: bool,
+    #[serde(default)]
+    pty: bool,
+    #[serde(default)]
+    stdin: bool,
 }
 
 /// The longest time limit, in seconds: the longest timer of the clients' own runtimes.
@@ -35,15 +47,17 @@ const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
 
 const DESCRIPTION: &str = "Execute a bash command in the current working directory. Returns \
     stdout and stderr. Output is truncated to last 2000 lines or 50KB (whichever is hit first). If \
-    truncated, full output is saved to a temp file. Optionally provide a timeout in seconds.";
+    truncated, full output is saved to a temp file. Optionally provide a timeout in seconds. With \
+    background the command goes on while you do: a message says when it ends, and the job tool reads \
+    its output, writes to it and stops it. It is stopped when the session ends.";
 
 impl Bash {
     /// Commands are run by `program`.
     pub(crate) fn new(program: ShellProgram) -> Self {
         Self {
             spec: ToolSpec {
-                name: "bash".into(),
-                label: "bash".into(),
+                name: BASH.into(),
+                label: BASH.into(),
                 description: format!("{DESCRIPTION}{}", sandbox_note(&program)),
                 parameters: json!({
                     "type": "object",
@@ -55,6 +69,18 @@ impl Bash {
                         "timeout": {
                             "type": "number",
                             "description": "Timeout in seconds (optional, no default timeout)"
+                        },
+                        "background": {
+                            "type": "boolean",
+                            "description": "Do not wait for the command"
+                        },
+                        "stdin": {
+                            "type": "boolean",
+                            "description": "In the background, with a stdin to write to; else it is empty"
+                        },
+                        "pty": {
+                            "type": "boolean",
+                            "description": "In the background, in a terminal that is written to"
                         }
                     },
                     "required": ["command"]
@@ -71,8 +97,12 @@ impl Bash {
         arguments: Map<String, Value>,
         context: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let Arguments { command, timeout } = tool_call::arguments("bash", arguments)?;
-        let limit = TimeLimit::new(timeout)?;
+        let arguments: Arguments = tool_call::arguments(BASH, arguments)?;
+        let limit = TimeLimit::new(arguments.timeout)?;
+        if arguments.background || arguments.pty || arguments.stdin {
+            return self.start_in_background(arguments, &limit, &context).await;
+        }
+        let command = arguments.command;
         context.progress.report(ToolOutput {
             content: Vec::new(),
             details: None,
@@ -95,11 +125,42 @@ impl Bash {
                 cancel: &context.cancel,
                 spill_dir: &context.spill_dir,
                 left_running: left_running.as_deref(),
+                input: CommandInput::Empty,
+                output: OutputLimits::WAITED_FOR,
+                grace: process::GRACE,
             },
             &mut watch,
         )
         .await?;
         Ok(result(&finished, &limit))
+    }
+}
+
+impl Bash {
+    /// Commands in the background run here, also where a client has terminals: those cannot be
+    /// written to.
+    async fn start_in_background(
+        &self,
+        arguments: Arguments,
+        limit: &TimeLimit,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let command = BackgroundCommand {
+            program: self.program.clone(),
+            text: arguments.command,
+            stdin: match (arguments.pty, arguments.stdin) {
+                (true, _) => Stdin::Terminal,
+                (false, true) => Stdin::Pipe,
+                (false, false) => Stdin::Empty,
+            },
+            time_limit: limit.duration,
+        };
+        let job = background::start(command, context).await?;
+        let details = json!({ "job": { "id": job.id, "kind": job.kind.as_str() } });
+        Ok(
+            ToolOutput::text(format!("Started {} in the background.", job.id))
+                .with_details(details),
+        )
     }
 }
 

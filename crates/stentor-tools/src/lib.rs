@@ -11,12 +11,14 @@ use stentor_agent::tool::{Shell, Tool};
 use process::{Launcher, ShellProgram};
 
 mod asking;
+mod background;
 mod bash;
 mod content_budget;
 mod edit;
 pub mod extension;
 mod file;
 mod folder;
+mod job;
 mod json_rpc_child;
 mod ls;
 pub mod mcp;
@@ -37,15 +39,17 @@ mod truncation;
 pub mod web;
 mod write;
 
-pub use asking::{ASK, ASKING_TOOLS, ask_tool, exit_plan_mode_tool};
+pub use asking::{ASK, ASKING_TOOLS};
+pub use bash::BASH;
+pub use job::JOB;
 pub use subagent::{SUBAGENT, SubagentSetup, subagent_tool};
 
 /// The tools a session has unless it is told otherwise.
-pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+pub const DEFAULT_TOOLS: [&str; 5] = ["read", "bash", "edit", "write", "job"];
 
 /// Every built-in tool, in the order [`builtin_tools`] gives them.
-pub const ALL_TOOLS: [&str; 8] = [
-    "read", "bash", "edit", "write", "grep", "find", "ls", "todo",
+pub const ALL_TOOLS: [&str; 9] = [
+    "read", "bash", "edit", "write", "grep", "find", "ls", "todo", "job",
 ];
 
 /// One of each built-in tool.
@@ -63,6 +67,9 @@ pub struct BuiltinTools {
     find: Arc<search::Find>,
     ls: Arc<ls::Ls>,
     todo: Arc<todo::Todo>,
+    job: Arc<job::JobTool>,
+    ask: Arc<asking::Ask>,
+    exit_plan_mode: Arc<asking::ExitPlanMode>,
 }
 
 impl BuiltinTools {
@@ -78,7 +85,18 @@ impl BuiltinTools {
             Arc::clone(&self.find) as _,
             Arc::clone(&self.ls) as _,
             Arc::clone(&self.todo) as _,
+            Arc::clone(&self.job) as _,
         ]
+    }
+
+    /// The tool that asks a person.
+    pub fn ask(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.ask) as _
+    }
+
+    /// The tool that presents a plan to a person.
+    pub fn exit_plan_mode(&self) -> Arc<dyn Tool> {
+        Arc::clone(&self.exit_plan_mode) as _
     }
 }
 

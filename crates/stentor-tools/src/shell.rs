@@ -2,7 +2,7 @@
 
 use stentor_agent::tool::{Shell, ShellFuture, ShellJob, ShellResult};
 
-use crate::process::{self, Ending, Finished, ShellProgram, Watch};
+use crate::process::{self, CommandInput, Ending, Finished, OutputLimits, ShellProgram, Watch};
 
 /// Runs the user's commands on this machine, without a time limit.
 pub(crate) struct LocalShell {
@@ -30,6 +30,9 @@ impl Shell for LocalShell {
                     cancel: &job.cancel,
                     spill_dir: &job.spill_dir,
                     left_running: job.left_running.as_deref(),
+                    input: CommandInput::Empty,
+                    output: OutputLimits::WAITED_FOR,
+                    grace: process::GRACE,
                 },
                 &mut stream,
             )

@@ -67,7 +67,7 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
-        /// Have another agent that speaks ACP answer, started with this command
+        /// Have another agent answer that this command starts; docs/agents.md tells in which dialect
         #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
@@ -88,6 +88,7 @@ pub enum Command {
         action: Option<AgentsAction>,
     },
     /// Serve many clients at once over a Unix socket, in any dialect
+    #[command(disable_help_subcommand = true)]
     Serve(ServeArgs),
     /// Show the nodes and sessions of a fleet, move sessions, or empty a node
     #[command(disable_help_subcommand = true)]
@@ -332,6 +333,14 @@ pub struct AskArgs {
     /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub schema: Option<PathBuf>,
+    /// How long to wait at the end for what runs in the background; then it is stopped
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "prompt",
+        default_value_t = 600
+    )]
+    pub wait: u64,
     /// Print JSON: one event per line with -p, one document with `sessions`, `config` and `models`
     #[arg(long, global = true)]
     pub json: bool,

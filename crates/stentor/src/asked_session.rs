@@ -35,6 +35,8 @@ pub struct AskedSession<'a> {
     pub chosen: &'a ChosenModel,
     /// What the last answer is to match.
     pub schema: Option<&'a ResultSchema>,
+    /// Whether the end of a background job begins a run, where the configuration does not decide.
+    pub wake_on_job_end: Option<bool>,
 }
 
 /// The model that answers.
@@ -97,6 +99,9 @@ impl AskedSession<'_> {
 
     fn options(&self) -> Result<SessionOptions, AgentError> {
         let mut options = self.agent.options(self.cwd)?;
+        if let Some(wake) = self.wake_on_job_end {
+            options.wake_on_job_end = wake;
+        }
         if let Some(schema) = self.schema {
             let (usual, wanted) = (&options.system_prompt, schema.instructions());
             options.system_prompt = format!("{usual}\n\n{wanted}").into();

@@ -34,7 +34,7 @@ use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
 use stentor_tools::sandbox::Refused;
-use stentor_tools::{ASK, BuiltinTools, SUBAGENT, SubagentSetup};
+use stentor_tools::{ASK, BASH, BuiltinTools, JOB, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
 use crate::agents::Agents;
@@ -184,6 +184,7 @@ impl Defaults {
             options.rules = Arc::new(rules(config));
         }
         options.undo = undo(config, cwd);
+        options.wake_on_job_end = settings.background_wake.value;
         options.commands = Some(Arc::new(CommandCache::new(command_folders(config))));
         if subagents {
             let tool = stentor_tools::subagent_tool(SubagentSetup {
@@ -198,9 +199,9 @@ impl Defaults {
             None => true,
         };
         if asks {
-            options.tools.push(stentor_tools::ask_tool());
+            options.tools.push(self.tools.ask());
         }
-        options.tools.push(stentor_tools::exit_plan_mode_tool());
+        options.tools.push(self.tools.exit_plan_mode());
         // Subagents have none of their own: what they do is asked of those of their session.
         options.hooks = extensions::hooks(config, &launcher)?.into_iter().collect();
         options
@@ -562,6 +563,11 @@ fn chosen_tools(
         }
     }
     let subagents = wanted.value.iter().any(|name| name == SUBAGENT);
+    let names = |name: &str| chosen.iter().any(|have| have.spec().name == name);
+    // Whoever starts something in the background has to look after it.
+    if (names(BASH) || subagents) && !names(JOB) {
+        chosen.extend(known(JOB).cloned());
+    }
     Ok((chosen, subagents))
 }
 

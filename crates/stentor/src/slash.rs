@@ -1,6 +1,6 @@
 //! The commands of the conversation itself: their names, and what they are for.
 
-use stentor_agent::session::{PLAN, PLAN_HINT, REWIND, REWIND_HINT};
+use stentor_agent::session::{JOBS, JOBS_HINT, PLAN, PLAN_HINT, REWIND, REWIND_HINT};
 use stentor_text::spelling::nearest;
 
 /// A command.
@@ -19,6 +19,7 @@ pub enum Builtin {
     Fork,
     Tree,
     Rewind,
+    Jobs,
     Export,
     Quit,
 }
@@ -47,7 +48,7 @@ const fn described(
 }
 
 /// All commands, in the order in which they are listed.
-pub const BUILTINS: [Described; 15] = [
+pub const BUILTINS: [Described; 16] = [
     described(Builtin::Help, "help", "", "list the commands and keys"),
     described(
         Builtin::Model,
@@ -115,6 +116,12 @@ pub const BUILTINS: [Described; 15] = [
         REWIND,
         REWIND_HINT,
         "go back to before a message: files, conversation or both",
+    ),
+    described(
+        Builtin::Jobs,
+        JOBS,
+        JOBS_HINT,
+        "list what runs in the background, show it or stop it",
     ),
     described(
         Builtin::Export,

@@ -11,6 +11,7 @@ mod error;
 mod handle;
 mod hook_source;
 mod injected;
+mod jobs_command;
 mod options;
 mod own_command;
 mod plan_store;
@@ -30,6 +31,7 @@ pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use hook_source::{HookSource, HookedSession};
 pub use injected::{DeliverAs, Delivery, Injected};
+pub use jobs_command::{JOBS, JOBS_ABOUT, JOBS_HINT, JobsCommand, JobsUsage};
 pub use options::{
     CompactionSettings, Environment, MAX_ANSWER_BYTES, PlanClearing, RunOptions, ScopedModel,
     SessionOptions, Storage,

@@ -81,6 +81,9 @@ pub struct SessionOptions {
     pub interrupt_mode: InterruptMode,
     /// Steering messages wait while a run makes its first model call; else that call takes them.
     pub steering_waits_for_first_call: bool,
+    /// The end of a job in the background begins a run where nothing runs; else it waits for the next
+    /// prompt.
+    pub wake_on_job_end: bool,
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub compaction: CompactionSettings,
@@ -227,6 +230,7 @@ impl SessionOptions {
             follow_up_mode: QueueMode::default(),
             interrupt_mode: InterruptMode::default(),
             steering_waits_for_first_call: false,
+            wake_on_job_end: true,
             auto_compaction: true,
             auto_retry: true,
             compaction: CompactionSettings::default(),

@@ -5,6 +5,7 @@ use stentor_policy::PermissionMode;
 
 use super::error::SessionError;
 use super::handle::Session;
+use super::jobs_command::{JOBS, JOBS_ABOUT, JOBS_HINT};
 use super::rewind::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindError};
 use crate::event::{CommandInfo, CommandSource};
 
@@ -22,6 +23,7 @@ pub const PLAN_HINT: &str = "[on|off]";
 pub enum OwnCommand<'a> {
     Plan(&'a str),
     Rewind(&'a str),
+    Jobs(&'a str),
 }
 
 /// What a command says, and what follows from it.
@@ -57,6 +59,7 @@ impl<'a> OwnCommand<'a> {
         match name {
             PLAN => Some(Self::Plan(rest)),
             REWIND => Some(Self::Rewind(rest)),
+            JOBS => Some(Self::Jobs(rest)),
             _ => None,
         }
     }
@@ -73,6 +76,7 @@ impl<'a> OwnCommand<'a> {
         vec![
             info(PLAN, PLAN_ABOUT, PLAN_HINT),
             info(REWIND, REWIND_ABOUT, REWIND_HINT),
+            info(JOBS, JOBS_ABOUT, JOBS_HINT),
         ]
     }
 }
@@ -82,11 +86,8 @@ impl Session {
     pub async fn run_own(&self, command: OwnCommand<'_>) -> Result<CommandAnswer, OwnCommandError> {
         match command {
             OwnCommand::Rewind(arguments) => Ok(self.rewind_command(arguments).await?),
-            OwnCommand::Plan(arguments) => Ok(CommandAnswer {
-                text: self.plan_command(arguments).await?,
-                has_moved: false,
-                prompt: None,
-            }),
+            OwnCommand::Plan(arguments) => Ok(said(self.plan_command(arguments).await?)),
+            OwnCommand::Jobs(arguments) => Ok(said(self.jobs_command(arguments)?)),
         }
     }
 
@@ -117,6 +118,15 @@ impl Session {
     }
 }
 
+/// An answer from which nothing follows.
+fn said(text: String) -> CommandAnswer {
+    CommandAnswer {
+        text,
+        has_moved: false,
+        prompt: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +137,7 @@ mod tests {
             ("/plan", Some(OwnCommand::Plan(""))),
             (" /plan off\n", Some(OwnCommand::Plan("off"))),
             ("/rewind 1 --files", Some(OwnCommand::Rewind("1 --files"))),
+            ("/jobs stop job-1", Some(OwnCommand::Jobs("stop job-1"))),
             ("/planning", None),
             ("plan", None),
             ("/etc/plan", None),

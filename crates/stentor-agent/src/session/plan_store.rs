@@ -12,6 +12,7 @@ use crate::tasks;
 use crate::tool::{Plan, PlanPhase, PlanStatus};
 
 /// The plan, and when what is done in it goes.
+#[derive(Clone)]
 pub(super) struct PlanStore {
     hub: Hub,
     clearing: PlanClearing,

@@ -24,6 +24,9 @@ pub enum QueueKind {
     NextTurn,
     /// Messages of extensions that came during a run and neither steer nor prolong it.
     Aside,
+    /// Ends of jobs in the background: before the next model call, which they prolong a run for. No
+    /// call is skipped for them.
+    Notice,
 }
 
 /// A message that waits. It is on disk already, as a note that names the entry it will become.
@@ -66,6 +69,7 @@ pub(super) struct WaitingMessages {
     unannounced: VecDeque<(Queued, Arc<Message>)>,
     next_turn: VecDeque<Queued>,
     asides: VecDeque<Queued>,
+    notices: VecDeque<Queued>,
 }
 
 impl WaitingMessages {
@@ -122,7 +126,8 @@ impl WaitingMessages {
 
     pub fn all(&self) -> impl Iterator<Item = &Queued> {
         let to_run = self.steering.iter().chain(&self.follow_up);
-        to_run.chain(&self.next_turn).chain(&self.asides)
+        let later = self.next_turn.iter().chain(&self.asides);
+        to_run.chain(later).chain(&self.notices)
     }
 
     /// A message was delivered; its turn will announce it.
@@ -160,6 +165,7 @@ impl WaitingMessages {
             QueueKind::FollowUp => &mut self.follow_up,
             QueueKind::NextTurn => &mut self.next_turn,
             QueueKind::Aside => &mut self.asides,
+            QueueKind::Notice => &mut self.notices,
         }
     }
 
@@ -169,6 +175,7 @@ impl WaitingMessages {
             QueueKind::FollowUp => &self.follow_up,
             QueueKind::NextTurn => &self.next_turn,
             QueueKind::Aside => &self.asides,
+            QueueKind::Notice => &self.notices,
         }
     }
 }
@@ -183,7 +190,7 @@ pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queue
         match queued.queue {
             QueueKind::Steering => texts.steering.push(queued.text()),
             QueueKind::FollowUp => texts.follow_up.push(queued.text()),
-            QueueKind::NextTurn | QueueKind::Aside => {}
+            QueueKind::NextTurn | QueueKind::Aside | QueueKind::Notice => {}
         }
     }
     texts

@@ -15,17 +15,20 @@ use stentor_journal::store::{
 /// A client that connects, looks around and leaves should leave no file behind; an accepted prompt
 /// must be on disk. So the file is made by the first [`Record::append`] with `must_last`.
 pub(super) enum Record {
-    Planned {
-        /// The folder it will be in; `None` when it has a path of its own.
-        folder: Option<PathBuf>,
-        path: PathBuf,
-        header: Box<Header>,
-        entries: Vec<Entry>,
-        inline_pictures: bool,
-        /// What makes the file.
-        journals: Arc<dyn JournalStore>,
-    },
+    Planned(Box<Planned>),
     Open(Box<dyn Journal>),
+}
+
+/// A journal that is to be made.
+pub(super) struct Planned {
+    /// The folder it will be in; `None` when it has a path of its own.
+    folder: Option<PathBuf>,
+    path: PathBuf,
+    header: Header,
+    entries: Vec<Entry>,
+    inline_pictures: bool,
+    /// What makes the file.
+    journals: Arc<dyn JournalStore>,
 }
 
 impl Record {
@@ -36,14 +39,14 @@ impl Record {
         header: Header,
     ) -> Result<Self, StoreError> {
         let path = store::file_path(&folder, &header)?;
-        Ok(Self::Planned {
+        Ok(Self::Planned(Box::new(Planned {
             folder: Some(folder),
             path,
-            header: Box::new(header),
+            header,
             entries: Vec::new(),
             inline_pictures: false,
             journals,
-        })
+        })))
     }
 
     /// A record that becomes the file `path` when it must, if it can.
@@ -53,29 +56,27 @@ impl Record {
         header: Header,
     ) -> Result<Self, StoreError> {
         store::check_can_create_at(&path)?;
-        Ok(Self::Planned {
+        Ok(Self::Planned(Box::new(Planned {
             folder: None,
             path,
-            header: Box::new(header),
+            header,
             entries: Vec::new(),
             inline_pictures: false,
             journals,
-        })
+        })))
     }
 
     /// From here on pictures stay in their entries.
     pub fn keep_pictures_inline(&mut self) {
         match self {
-            Self::Planned {
-                inline_pictures, ..
-            } => *inline_pictures = true,
+            Self::Planned(planned) => planned.inline_pictures = true,
             Self::Open(journal) => journal.keep_pictures_inline(),
         }
     }
 
     pub fn header(&self) -> &Header {
         match self {
-            Self::Planned { header, .. } => header,
+            Self::Planned(planned) => &planned.header,
             Self::Open(journal) => journal.header(),
         }
     }
@@ -83,7 +84,7 @@ impl Record {
     /// The file, or where it will be; `None` when there will never be one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Planned { path, .. } => Some(path),
+            Self::Planned(planned) => Some(&planned.path),
             Self::Open(journal) => journal.path(),
         }
     }
@@ -99,8 +100,8 @@ impl Record {
             self.make_file(clock)?;
         }
         match self {
-            Self::Planned { entries, .. } => {
-                entries.push(entry.clone());
+            Self::Planned(planned) => {
+                planned.entries.push(entry.clone());
                 Ok(())
             }
             Self::Open(journal) => journal.append(entry),
@@ -109,23 +110,16 @@ impl Record {
 
     /// Makes the file, if there is to be one and it is not there yet.
     pub fn make_file(&mut self, clock: &dyn Clock) -> Result<(), StoreError> {
-        if let Self::Planned {
-            folder,
-            path,
-            header,
-            entries,
-            inline_pictures,
-            journals,
-        } = self
-        {
-            let mut journal = match folder {
-                Some(folder) => journals.create(folder, Header::clone(header), clock)?,
-                None => journals.create_at(path, Header::clone(header), clock)?,
+        if let Self::Planned(planned) = self {
+            let header = planned.header.clone();
+            let mut journal = match &planned.folder {
+                Some(folder) => planned.journals.create(folder, header, clock)?,
+                None => planned.journals.create_at(&planned.path, header, clock)?,
             };
-            if *inline_pictures {
+            if planned.inline_pictures {
                 journal.keep_pictures_inline();
             }
-            for entry in entries.iter() {
+            for entry in &planned.entries {
                 journal.append(entry)?;
             }
             *self = Self::Open(journal);
@@ -141,7 +135,7 @@ impl Record {
     /// Makes everything appended so far survive a power cut.
     pub fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         match self {
-            Self::Planned { .. } => Box::pin(std::future::ready(Ok(()))),
+            Self::Planned(_) => Box::pin(std::future::ready(Ok(()))),
             Self::Open(journal) => journal.sync(),
         }
     }
@@ -149,7 +143,7 @@ impl Record {
     /// Reads the entries made so far.
     pub fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
         match self {
-            Self::Planned { entries, .. } => Ok(store::memory_reader(entries.clone())),
+            Self::Planned(planned) => Ok(store::memory_reader(planned.entries.clone())),
             Self::Open(journal) => journal.reader(),
         }
     }
@@ -157,7 +151,7 @@ impl Record {
     /// The journal, once there is one.
     pub fn journal(&self) -> Option<&dyn Journal> {
         match self {
-            Self::Planned { .. } => None,
+            Self::Planned(_) => None,
             Self::Open(journal) => Some(&**journal),
         }
     }

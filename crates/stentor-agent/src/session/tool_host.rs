@@ -17,7 +17,7 @@ use crate::event::EventKind;
 use crate::folder_texts::FolderTexts;
 use crate::hooks::Hooks;
 use crate::hub::Hub;
-use crate::jobs::Jobs;
+use crate::jobs::{JobReport, Jobs};
 use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
 use crate::subagents::Subagents;
@@ -32,6 +32,7 @@ use crate::undo::Undo;
 ///
 /// The plan needs no entry of its own: the tool that sets it puts it into the details of its
 /// result, and a resumed session takes it from there.
+#[derive(Clone)]
 pub(super) struct SessionToolHost {
     hub: Hub,
     dialogs: Arc<Dialogs>,
@@ -43,7 +44,9 @@ pub(super) struct SessionToolHost {
     path_rules: PathRules,
     undo: Option<Arc<Undo>>,
     plan: PlanStore,
-    state: Mutex<HostState>,
+    state: Arc<Mutex<HostState>>,
+    /// It is that of something that goes on when the run has ended.
+    is_background: bool,
 }
 
 #[derive(Default)]
@@ -80,7 +83,8 @@ impl SessionToolHost {
             permits,
             path_rules,
             undo,
-            state: Mutex::default(),
+            state: Arc::default(),
+            is_background: false,
         }
     }
 
@@ -138,13 +142,14 @@ impl SessionToolHost {
         touches: Touches,
         is_approved: bool,
     ) -> PermitFuture {
-        let requests = self.requests.clone();
+        let (requests, is_background) = (self.requests.clone(), self.is_background);
         Box::pin(async move {
             let (reply, verdict) = oneshot::channel();
             let asked = requests
                 .send(Request::Permit {
                     call,
                     is_own: false,
+                    is_background,
                     spec,
                     touches,
                     is_approved,
@@ -175,6 +180,21 @@ impl ToolHost for SessionToolHost {
 
     fn jobs(&self) -> Option<Arc<Jobs>> {
         Some(Arc::clone(&self.jobs))
+    }
+
+    fn report_job(&self, report: JobReport) -> CapacityFuture {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            // When the session is gone there is nobody left to report to.
+            requests.send(Request::Job(Box::new(report))).await.ok();
+        })
+    }
+
+    fn in_background(&self) -> Option<Arc<dyn ToolHost>> {
+        Some(Arc::new(Self {
+            is_background: true,
+            ..self.clone()
+        }))
     }
 
     fn left_running(&self) -> Option<Arc<LeftRunning>> {

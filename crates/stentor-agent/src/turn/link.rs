@@ -19,6 +19,7 @@ use crate::commands::SlashCommands;
 use crate::event::{BudgetLimit, CompactionReason, CompactionResult, Fallback};
 use crate::hooks::Hooks;
 use crate::hub::Hub;
+use crate::jobs::JobReport;
 use crate::model::{Model, ModelError, ModelInfo, ThinkingLevel};
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
@@ -163,6 +164,8 @@ pub(crate) enum Request {
         call: Arc<ToolCall>,
         /// The session runs it itself: it is a call of its newest answer.
         is_own: bool,
+        /// What wants it goes on when the run ends.
+        is_background: bool,
         spec: ToolSpec,
         touches: Touches,
         /// It was permitted already in other words: nobody is asked once more.
@@ -193,6 +196,8 @@ pub(crate) enum Request {
         response_id: String,
         reply: Reply<bool>,
     },
+    /// A job began or ended in the background.
+    Job(Box<JobReport>),
     /// The session's model has become this form of itself.
     ModelBecame {
         info: Arc<ModelInfo>,

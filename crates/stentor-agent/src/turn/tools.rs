@@ -287,6 +287,7 @@ async fn permit(
     let answer = link.ask(|reply| Request::Permit {
         call,
         is_own: true,
+        is_background: false,
         spec,
         touches,
         is_approved: false,

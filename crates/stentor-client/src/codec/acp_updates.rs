@@ -101,7 +101,10 @@ impl Acp {
                 fx.events.push_back(AgentEvent::Plan(entries.collect()));
             }
             "usage_update" => {
-                let cost = update.get("cost").and_then(|cost| cost.get("amount"));
+                // What is no money here cannot be added up.
+                let cost = update.get("cost");
+                let cost = cost.filter(|cost| str(cost, "currency").eq_ignore_ascii_case("usd"));
+                let cost = cost.and_then(|cost| cost.get("amount"));
                 fx.events.push_back(AgentEvent::Context(ContextUse {
                     used: number(update, "used"),
                     size: number(update, "size"),

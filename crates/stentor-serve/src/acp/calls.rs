@@ -59,6 +59,7 @@ impl CallViewer {
             "fetch" => "Fetch a page".to_owned(),
             "web_search" => "Search the web".to_owned(),
             "subagent" => "Delegate a task".to_owned(),
+            "job" => "Look after a background job".to_owned(),
             ASK => "Ask you".to_owned(),
             EXIT_PLAN_MODE => "Present a plan".to_owned(),
             _ => plain_name(name),
@@ -253,6 +254,10 @@ impl CallViewer {
                 Some(task) => format!("Delegate: {task}"),
                 None => "Delegate a task".to_owned(),
             },
+            "job" => {
+                let action = text("action").unwrap_or("look after");
+                format!("Background: {action} {}", text("id").unwrap_or("jobs"))
+            }
             ASK => match first_question(call) {
                 Some(question) => format!("Ask: {question}"),
                 None => "Ask you".to_owned(),

@@ -3,7 +3,7 @@
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_agent::session::{REWIND, REWIND_ABOUT, REWIND_HINT};
+use stentor_agent::session::{JOBS, JOBS_ABOUT, JOBS_HINT, REWIND, REWIND_ABOUT, REWIND_HINT};
 
 /// What a prompt asks for instead of an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(super) enum Builtin {
     Compact { instructions: Option<String> },
     Name { name: String },
     Rewind { arguments: String },
+    Jobs { arguments: String },
 }
 
 /// The commands that every session has.
@@ -30,6 +31,7 @@ fn builtins() -> Vec<CommandInfo> {
         ),
         info("name", "Name this session.", "the name"),
         info(REWIND, &format!("{REWIND_ABOUT}."), REWIND_HINT),
+        info(JOBS, &format!("{JOBS_ABOUT}."), JOBS_HINT),
     ]
 }
 
@@ -48,6 +50,9 @@ pub(super) fn builtin(text: &str) -> Option<Builtin> {
             name: argument.to_owned(),
         }),
         REWIND => Some(Builtin::Rewind {
+            arguments: argument.to_owned(),
+        }),
+        JOBS => Some(Builtin::Jobs {
             arguments: argument.to_owned(),
         }),
         _ => None,

@@ -8,10 +8,11 @@ use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
+use stentor_agent::jobs::JOB_MESSAGE;
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::session::RunId;
 use stentor_agent::tool::ToolOutput;
-use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::message::{KnownMessage, Message, ToolCall};
 use stentor_policy::PermissionAnswer;
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 use tokio::sync::watch;
@@ -171,6 +172,7 @@ impl Encoder {
             EventKind::TurnStarted
             | EventKind::FallbackSucceeded { .. }
             | EventKind::SummaryRetry(_)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::TurnEnded { .. }
             | EventKind::QueueChanged(_)
@@ -185,6 +187,11 @@ impl Encoder {
             | EventKind::PlanReminder { .. } => {}
         }
     }
+}
+
+/// What begins or goes into a run without anybody saying it: without it the answer has no question.
+fn is_job_end(message: &Message) -> bool {
+    matches!(message, Message::Known(KnownMessage::Custom(custom)) if custom.custom_type == JOB_MESSAGE)
 }
 
 /// The turn.
@@ -327,7 +334,7 @@ impl Encoder {
                 let is_foreign = self.is_shared && !is_own;
                 std::mem::replace(&mut self.knows_prompt, true) || is_foreign
             }
-            None => message.as_assistant().is_some(),
+            None => message.as_assistant().is_some() || is_job_end(message),
         };
         if is_shown {
             let mut replay = Replay::new(Arc::clone(&self.session_id), self.viewer.clone());

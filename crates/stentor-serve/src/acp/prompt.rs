@@ -58,6 +58,10 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
             Ok(answer) => answer.text,
             Err(error) => error.to_string(),
         },
+        Builtin::Jobs { arguments } => match session.jobs_command(&arguments) {
+            Ok(text) => text,
+            Err(error) => error.to_string(),
+        },
         // They would begin a run when the compaction is over, and nobody's turn with it.
         Builtin::Compact { .. } if has_queued(&session).await => {
             "Messages from before are still waiting: send a prompt first, then compact.".to_owned()

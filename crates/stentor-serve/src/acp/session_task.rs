@@ -273,11 +273,16 @@ impl SessionTask {
         }
     }
 
-    /// A session that is not there is as good as deleted (section 5.6).
+    /// A session that is not there is as good as deleted (section 5.6). What is refused closes nothing.
     async fn delete(&mut self) -> Handled<Map<String, Value>> {
+        let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
+        let own = usize::from(self.open.is_some());
+        let (asked, about) = (agent.clone(), Arc::clone(&id));
+        blocking(move || asked.may_delete(&about, own))
+            .await?
+            .map_err(|error| error::about_stored(&self.id, error))?;
         self.close().await;
         self.wanted = None;
-        let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
         let unused = agent.close_unused(&id).await;
         unused.map_err(|error| error::about_stored(&self.id, error))?;
         blocking(move || agent.delete(&id))

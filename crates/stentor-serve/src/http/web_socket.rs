@@ -186,9 +186,16 @@ async fn read(
     mut rules: Rules,
     ours: mpsc::Sender<FromReader>,
 ) {
-    while let Ok(Some(Ok(frame))) = timeout(limits::SILENCE, frames.next()).await {
-        let Message::Text(message) = frame else {
-            continue;
+    while let Ok(Some(frame)) = timeout(limits::SILENCE, frames.next()).await {
+        let message = match frame {
+            Ok(Message::Text(message)) => message,
+            Ok(_) => continue,
+            Err(WebSocketError::Capacity(_)) => {
+                let why = close(CloseCode::Size, "a message is too long");
+                ours.send(FromReader::Refuse(why)).await.ok();
+                break;
+            }
+            Err(_) => break,
         };
         let checked = rules
             .first

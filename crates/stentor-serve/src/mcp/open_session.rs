@@ -228,6 +228,7 @@ impl Follower {
             | EventKind::FallbackApplied(_)
             | EventKind::FallbackSucceeded { .. }
             | EventKind::PlanChanged(_)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::BashOutput { .. }
             | EventKind::Notice { .. }

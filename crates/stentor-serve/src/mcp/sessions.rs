@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
-use stentor_agent::session::Session;
+use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
 use stentor_journal::store::{self, Listed, View};
@@ -50,7 +50,7 @@ impl Sessions {
         let mut open = self.open.lock().await;
         self.make_room(&mut open).await?;
         let agent = self.agent.clone();
-        let start = move || agent.start(&cwd, NewSession::default());
+        let start = move || agent.start_with(options(&agent, &cwd)?, NewSession::default());
         let session = self.opened(start).await?;
         open.push(Arc::clone(&session));
         Ok(session)
@@ -70,7 +70,7 @@ impl Sessions {
         let (agent, id) = (self.agent.clone(), id.to_owned());
         let resume = move || {
             let opened = agent.open(&agent.find_id(&id)?)?;
-            let mut options = agent.options(folder.as_ref())?;
+            let mut options = options(&agent, folder.as_ref())?;
             options.prefer_stored_model();
             agent.resume_opened(opened, options)
         };
@@ -174,4 +174,12 @@ impl Sessions {
         let closing = open.iter().map(|session| session.close());
         futures_util::future::join_all(closing).await;
     }
+}
+
+/// What a session in a folder is started with. Nobody would read what it does of its own accord.
+fn options(agent: &Agent, cwd: &Path) -> Result<SessionOptions, AgentError> {
+    Ok(SessionOptions {
+        wake_on_job_end: false,
+        ..agent.options(cwd)?
+    })
 }

@@ -126,6 +126,7 @@ impl Inner {
             | EventKind::EntryAppended { .. }
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::ShutdownAsked
             | EventKind::BashOutput { .. }

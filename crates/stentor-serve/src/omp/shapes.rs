@@ -136,7 +136,12 @@ impl From<ContextUse> for WireContext {
 }
 
 impl<'a> WireState<'a> {
-    pub fn of(state: &'a SessionState, system_prompt: &'a str, tools: &'a [Arc<dyn Tool>]) -> Self {
+    pub fn of(
+        state: &'a SessionState,
+        has_jobs: bool,
+        system_prompt: &'a str,
+        tools: &'a [Arc<dyn Tool>],
+    ) -> Self {
         let waiting = state.queues.steering.len() + state.queues.follow_up.len();
         Self {
             model: state.model.as_deref().map(WireModel::of),
@@ -161,7 +166,7 @@ impl<'a> WireState<'a> {
                 steering: &state.queues.steering,
                 follow_up: &state.queues.follow_up,
             },
-            has_pending_async_work: false,
+            has_pending_async_work: has_jobs,
             is_settled: !state.is_running,
             fast_mode_enabled: false,
             fast_mode_active: false,

@@ -278,6 +278,7 @@ impl EventEncoder for View {
             | EventKind::BashOutput { .. }
             | EventKind::SummaryRetry(_)
             | EventKind::FallbackSucceeded { .. }
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::PlanReminder { .. }
             | EventKind::Title(_)

@@ -79,6 +79,7 @@ impl EventEncoder for Encoder {
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackSucceeded { .. }
             | EventKind::SummaryRetry(_)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::PlanChanged(_)
             | EventKind::BashOutput { .. }

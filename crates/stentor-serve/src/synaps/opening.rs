@@ -51,6 +51,8 @@ pub(super) fn session_options(
     if let Some(system) = &options.system {
         session.system_prompt = Arc::from(system.as_str());
     }
+    // A parent has no stream open for a turn that nobody asked for, and loses its text (section 17).
+    session.wake_on_job_end = false;
     // The wire cannot take text back (section 9.3).
     session.retry.after_output = false;
     Ok(session)

@@ -30,7 +30,7 @@ const DESCRIPTION_CHARS: usize = 1_000;
 const OTHER: &str = "Other (in your own words)";
 
 /// Asks the person.
-pub(super) struct Ask {
+pub(crate) struct Ask {
     spec: ToolSpec,
 }
 

@@ -20,7 +20,7 @@ use crate::tool_error::ToolError;
 const PLAN_CHARS: usize = 50_000;
 
 /// Presents a plan.
-pub(super) struct ExitPlanMode {
+pub(crate) struct ExitPlanMode {
     spec: ToolSpec,
 }
 

@@ -6,31 +6,21 @@ mod exit_plan_mode;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 use stentor_agent::plan_mode::EXIT_PLAN_MODE;
-use stentor_agent::tool::{Tool, ToolContext};
+use stentor_agent::tool::ToolContext;
 
 use crate::tool_error::ToolError;
 
 pub use ask::ASK;
+pub(crate) use ask::Ask;
+pub(crate) use exit_plan_mode::ExitPlanMode;
 
 /// The tools that ask a person.
 pub const ASKING_TOOLS: [&str; 2] = [ASK, EXIT_PLAN_MODE];
 
 /// The longest answer in somebody's own words. A longer one is cut there.
 const OWN_WORDS_CHARS: usize = 20_000;
-
-/// The tool that has questions.
-pub fn ask_tool() -> Arc<dyn Tool> {
-    Arc::new(ask::Ask::default())
-}
-
-/// The tool that presents a plan.
-pub fn exit_plan_mode_tool() -> Arc<dyn Tool> {
-    Arc::new(exit_plan_mode::ExitPlanMode::default())
-}
 
 /// Asks, and withdraws the question when the call must end.
 async fn put(context: &ToolContext, title: String, kind: DialogKind) -> Result<Reply, ToolError> {

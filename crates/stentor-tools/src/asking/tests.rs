@@ -10,7 +10,7 @@ use stentor_agent::tool::{
 };
 use stentor_policy::PermissionMode;
 
-use super::{ask_tool, exit_plan_mode_tool};
+use super::{Ask, ExitPlanMode};
 use crate::testing::{Workshop, object, text};
 
 #[derive(Default)]
@@ -63,6 +63,14 @@ async fn run(tool: Arc<dyn Tool>, arguments: serde_json::Value, host: &Arc<Perso
         ..workshop.context()
     };
     text(&tool.run(object(arguments), context).await)
+}
+
+fn ask_tool() -> Arc<dyn Tool> {
+    Arc::new(Ask::default())
+}
+
+fn exit_plan_mode_tool() -> Arc<dyn Tool> {
+    Arc::new(ExitPlanMode::default())
 }
 
 fn value(text: &str) -> DialogAnswer {

@@ -50,6 +50,7 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::SubagentProgress { .. } => "subagent_progress",
         EventKind::SubagentEnded { .. } => "subagent_ended",
         EventKind::SubagentEvent { .. } => "subagent_event",
+        EventKind::JobsChanged => "jobs_changed",
         EventKind::RulesTriggered(_) => "rules_triggered",
         EventKind::PlanReminder { .. } => "plan_reminder",
         EventKind::ShutdownAsked => "shutdown_asked",

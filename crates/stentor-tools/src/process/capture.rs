@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::clean::Cleaner;
-use super::spill::Spill;
+use super::spill::{MAX_SPILL_BYTES, Spill};
 use crate::truncation::{self, Extent, MAX_BYTES, MAX_LINES, Truncation};
 
 /// An output as it grows. Memory stays flat: beyond a few times what is shown, only the end is
@@ -12,6 +12,8 @@ use crate::truncation::{self, Extent, MAX_BYTES, MAX_LINES, Truncation};
 pub(crate) struct Capture {
     cleaner: Cleaner,
     spill_dir: PathBuf,
+    /// How much of it is stored in a file.
+    file_bytes: u64,
     spill: Option<Spill>,
     tail: String,
     bytes: u64,
@@ -28,7 +30,13 @@ const KEPT_BYTES: usize = 2 * MAX_BYTES as usize;
 impl Capture {
     /// Nothing yet. Output too long to show will be kept in `spill_dir`.
     pub(crate) fn new(spill_dir: &Path) -> Self {
+        Self::up_to(spill_dir, MAX_SPILL_BYTES)
+    }
+
+    /// The same, of which no more than so much is kept there.
+    pub(super) fn up_to(spill_dir: &Path, file_bytes: u64) -> Self {
         Self {
+            file_bytes,
             cleaner: Cleaner::default(),
             spill_dir: spill_dir.to_owned(),
             spill: None,
@@ -99,7 +107,7 @@ impl Capture {
             None => {
                 let extent = self.extent();
                 if extent.bytes > MAX_BYTES || extent.lines > MAX_LINES {
-                    let mut spill = Spill::create(&self.spill_dir).await;
+                    let mut spill = Spill::create(&self.spill_dir, self.file_bytes).await;
                     // Nothing has been cut from the tail yet, because cutting starts later.
                     spill.append(&self.tail).await;
                     self.spill = Some(spill);

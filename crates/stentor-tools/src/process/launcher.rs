@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,7 +14,9 @@ use tokio::process::Command;
 
 use super::order::{Confines, Limits, Order};
 use super::running::Running;
+use super::streams::CommandStreams;
 use super::supervisors::{Helper, TheirPipes};
+use super::terminal::TERMINAL;
 use crate::sandbox::Restrictions;
 
 /// Starts programs. Cheap to clone.
@@ -46,6 +47,17 @@ pub(crate) struct ServerPipes {
     pub stdin: pipe::Sender,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
+}
+
+/// What becomes of what a program started when it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It ends, too.
+    EndsAll,
+    /// It may stay.
+    Lingers,
+    /// The same for a program that makes itself the leader of a terminal's session.
+    LingersInTerminal,
 }
 
 /// Starts a program in a thread that may wait: it takes milliseconds in which a thread of the
@@ -106,19 +118,37 @@ impl Launcher {
         self.restrictions.as_deref()
     }
 
-    /// Starts a command with both its outputs in `output`. What it leaves behind when it ends may
+    /// Starts a command with both its outputs in one stream. What it leaves behind when it ends may
     /// stay.
-    pub(crate) fn start_command(
+    pub(super) fn start_command(
         &self,
         program: &Program<'_>,
-        output: OwnedFd,
+        streams: CommandStreams,
     ) -> io::Result<Running> {
         let pipes = TheirPipes {
-            stdin: None,
-            stderr: output.try_clone()?,
-            stdout: output,
+            stdin: streams.stdin,
+            stderr: streams.output.try_clone()?,
+            stdout: streams.output,
         };
-        self.start(program, pipes, true)
+        if !streams.is_terminal {
+            return self.start(program, pipes, End::Lingers);
+        }
+        let Some(helper) = &self.helper else {
+            return Err(io::Error::other("there is no helper to give it a terminal"));
+        };
+        // The helper becomes the program when it has the terminal.
+        let words = [
+            helper.first_word.clone(),
+            TERMINAL.into(),
+            program.program.into(),
+        ];
+        let own = Program {
+            program: &helper.program,
+            args: words.into_iter().chain(program.args.clone()).collect(),
+            cwd: program.cwd,
+            env: program.env,
+        };
+        self.start(&own, pipes, End::LingersInTerminal)
     }
 
     /// Starts a program that is spoken to through its pipes and leaves nothing behind.
@@ -141,17 +171,12 @@ impl Launcher {
             stdout,
             stderr,
         };
-        Ok((unlimited.start(program, theirs, false)?, pipes))
+        Ok((unlimited.start(program, theirs, End::EndsAll)?, pipes))
     }
 
-    fn start(
-        &self,
-        program: &Program<'_>,
-        pipes: TheirPipes,
-        lingers: bool,
-    ) -> io::Result<Running> {
+    fn start(&self, program: &Program<'_>, pipes: TheirPipes, end: End) -> io::Result<Running> {
         match &self.helper {
-            Some(helper) => self.start_supervised(helper, program, pipes, lingers),
+            Some(helper) => self.start_supervised(helper, program, pipes, end),
             None if self.restrictions.is_some() => Err(io::Error::other(
                 "there is no helper to run it in a sandbox",
             )),
@@ -164,7 +189,7 @@ impl Launcher {
         helper: &Helper,
         program: &Program<'_>,
         pipes: TheirPipes,
-        lingers: bool,
+        end: End,
     ) -> io::Result<Running> {
         let restrictions = self.restrictions.as_deref().map(|restrictions| {
             let mut restrictions = restrictions.clone();
@@ -177,7 +202,8 @@ impl Launcher {
                 restrictions,
                 limits: self.limits,
             },
-            lingers,
+            lingers: end != End::EndsAll,
+            is_terminal: end == End::LingersInTerminal,
             cwd: program.cwd.to_owned(),
             environment: self.variables(program).into_iter().collect(),
             program: program.program.into(),

@@ -2,7 +2,7 @@
 //!
 //! Every program is started by a [`Launcher`], which decides in one place what it is held back from,
 //! which limits it has and what of our environment it gets. A command runs with nothing on its
-//! standard input, below a supervisor of its own: whatever happens to the call, or to this process,
+//! standard input unless it is one that is written to, below a supervisor of its own: whatever happens to the call, or to this process,
 //! everything the command started goes with it. See `supervise`.
 
 mod capture;
@@ -16,8 +16,10 @@ mod reports;
 mod run;
 mod running;
 mod spill;
+mod streams;
 mod supervise;
 mod supervisors;
+mod terminal;
 mod tree;
 
 pub use launcher::Launcher;
@@ -32,6 +34,7 @@ pub(crate) use capture::Capture;
 pub(crate) use launcher::{Program, ServerPipes, start_in_background};
 pub(crate) use program::ShellProgram;
 pub(crate) use reports::Ended;
-pub(crate) use run::{Command, Ending, Finished, Watch, run};
+pub(crate) use run::{Command, Ending, Finished, GRACE, OutputLimits, Watch, run};
 pub(crate) use running::Running;
 pub(crate) use spill::Spill;
+pub(crate) use streams::{CommandInput, InputStream};

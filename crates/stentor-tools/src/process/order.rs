@@ -14,6 +14,8 @@ pub(super) struct Order {
     pub confines: Confines,
     /// Whether what it started may stay when it ends.
     pub lingers: bool,
+    /// It makes a group of its own, with the terminal it is given.
+    pub is_terminal: bool,
     pub cwd: PathBuf,
     /// All its variables.
     pub environment: Vec<(OsString, OsString)>,
@@ -65,6 +67,7 @@ const PROCESSES: &str = "--processes";
 const MEMORY: &str = "--memory";
 const FILE: &str = "--file";
 const LINGER: &str = "--linger";
+const TERMINAL: &str = "--terminal";
 const FREE: &str = "--free";
 const MODE: &str = "--mode";
 const NETWORK: &str = "--network";
@@ -113,6 +116,7 @@ fn words(order: &Order) -> Vec<OsString> {
             limits,
         },
         lingers,
+        is_terminal,
         cwd,
         environment,
         program,
@@ -131,6 +135,9 @@ fn words(order: &Order) -> Vec<OsString> {
     }
     if *lingers {
         words.push(LINGER.into());
+    }
+    if *is_terminal {
+        words.push(TERMINAL.into());
     }
     match restrictions {
         None => words.push(FREE.into()),
@@ -173,7 +180,7 @@ fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, Invali
         unreadable: Vec::new(),
     };
     let mut limits = Limits::default();
-    let (mut lingers, mut is_free) = (false, false);
+    let (mut lingers, mut is_terminal, mut is_free) = (false, false, false);
     let (mut cwd, mut environment) = (PathBuf::from("/"), Vec::new());
     loop {
         let word = words.next().ok_or(InvalidOrder::NoProgram)?;
@@ -184,6 +191,7 @@ fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, Invali
             MEMORY => limits.memory_bytes = Some(number(MEMORY, &value(MEMORY)?)?),
             FILE => limits.file_bytes = Some(number(FILE, &value(FILE)?)?),
             LINGER => lingers = true,
+            TERMINAL => is_terminal = true,
             FREE => is_free = true,
             MODE => restrictions.mode = value(MODE)?.to_string_lossy().parse()?,
             NETWORK => restrictions.network = true,
@@ -204,6 +212,7 @@ fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, Invali
             limits,
         },
         lingers,
+        is_terminal,
         cwd,
         environment,
         program: program.ok_or(InvalidOrder::NoProgram)?,
@@ -280,6 +289,7 @@ mod tests {
             processes: Option<u64>,
             file_bytes: Option<u64>,
             lingers: bool,
+            is_terminal: bool,
         ) {
             let restrictions = SandboxMode::ALL.get(mode).map(|mode| Restrictions {
                 mode: *mode,
@@ -292,6 +302,7 @@ mod tests {
             let order = Order {
                 confines: Confines { restrictions, limits },
                 lingers,
+                is_terminal,
                 cwd: "/some/where".into(),
                 environment: environment.collect(),
                 program: "program".into(),

@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
 use super::launcher::{Launcher, Program};
 use super::running::Running;
+use super::streams::CommandStreams;
 
 /// A shell that takes a command after `-c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,15 +36,25 @@ impl ShellProgram {
         &self.launcher
     }
 
-    /// Has the shell run `text` in `cwd`, with both its outputs in `output`.
-    pub(crate) fn start(&self, text: &str, cwd: &Path, output: OwnedFd) -> io::Result<Running> {
+    /// Has the shell run `text` in `cwd`, with these streams.
+    pub(super) fn start(
+        &self,
+        text: &str,
+        cwd: &Path,
+        streams: CommandStreams,
+    ) -> io::Result<Running> {
+        // Nobody sees the terminal: what is written for an eye would only be taken out again.
+        let plain = [("TERM".to_owned(), "dumb".to_owned())];
         let program = Program {
             program: &self.path,
             args: vec!["-c".into(), text.into()],
             cwd,
-            env: &[],
+            env: match streams.is_terminal {
+                true => &plain,
+                false => &[],
+            },
         };
-        self.launcher.start_command(&program, output)
+        self.launcher.start_command(&program, streams)
     }
 
     fn choose(users: Option<&OsStr>, is_executable: impl Fn(&Path) -> bool) -> Self {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use stentor_agent::left_running::LeftRunning;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -14,6 +13,8 @@ use super::capture::Capture;
 use super::launcher::start_in_background;
 use super::program::ShellProgram;
 use super::reports::{Ended, Limit};
+use super::spill::MAX_SPILL_BYTES;
+use super::streams::CommandInput;
 use crate::tool_error::ToolError;
 
 /// A command to run.
@@ -26,7 +27,31 @@ pub(crate) struct Command<'a> {
     pub spill_dir: &'a Path,
     /// Where what it leaves running is noted; without it that stays until this process ends.
     pub left_running: Option<&'a LeftRunning>,
+    pub input: CommandInput,
+    pub output: OutputLimits,
+    /// How long it has to end by itself once it must.
+    pub grace: Duration,
 }
+
+/// What is taken of a command's output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputLimits {
+    /// A command that writes faster has to wait.
+    pub bytes_per_second: Option<u64>,
+    /// The most that is stored in a file.
+    pub file_bytes: u64,
+}
+
+impl OutputLimits {
+    /// Of a command that somebody waits for.
+    pub(crate) const WAITED_FOR: Self = Self {
+        bytes_per_second: None,
+        file_bytes: MAX_SPILL_BYTES,
+    };
+}
+
+/// How long a command that somebody waits for has to end by itself.
+pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +85,6 @@ pub(crate) trait Watch: Send {
 const STATE_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the output is awaited after the shell has ended: background children hold the pipe.
 const PATIENCE_AFTER_EXIT: Duration = Duration::from_millis(100);
-/// How long a command has to end by itself once it must.
-const GRACE: Duration = Duration::from_millis(100);
-
 /// How long a start may take, also on a machine that is very busy.
 const LONGEST_START: Duration = Duration::from_secs(60);
 
@@ -74,7 +96,7 @@ pub(crate) async fn run(
     command: Command<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Finished, ToolError> {
-    let mut capture = Capture::new(command.spill_dir);
+    let mut capture = Capture::up_to(command.spill_dir, command.output.file_bytes);
     if command.cancel.is_cancelled() {
         let ending = Ending::Aborted;
         return Ok(Finished { ending, capture });
@@ -85,18 +107,17 @@ pub(crate) async fn run(
             command.cwd.display()
         )));
     }
+    let shell = command.program.path();
     let cannot_start = |error: std::io::Error| {
         ToolError::refused(format!(
             "The command could not be started with {}: {error}",
-            command.program.path().display()
+            shell.display()
         ))
     };
-    let (reader, writer) =
-        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| cannot_start(errno.into()))?;
-    let output = pipe::Receiver::from_owned_fd(reader).map_err(cannot_start)?;
+    let (streams, output) = command.input.streams().map_err(cannot_start)?;
     let (program, text) = (command.program.clone(), command.text.to_owned());
     let cwd = command.cwd.to_owned();
-    let started = start_in_background(move || program.start(&text, &cwd, writer)).await;
+    let started = start_in_background(move || program.start(&text, &cwd, streams)).await;
     let mut running = started.map_err(cannot_start)?;
     tokio::select! {
         started = running.started() => started.map_err(cannot_start)?,
@@ -112,7 +133,7 @@ pub(crate) async fn run(
         }
     }
 
-    let mut flow = Flow::new(output, &mut capture, watch);
+    let mut flow = Flow::new(output, &mut capture, watch, command.output.bytes_per_second);
     let time_is_up = command
         .time_limit
         .and_then(|limit| Instant::now().checked_add(limit));
@@ -140,7 +161,7 @@ pub(crate) async fn run(
             () = until(wait_until), if wait_until.is_some() => break,
         }
         if stopped.is_some() && wait_until.is_none() {
-            wait_until = Some(Instant::now() + GRACE);
+            wait_until = Some(Instant::now() + command.grace);
             running.terminate();
         }
     }
@@ -182,11 +203,14 @@ enum Event {
     Output(usize),
     Closed,
     StateDue,
+    /// More may be read again.
+    Allowed,
 }
 
 /// The output on its way from the pipe to the capture and the watcher.
 struct Flow<'a> {
     output: pipe::Receiver,
+    pace: Option<Pace>,
     is_open: bool,
     buffer: Vec<u8>,
     fresh: String,
@@ -197,9 +221,15 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(output: pipe::Receiver, capture: &'a mut Capture, watch: &'a mut dyn Watch) -> Self {
+    fn new(
+        output: pipe::Receiver,
+        capture: &'a mut Capture,
+        watch: &'a mut dyn Watch,
+        bytes_per_second: Option<u64>,
+    ) -> Self {
         Self {
             output,
+            pace: bytes_per_second.map(Pace::new),
             is_open: true,
             buffer: vec![0; 64 * 1024],
             fresh: String::new(),
@@ -213,11 +243,13 @@ impl<'a> Flow<'a> {
     /// Waits for output, or for the time to tell the state. Dropped while it waits, it loses
     /// nothing: nothing has been read then.
     async fn next(&mut self) -> Event {
+        let pause = self.pace.as_ref().and_then(Pace::pause);
         tokio::select! {
-            read = self.output.read(&mut self.buffer), if self.is_open => match read {
+            read = self.output.read(&mut self.buffer), if self.is_open && pause.is_none() => match read {
                 Ok(count @ 1..) => Event::Output(count),
                 Ok(_) | Err(_) => Event::Closed,
             },
+            () = until(pause), if self.is_open && pause.is_some() => Event::Allowed,
             () = sleep_until(self.next_state), if self.has_news => Event::StateDue,
             else => std::future::pending().await,
         }
@@ -228,6 +260,7 @@ impl<'a> Flow<'a> {
             Event::Output(count) => self.take(count).await,
             Event::Closed => self.is_open = false,
             Event::StateDue => self.tell_state(),
+            Event::Allowed => {}
         }
     }
 
@@ -251,6 +284,9 @@ impl<'a> Flow<'a> {
     }
 
     async fn take(&mut self, count: usize) {
+        if let Some(pace) = &mut self.pace {
+            pace.took(count as u64);
+        }
         let bytes = self.buffer.get(..count).unwrap_or_default();
         self.capture.append(bytes, &mut self.fresh).await;
         if self.fresh.is_empty() {
@@ -267,5 +303,38 @@ impl<'a> Flow<'a> {
         self.watch.state(self.capture);
         self.has_news = false;
         self.next_state = Instant::now() + STATE_INTERVAL;
+    }
+}
+
+/// How fast an output is read. One that never ends must not take all the time of this machine: who
+/// writes into a pipe that is full waits.
+struct Pace {
+    bytes_per_second: u64,
+    since: Instant,
+    taken: u64,
+}
+
+impl Pace {
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn new(bytes_per_second: u64) -> Self {
+        Self {
+            bytes_per_second,
+            since: Instant::now(),
+            taken: 0,
+        }
+    }
+
+    fn took(&mut self, bytes: u64) {
+        if self.since.elapsed() >= Self::SECOND {
+            *self = Self::new(self.bytes_per_second);
+        }
+        self.taken += bytes;
+    }
+
+    /// Until when nothing is read, if that is so.
+    fn pause(&self) -> Option<Instant> {
+        let end = self.since + Self::SECOND;
+        (self.taken >= self.bytes_per_second && Instant::now() < end).then_some(end)
     }
 }

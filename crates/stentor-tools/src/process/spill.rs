@@ -81,6 +81,7 @@ fn is_output(name: &OsStr) -> bool {
 pub(crate) struct Spill {
     path: PathBuf,
     file: Option<File>,
+    most_bytes: u64,
     room_bytes: u64,
     failure: Option<String>,
 }
@@ -88,8 +89,8 @@ pub(crate) struct Spill {
 impl Spill {
     /// Makes a new file in `folder`, and the folder if need be, that only its owner can read.
     /// A failure is kept and told in the note: the command itself goes on.
-    pub(crate) async fn create(folder: &Path) -> Self {
-        Self::with_room(folder, "bash", MAX_SPILL_BYTES).await
+    pub(crate) async fn create(folder: &Path, most_bytes: u64) -> Self {
+        Self::with_room(folder, "bash", most_bytes).await
     }
 
     /// The same for a page that was fetched.
@@ -118,6 +119,7 @@ impl Spill {
         Self {
             path,
             file,
+            most_bytes: room_bytes,
             room_bytes,
             failure,
         }
@@ -152,7 +154,7 @@ impl Spill {
             Some(failure) => format!("Full output could not be kept: {failure}"),
             None if self.room_bytes == 0 => format!(
                 "First {} of the output: {}",
-                size(MAX_SPILL_BYTES),
+                size(self.most_bytes),
                 self.path.display()
             ),
             None => format!("Full output: {}", self.path.display()),
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcde");
         assert_eq!(
             spill.note(),
-            format!("First 1.0GB of the output: {}", path.display())
+            format!("First 5B of the output: {}", path.display())
         );
     }
 
@@ -192,7 +194,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let mut spill = Spill::create(&file.join("x")).await;
+        let mut spill = Spill::create(&file.join("x"), MAX_SPILL_BYTES).await;
         spill.append("abc").await;
         spill.finish().await;
         assert_eq!(spill.path(), None);

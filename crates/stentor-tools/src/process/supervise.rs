@@ -31,6 +31,7 @@ use rustix::process::{
 
 use super::order::{self, InvalidOrder, Limits, Order};
 use super::reports::{Ended, KILL, Limit, ORDER, Report, TERMINATE};
+use super::terminal;
 use super::tree::{self, Usage};
 use crate::sandbox::{self, CannotRestrict};
 
@@ -43,6 +44,8 @@ pub enum CannotSupervise {
     Control(io::Error),
     #[error("an order came without the files for the program's output")]
     NoOutput,
+    #[error("the command cannot run in a terminal: {0}")]
+    Terminal(io::Error),
     #[error("the program cannot be supervised: {0}")]
     System(io::Error),
     #[error("some processes of the program are still running")]
@@ -63,8 +66,12 @@ const CANNOT_RUN: i32 = 126;
 /// Runs the programs it is told to, one after the other, until its connection ends. It starts the
 /// next only when nothing of the one before is left.
 pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), CannotSupervise> {
-    if let Some(word) = words.into_iter().next() {
-        return Err(InvalidOrder::Unknown(word).into());
+    let mut words = words.into_iter();
+    if let Some(word) = words.next() {
+        return Err(match word == terminal::TERMINAL {
+            true => CannotSupervise::Terminal(terminal::become_program(words)),
+            false => InvalidOrder::Unknown(word).into(),
+        });
     }
     let mut control = Control::take().map_err(CannotSupervise::Control)?;
     become_reaper().map_err(CannotSupervise::System)?;
@@ -197,8 +204,10 @@ fn order_as_command(order: &Order, files: &Files) -> io::Result<Command> {
         .current_dir(&order.cwd)
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(files.stdout.try_clone()?)
-        .stderr(files.stderr.try_clone()?)
-        .process_group(0);
+        .stderr(files.stderr.try_clone()?);
+    if !order.is_terminal {
+        command.process_group(0);
+    }
     Ok(command)
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::tool::Tool;
 
+use crate::job::JOB;
+
 /// Why an agent cannot take a task, in words for the model that gave it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AgentUnusable {
@@ -59,8 +61,13 @@ pub(super) fn has(agent: &AgentDefinition, tool: &str) -> bool {
         None => true,
         Some(wanted) => wanted
             .iter()
-            .any(|name| name == tool || our_name(name) == tool),
+            .any(|name| name == tool || our_name(name) == tool || brings(name, tool)),
     }
+}
+
+/// What runs in the background is looked after by another tool.
+fn brings(name: &str, tool: &str) -> bool {
+    tool == JOB && our_name(name) == "bash"
 }
 
 fn our_name(name: &str) -> String {

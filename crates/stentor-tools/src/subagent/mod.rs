@@ -4,10 +4,12 @@
 //! task is a session of its own ([`worker`]), kept beside the file of the session it works for: what
 //! it does is told in a few words ([`activity`]), its start and its end exactly once ([`telling`]),
 //! its calls are permitted by the session it works for ([`permitted`]) and go through its hooks
-//! ([`hooked`]), and its last message is the result. While it works others can stop it and tell it
+//! ([`hooked`]), and its last message is the result. One in the background is a job ([`background`])
+//! whose result comes as a message. While it works others can stop it and tell it
 //! something. A subagent has no subagents.
 
 mod activity;
+mod background;
 mod definition;
 mod hooked;
 mod permitted;
@@ -92,6 +94,8 @@ struct Arguments {
     /// Seconds.
     timeout: Option<f64>,
     tasks: Option<Vec<Task>>,
+    #[serde(default)]
+    background: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,7 +135,9 @@ impl Tool for Subagents {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         tool_call::outcome(async move {
-            let tasks = tasks(tool_call::arguments(SUBAGENT, arguments)?)?;
+            let arguments: Arguments = tool_call::arguments(SUBAGENT, arguments)?;
+            let is_background = arguments.background;
+            let tasks = tasks(arguments)?;
             // An agent that was written a moment ago counts.
             let book = self.shelf.look();
             // All are understood before the first begins.
@@ -140,6 +146,9 @@ impl Tool for Subagents {
                 .enumerate()
                 .map(|(index, task)| self.job(index, task, &book))
                 .collect::<Result<Vec<Job>, ToolError>>()?;
+            if is_background {
+                return background::start(&self, jobs, &context).await;
+            }
             let reports = join_all(jobs.into_iter().map(|job| self.take_turn(job, &context)));
             Ok(output(&reports.await))
         })
@@ -171,6 +180,7 @@ impl Subagents {
             model,
             timeout: limit(task.timeout)?,
             index,
+            number: None,
         })
     }
 
@@ -329,6 +339,10 @@ fn spec(agents: &[AgentDefinition]) -> ToolSpec {
                 "agent": agent,
                 "model": model,
                 "timeout": timeout,
+                "background": {
+                    "type": "boolean",
+                    "description": "Do not wait: a message brings the report, and the job tool reads, steers and stops it"
+                },
                 "tasks": {
                     "type": "array",
                     "description": "Instead of task: several tasks that are worked on together",

@@ -43,12 +43,13 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// Tells that a subagent starts, which stops when `cancel` fires.
+    /// Tells that a subagent starts, which stops when `cancel` fires. Without a token it is a job
+    /// already, of whoever started it in the background.
     pub fn start(
         host: Arc<dyn ToolHost>,
         progress: Progress,
         agent: Subagent,
-        cancel: CancellationToken,
+        cancel: Option<CancellationToken>,
     ) -> Self {
         let work = JobWork {
             tool_name: SUBAGENT.to_owned(),
@@ -58,7 +59,8 @@ impl Telling {
         // Whoever hears of the start finds the job.
         let job = host
             .jobs()
-            .map(|jobs| jobs.start(JobKind::Subagent, work, cancel));
+            .zip(cancel)
+            .map(|(jobs, cancel)| jobs.start(JobKind::Subagent, work, cancel));
         let agent = Arc::new(agent);
         host.publish(EventKind::SubagentStarted(Arc::clone(&agent)));
         Self {

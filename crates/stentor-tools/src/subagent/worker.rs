@@ -1,7 +1,7 @@
 //! One subagent at work: a session of its own from the task to the result.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stentor_agent::box_error::BoxError;
@@ -35,6 +35,8 @@ pub(super) struct Job {
     pub timeout: Option<Duration>,
     /// Which task of its call it is, from zero.
     pub index: usize,
+    /// Where its number goes, for who reaches it in the background.
+    pub number: Option<Arc<OnceLock<u64>>>,
 }
 
 /// What became of it.
@@ -46,6 +48,8 @@ pub(super) struct Report {
     /// The result, or why there is none, for the model.
     pub text: String,
     pub failed: bool,
+    /// How it counts among the jobs.
+    pub status: JobStatus,
     pub duration_ms: u64,
     pub usage: Usage,
 }
@@ -57,6 +61,9 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         Err(why) => return Report::never_started(job, why.to_string()),
     };
     let id = telling::new_id();
+    if let Some(number) = &job.number {
+        number.set(id).ok();
+    }
     let cancel = context.cancel.child_token();
     let everybody = context.host.subagents();
     // Whoever hears of its start reaches it, and it is gone only when its end was told: this is
@@ -74,7 +81,8 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     };
     let host = Arc::clone(&context.host);
     let progress = context.progress.clone();
-    let mut telling = Telling::start(host, progress, agent, cancel.clone());
+    let own_job = job.number.is_none().then(|| cancel.clone());
+    let mut telling = Telling::start(host, progress, agent, own_job);
     let worker = Worker {
         session: &session,
         running: running.as_ref(),
@@ -83,14 +91,14 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     let result = worker.attend(&job, &mut telling).await;
     // Its tools and their processes are gone when this returns.
     session.close().await;
-    let (text, failed) = match result {
+    let (text, status) = match result {
         Ok(text) => {
             telling.succeeded(&text);
-            (text, false)
+            (text, JobStatus::Completed)
         }
         Err(failure) => {
             telling.failed(&failure.why, failure.status);
-            (failure.for_model(&job.agent.name), true)
+            (failure.for_model(&job.agent.name), failure.status)
         }
     };
     Report {
@@ -98,7 +106,8 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
         agent: job.agent.name,
         task: job.task,
         text,
-        failed,
+        failed: status != JobStatus::Completed,
+        status,
         duration_ms: telling.duration_ms(),
         usage: telling.usage,
     }
@@ -121,6 +130,7 @@ impl Report {
             task: job.task,
             text: why,
             failed: true,
+            status: JobStatus::Failed,
             duration_ms: 0,
             usage: Usage::default(),
         }
@@ -128,10 +138,11 @@ impl Report {
 
     /// A task that was cancelled while it waited for its turn.
     pub fn cancelled(job: Job) -> Self {
-        Self::never_started(
-            job,
-            "The subagent was cancelled before it began.".to_owned(),
-        )
+        let why = "The subagent was cancelled before it began.".to_owned();
+        Self {
+            status: JobStatus::Cancelled,
+            ..Self::never_started(job, why)
+        }
     }
 }
 
@@ -323,6 +334,8 @@ fn options(
         .collect();
     options.system_prompt = system_prompt(&options.system_prompt, &job.agent, context).into();
     options.model = Some(model(setup, job, context)?);
+    // Nobody would wait for it.
+    options.wake_on_job_end = false;
     options.budget = context.host.budget_left();
     options.left_running = context.host.left_running();
     options.undo = context.host.undo().map(UndoSource::Of);

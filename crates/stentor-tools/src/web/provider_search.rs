@@ -19,7 +19,7 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 use stentor_journal::message::{ContentBlock, Message};
-use stentor_policy::WebAddress;
+use stentor_policy::{PROVIDER_HOST, WebAddress};
 use tokio::time::timeout;
 
 use super::error::FetchError;
@@ -60,7 +60,7 @@ impl Tool for ProviderSearch {
         let query = arguments.get("query").and_then(Value::as_str);
         Touches {
             web: vec![WebAddress {
-                host: "the model's provider".to_owned(),
+                host: PROVIDER_HOST.to_owned(),
                 url: query.unwrap_or_default().to_owned(),
             }],
             ..Touches::default()

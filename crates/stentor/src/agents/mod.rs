@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo};
-use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, Form, PROVIDER};
+use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, DialectName, Form, PROVIDER};
 use stentor_model::registry::PluggedProvider;
 use stentor_tools::process::Launcher;
 
@@ -78,10 +78,11 @@ impl Agents {
         self.launcher.get_or_init(|| launcher);
     }
 
-    /// One that a command of the command line starts and that speaks ACP.
+    /// One that a command of the command line starts.
     pub fn of_command(config: &Config, command: &str) -> Self {
+        let dialect = DialectName::of_command(command);
         let command = ["sh", "-c", &format!("exec {command}")].map(str::to_owned);
-        let settings = AgentSettings::of_command(command.into());
+        let settings = AgentSettings::of_command(command.into(), dialect);
         Self {
             agents: vec![Arc::new(ConfiguredAgent::new(COMMAND_LINE, settings))],
             launcher: launcher(config, Vec::new()).into(),

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
+use stentor_agent::jobs::Job;
 use stentor_agent::session::{RewindError, Session, SessionError};
 use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
@@ -21,6 +22,7 @@ use tokio::time::timeout;
 use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
 use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
+use crate::print::call_line::one_line;
 use crate::print::printed::stderr;
 use crate::print::{PrintOptions, Printer};
 use crate::repeated_calls::RepeatedCalls;
@@ -59,6 +61,8 @@ pub struct Ask<'a> {
     pub person: Option<File>,
     /// What the folder brings that is left out because the folder is not trusted, for people.
     pub waiting_for_trust: &'a dyn Fn() -> Option<String>,
+    /// How long what runs in the background is waited for at the end.
+    pub wait: Duration,
     pub print: PrintOptions,
 }
 
@@ -216,6 +220,8 @@ impl Ask<'_> {
                     repeated: RepeatedCalls::default(),
                     stopped: stopped_by(signals, &session),
                     answer: String::new(),
+                    wait: self.wait,
+                    waiting_since: None,
                 };
                 match self.asked.schema {
                     None => following.follow(out, err).await,
@@ -291,6 +297,7 @@ async fn command(
         Builtin::Plan => return is_flag("--permission-mode plan", "mode"),
         Builtin::Export => return Err(CommandError::Export),
         Builtin::Usage
+        | Builtin::Jobs
         | Builtin::New
         | Builtin::Resume
         | Builtin::Fork
@@ -368,6 +375,10 @@ struct Following<'a> {
     stopped: Arc<OnceLock<EndSignal>>,
     /// The last answer of the last run.
     answer: String,
+    /// How long what runs in the background is waited for.
+    wait: Duration,
+    /// Since when it is, and nothing else.
+    waiting_since: Option<Instant>,
 }
 
 impl Following<'_> {
@@ -425,12 +436,24 @@ impl Following<'_> {
                         tasks::spawn(async move { session.abort().await });
                     }
                     self.ask(&event.kind, err).await?;
-                    if let EventKind::Settled { .. } = event.kind {
+                    let may_be_over = match event.kind {
+                        EventKind::RunStarted => {
+                            self.waiting_since = None;
+                            false
+                        }
+                        EventKind::Settled { .. } => true,
+                        EventKind::JobsChanged => self.waiting_since.is_some(),
+                        _ => false,
+                    };
+                    if may_be_over && (gave_up || !self.waits(err).await?) {
                         break;
                     }
                 }
                 typed = self.person.line() => self.answered(typed, err).await?,
                 _ = tick.tick() => {
+                    if self.has_waited_enough() {
+                        break;
+                    }
                     let waits = self.person.question.is_some();
                     if !waits {
                         self.printer.on_tick(begun.elapsed(), err)?;
@@ -438,6 +461,7 @@ impl Following<'_> {
                 }
             }
         }
+        self.stop_jobs(err)?;
         let status = match gave_up {
             true => 1,
             false => self.printer.exit_code(),
@@ -446,6 +470,43 @@ impl Following<'_> {
             .stopped
             .get()
             .map_or(status, |signal: &EndSignal| signal.exit_code()))
+    }
+
+    /// Whether something in the background is waited for. What failed or was stopped waits for nothing.
+    async fn waits(&mut self, err: &mut impl Write) -> io::Result<bool> {
+        let is_over = self.wait.is_zero()
+            || self.stopped.get().is_some()
+            || self.printer.exit_code() != 0
+            || self.session.is_at_rest().await.unwrap_or(true);
+        if is_over {
+            return Ok(false);
+        }
+        let jobs = self.session.jobs().in_background();
+        if self.waiting_since.is_none() && !jobs.is_empty() {
+            self.waiting_since = Some(Instant::now());
+            let seconds = self.wait.as_secs();
+            let text = format!("waiting for {}, at most {seconds} s (--wait)", named(&jobs));
+            self.printer.on_job_note(&text, err)?;
+        }
+        Ok(true)
+    }
+
+    fn has_waited_enough(&self) -> bool {
+        let is_late = |since: Instant| since.elapsed() >= self.wait;
+        self.waiting_since
+            .is_some_and(|since| is_late(since) || self.stopped.get().is_some())
+    }
+
+    /// What still runs ends with the session, which whoever reads should know.
+    fn stop_jobs(&mut self, err: &mut impl Write) -> io::Result<()> {
+        let jobs = self.session.jobs().in_background();
+        match jobs.is_empty() {
+            true => Ok(()),
+            false => {
+                let text = format!("stopping {}", named(&jobs));
+                self.printer.on_job_note(&text, err)
+            }
+        }
     }
 
     /// Asks the person, if there is one.
@@ -501,6 +562,14 @@ impl Following<'_> {
         }
         Ok(())
     }
+}
+
+/// Jobs, for people.
+fn named(jobs: &[Job]) -> String {
+    let named = jobs
+        .iter()
+        .map(|job| format!("{} ({})", job.id, one_line(&job.work.what)));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result<()> {

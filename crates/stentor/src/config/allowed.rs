@@ -301,6 +301,7 @@ mod tests {
                 "retry.fallback_returns",
                 "max_answer_bytes",
                 "undo",
+                "background.wake",
                 "sandbox.writable",
                 "sandbox.unreadable",
                 "limits.processes",

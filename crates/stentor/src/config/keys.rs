@@ -162,6 +162,7 @@ settings! {
         "retry.fallback_returns" retry_fallback_returns: bool = true, "Whether to return to the first model after that.";
         "max_answer_bytes" max_answer_bytes: u64 = MAX_ANSWER_BYTES, "The maximum size of one model answer in bytes; a longer one ends there.";
         "undo" undo: bool = true, "Whether to record what runs change in the folder, so that it can be undone.";
+        "background.wake" background_wake: bool = true, "Whether the end of a background job wakes an idle agent.";
         "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
         "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Additional folders that commands in the sandbox may write to.";

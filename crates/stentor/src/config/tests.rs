@@ -176,6 +176,7 @@ fn nothing_is_set_without_files_and_the_defaults_show() {
         retry.fallback_returns  true  default
         max_answer_bytes  33554432  default
         undo  true  default
+        background.wake  true  default
         sandbox.mode  "off"  default
         sandbox.network  false  default
         sandbox.writable  []  default

@@ -16,6 +16,11 @@ pub fn call_summary(call: &ToolCall) -> String {
         "read" | "write" | "edit" | "ls" => text("path").map(str::to_owned),
         "fetch" => text("url").map(str::to_owned),
         "web_search" => text("query").map(str::to_owned),
+        "job" => text("action").map(|action| match (text("id"), text("text")) {
+            (Some(id), Some(text)) => format!("{action} {id}: {text}"),
+            (Some(id), None) => format!("{action} {id}"),
+            (None, _) => action.to_owned(),
+        }),
         "grep" | "find" => text("pattern").map(|pattern| match text("path") {
             Some(path) => format!("{pattern}  {path}"),
             None => pattern.to_owned(),

@@ -165,6 +165,12 @@ impl Printer {
         }
     }
 
+    /// Prints what becomes of jobs in the background. What reads JSON has it on stderr, too.
+    pub fn on_job_note(&mut self, text: &str, err: &mut impl Write) -> io::Result<()> {
+        self.close_line(err)?;
+        self.notice(NoticeLevel::Info, text, err)
+    }
+
     /// Prints the result that was asked for.
     pub fn on_result(
         &mut self,
@@ -342,6 +348,7 @@ impl Printer {
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackSucceeded { .. }
             | EventKind::SummaryRetry(SummaryRetry::Started { .. } | SummaryRetry::Ended)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::ShutdownAsked
             | EventKind::Settled { .. }

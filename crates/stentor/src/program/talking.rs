@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
@@ -66,7 +67,9 @@ impl Job<'_> {
                 wanted: self.wanted_session(),
                 chosen: &chosen,
                 schema: schema.as_ref(),
+                wake_on_job_end: Some(self.args.ask.wait > 0),
             },
+            wait: Duration::from_secs(self.args.ask.wait),
             prompt,
             typed,
             images: &self.args.ask.image,
@@ -104,6 +107,7 @@ impl Job<'_> {
             wanted: self.wanted_session(),
             chosen: &chosen,
             schema: None,
+            wake_on_job_end: None,
         };
         let beginning = Beginning {
             choose_session: asked.wanted == Wanted::Chosen,

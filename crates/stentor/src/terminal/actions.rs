@@ -13,6 +13,7 @@ use stentor_journal::clock::iso_time;
 use stentor_journal::message::{KnownMessage, Message};
 use stentor_journal::store::{Entry, Listed};
 use stentor_policy::PermissionMode;
+use stentor_text::visible::visible;
 
 use super::menu::{Item, Menu};
 use super::rewinding;
@@ -91,6 +92,7 @@ impl Actions {
             Builtin::Fork => self.fork().await,
             Builtin::Tree => self.tree().await,
             Builtin::Rewind => self.rewind(&rest).await,
+            Builtin::Jobs => self.jobs(&rest),
             Builtin::Export => self.export(&rest).await,
             Builtin::Quit => Ok(Outcome::Leave),
         };
@@ -149,6 +151,11 @@ impl Actions {
             if cost.total > 0.0 {
                 parts.push(cost.in_words(3));
             }
+        }
+        match self.session.jobs().in_background().len() {
+            0 => {}
+            1 => parts.push("1 job in the background".to_owned()),
+            jobs => parts.push(format!("{jobs} jobs in the background")),
         }
         Outcome::Footer(parts.join(" · "))
     }
@@ -364,6 +371,14 @@ impl Actions {
             RewindCommand::List => rewinding::messages(&self.session).await,
             command => rewinding::run(&self.session, command).await,
         }
+    }
+
+    fn jobs(&self, rest: &str) -> Acted {
+        let text = self.session.jobs_command(rest)?;
+        let rows = text
+            .lines()
+            .map(|line| Row::of(&visible(line), Look::PLAIN));
+        Ok(Outcome::Rows(rows.collect()))
     }
 
     async fn tree(&self) -> Acted {

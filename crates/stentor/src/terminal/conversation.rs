@@ -340,8 +340,10 @@ impl Conversation<'_> {
             match &kind {
                 EventKind::RunStarted => self.run_expected = false,
                 EventKind::Settled { .. } => {
-                    // What was stopped asks no more.
-                    self.questions.retain(Question::is_dialog);
+                    // What was stopped asks no more; what goes on in the background does.
+                    if self.session.jobs().in_background().is_empty() {
+                        self.questions.retain(Question::is_dialog);
+                    }
                     self.act(Actions::footer);
                 }
                 EventKind::CommandsChanged(_) => self.learn(),
@@ -351,6 +353,7 @@ impl Conversation<'_> {
                 EventKind::StateChanged(_) if !self.transcript.is_running() => {
                     self.act(Actions::footer);
                 }
+                EventKind::JobsChanged => self.act(Actions::footer),
                 _ => {}
             }
             if place + 1 < EVENTS_AT_ONCE {

@@ -216,6 +216,7 @@ impl Transcript {
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackSucceeded { .. }
             | EventKind::PlanChanged(_)
+            | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::DialogAsked { .. }
             | EventKind::DialogClosed { .. }

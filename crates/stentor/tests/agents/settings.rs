@@ -59,7 +59,7 @@ fn a_check_starts_the_agent_and_prints_what_it_can_do() {
     let report = world.asked(&["agents", "check", "inner"]);
     for line in [
         "agent/inner works.",
-        "modes     ask, accept-edits, read-only, all\n",
+        "modes     ask, accept-edits, plan, read-only, all\n",
         "steering                             yes",
         "follow-ups                           no: a session has one prompt at a time",
     ] {
@@ -70,19 +70,21 @@ fn a_check_starts_the_agent_and_prints_what_it_can_do() {
 }
 
 #[test]
-fn an_agent_of_the_command_line_answers_an_acp_client() {
-    let inner = World::new(HELLO, "");
-    let world = World::new("", "");
-    let program = env!("CARGO_BIN_EXE_stentor");
-    let home = inner.path("home");
-    let command = format!("env HOME={} '{program}' acp", home.display());
-    let mut child: Child = world.child(&["acp", "--agent", &command]);
-    let session = child.shake_hands_acp(json!({}), &world.path("work"));
-    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "Hi." }] });
-    let lines = child.ask_acp(3, "session/prompt", prompt);
-    let said = |line: &String| line.contains(r#""text":"Hello from the child.""#);
-    assert!(lines.iter().any(said), "{lines:?}");
-    child.end();
+fn an_agent_of_the_command_line_answers_an_acp_client_in_the_dialect_its_words_name() {
+    for dialect in ["acp", "--mode rpc", "--rpc-edn", "rpc"] {
+        let inner = World::new(HELLO, "");
+        let world = World::new("", "");
+        let program = env!("CARGO_BIN_EXE_stentor");
+        let home = inner.path("home");
+        let command = format!("env HOME={} '{program}' {dialect}", home.display());
+        let mut child: Child = world.child(&["acp", "--agent", &command]);
+        let session = child.shake_hands_acp(json!({}), &world.path("work"));
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "Hi." }] });
+        let lines = child.ask_acp(3, "session/prompt", prompt);
+        let said = |line: &String| line.contains(r#""text":"Hello from the child.""#);
+        assert!(lines.iter().any(said), "{dialect}: {lines:?}");
+        child.end();
+    }
 }
 
 #[test]

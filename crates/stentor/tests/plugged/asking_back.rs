@@ -156,10 +156,8 @@ fn an_abort_withdraws_the_question() {
     child.send(&cancel.to_string());
     let lines = child.until_answer(3);
     let withdrawn = json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": { "requestId": question["id"] } });
-    assert!(
-        lines.iter().any(|line| *line == withdrawn.to_string()),
-        "{lines:?}"
-    );
+    let withdrawn = withdrawn.to_string();
+    assert!(lines.contains(&withdrawn), "{lines:?}");
     assert!(lines.last().unwrap().contains("cancelled"), "{lines:?}");
     child.end();
 }
@@ -203,8 +201,10 @@ fn questions_are_dialogs_in_psi() {
         let line = lines.last().unwrap();
         assert!(line.contains(mark), "{line}");
         let id = format!("dialog-{number}");
-        let answer = format!("{{:dialog-id {id:?} :result {result:?}}}");
-        child.ask_psi(&format!("d{number}"), "resolve_dialog", &answer);
+        // What follows may come before the answer to this.
+        child.send(&format!(
+            "{{:id \"d{number}\" :kind :request :op \"resolve_dialog\" :params {{:dialog-id {id:?} :result {result:?}}}}}"
+        ));
     }
     child.until(|line| line.contains("Answer: Postgres") && line.contains("Answer: Tests"));
     child.end();

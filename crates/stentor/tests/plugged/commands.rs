@@ -85,7 +85,7 @@ fn omp_lists_them_as_each_original_does() {
     let world = world();
     let mut child = world.omp();
     let told = until_deploy(&mut child);
-    expect![[r#"{"type":"available_commands_update","commands":[{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}"#]]
+    expect![[r#"{"type":"available_commands_update","commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"jobs","description":"List what runs in the background, show its output, or stop it","input":{"hint":"[ID], or stop ID"},"source":"builtin"},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"},"source":"extension"},{"name":"ask","source":"extension"},{"name":"boom","source":"extension"},{"name":"review","description":"Review a file","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"Works with PDFs","source":"skill"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"},"source":"custom"}]}"#]]
     .assert_eq(&told);
     child.send(r#"{"id":"1","type":"get_available_commands"}"#);
     let listed = child.until_type("response").pop().unwrap();
@@ -183,7 +183,9 @@ fn omp_is_told_of_a_file_that_was_written_before_the_next_run_begins() {
     assert_eq!(
         names,
         [
+            "plan",
             "rewind",
+            "jobs",
             "deploy",
             "ask",
             "boom",
@@ -282,7 +284,7 @@ fn acp_lists_and_expands_them_and_is_told_of_new_ones() {
     let world = world();
     let (mut child, session) = world.acp(json!({}));
     let told = until_deploy(&mut child);
-    expect![[r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}},{"name":"rewind","description":"Go back to before a message: files, conversation or both.","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"}},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"}},{"name":"ask","description":""},{"name":"boom","description":""},{"name":"review","description":"Review a file","input":{"hint":"FILE"}},{"name":"skill:pdf","description":"Works with PDFs"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"}}]}}}"#]]
+    expect![[r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}},{"name":"rewind","description":"Go back to before a message: files, conversation or both.","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"}},{"name":"jobs","description":"List what runs in the background, show its output, or stop it.","input":{"hint":"[ID], or stop ID"}},{"name":"deploy","description":"Deploys.","input":{"hint":"WHERE"}},{"name":"ask","description":""},{"name":"boom","description":""},{"name":"review","description":"Review a file","input":{"hint":"FILE"}},{"name":"skill:pdf","description":"Works with PDFs"},{"name":"agent:tester","description":"Tests","input":{"hint":"the task"}}]}}}"#]]
     .assert_eq(&child.shown_in(&session, &told));
     let mut next = 10;
     let mut said = |child: &mut Child, text: &str| {

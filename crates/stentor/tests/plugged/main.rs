@@ -6,6 +6,8 @@ mod acp_subagents;
 #[cfg(test)]
 mod asking_back;
 #[cfg(test)]
+mod background;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod endings;

@@ -145,6 +145,28 @@ fn a_refusal_goes_back_to_the_model_with_its_words_and_plan_mode_goes_on() {
 }
 
 #[test]
+fn a_prompt_that_only_plans_goes_on_in_the_mode_of_its_session() {
+    let world = world();
+    let (mut child, session) = world.acp(json!({}));
+    let prompt = json!({
+        "sessionId": session,
+        "prompt": [{ "type": "text", "text": "go" }],
+        "_meta": { "permission_mode": "plan" },
+    });
+    let mode = json!({ "sessionId": session, "modeId": "accept-edits" });
+    child.ask_acp(10, "session/set_mode", mode);
+    child.request_acp(3, "session/prompt", prompt);
+    let asked = child.until(is_permission).pop().unwrap();
+    let first = r#""options":[{"optionId":"accept-edits""#;
+    assert!(asked.contains(first), "{asked}");
+    assert_eq!(written(&world), [""; 0]);
+    select(&mut child, &asked, "accept-edits");
+    child.until_answer(3);
+    assert_eq!(written(&world), ["late.txt"]);
+    child.end();
+}
+
+#[test]
 fn an_abort_while_somebody_reads_the_plan_leaves_plan_mode_on() {
     let world = world();
     let (mut child, session) = acp(&world, json!({}));
@@ -205,8 +227,8 @@ fn in_omp_and_psi_plan_is_a_command_and_the_plan_a_selection() {
         assert!(line.contains(part), "{line}");
     }
     assert_eq!(written(&world), [""; 0]);
-    let answer = r#"{:dialog-id "dialog-1" :result "all"}"#;
-    child.ask_psi("d", "resolve_dialog", answer);
+    // What follows may come before the answer to this.
+    child.send(r#"{:id "d" :kind :request :op "resolve_dialog" :params {:dialog-id "dialog-1" :result "all"}}"#);
     child.until(|line| line.contains("Done."));
     assert_eq!(written(&world), ["late.txt"]);
     child.end();

@@ -122,7 +122,7 @@ fn a_model_that_is_not_there_is_told_with_the_nearest_one() {
         ),
         (
             &["-p", "hi", "--tools", "read,gerp"],
-            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo, fetch, subagent, memory, ask\n",
+            "stentor: --tools: unknown tool `gerp`; did you mean `grep`? there are read, bash, edit, write, grep, find, ls, todo, job, fetch, subagent, memory, ask\n",
         ),
         (
             &["-p", "hi", "--cwd", "nowhere"],

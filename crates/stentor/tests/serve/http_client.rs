@@ -100,6 +100,14 @@ impl Socket {
         self.socket.send(Message::text(frame)).unwrap();
     }
 
+    /// Announces a frame of text of that length, and sends nothing of it.
+    pub fn begin_text(&mut self, bytes: u64) {
+        /// The last part of a text, and then a length of eight bytes behind which a mask follows.
+        const HEADER: [u8; 2] = [0x81, 0xff];
+        let header = [&HEADER[..], &bytes.to_be_bytes(), &[0; 4]].concat();
+        self.socket.get_mut().write_all(&header).unwrap();
+    }
+
     /// The next frame.
     pub fn text(&mut self) -> String {
         loop {

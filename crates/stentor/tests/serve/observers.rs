@@ -129,6 +129,25 @@ fn in_acp_an_observer_lists_loads_and_follows_and_drives_nothing() {
         "{refused}"
     );
     assert!(file_of(&server, &session).exists());
+    // What is refused closes nothing.
+    prompt(&mut driver, 5, &session, "third");
+    client.until("third");
+    driver.until_answer(5);
+}
+
+#[test]
+fn a_delete_that_is_refused_leaves_the_client_in_the_session() {
+    let (server, mut driver, session) = driven(TWO_ANSWERS);
+    let mut other = crate::clients::acp_alone(&server);
+    let work = server.world.path("work");
+    let load = json!({ "sessionId": session, "cwd": work, "mcpServers": [] });
+    other.ask_acp(2, "session/load", load);
+    let answered = other.ask_acp(3, "session/delete", json!({ "sessionId": session }));
+    let refused = answered.last().unwrap();
+    assert!(refused.contains("open in another client"), "{refused}");
+    prompt(&mut driver, 4, &session, "second");
+    other.until(|line| line.contains("Two."));
+    driver.until_answer(4);
 }
 
 #[test]

@@ -85,6 +85,15 @@ fn a_frame_of_psi_is_one_line() {
 }
 
 #[test]
+fn a_message_that_is_too_long_is_refused() {
+    let server = http_server("");
+    let mut socket = server.web_socket("/omp?arg=--no-session");
+    assert_eq!(socket.json()["type"], "ready");
+    socket.begin_text((64 << 20) + 1);
+    assert_eq!(socket.closed(), 1009);
+}
+
+#[test]
 fn a_server_that_stops_says_so() {
     let mut server = http_server("");
     let mut omp = server.web_socket("/omp");

@@ -193,7 +193,8 @@ fn tools_list_with_and_without_an_id() {
             .map(|tool| tool["name"].as_str().unwrap())
             .collect();
         let expected = [
-            "read", "bash", "edit", "write", "grep", "find", "ls", "todo", "fetch", "subagent",
+            "read", "bash", "edit", "write", "grep", "find", "ls", "todo", "job", "fetch",
+            "subagent",
         ];
         assert_eq!(names, expected);
         for tool in tools {
@@ -210,7 +211,7 @@ fn the_probe_on_the_command_line_prints_one_array() {
     let output = home.command(&["tools_list", "--json"]).output().unwrap();
     assert!(output.status.success());
     let tools: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(tools.as_array().unwrap().len(), 10);
+    assert_eq!(tools.as_array().unwrap().len(), 11);
     assert_eq!(output.stderr, b"");
 }
 

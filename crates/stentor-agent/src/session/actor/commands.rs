@@ -441,6 +441,11 @@ impl Session {
         self.ask(|actor| actor.state()).await
     }
 
+    /// True when nothing runs and nothing goes on in the background that would begin a run.
+    pub async fn is_at_rest(&self) -> Result<bool, SessionError> {
+        self.ask(|actor| actor.is_at_rest()).await
+    }
+
     /// Counts and sums.
     pub async fn stats(&self) -> Result<SessionStats, SessionError> {
         self.ask_later(|actor, reply| actor.answer_stats(reply))

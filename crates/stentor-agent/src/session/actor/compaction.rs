@@ -177,6 +177,7 @@ impl Actor {
         log.note_name(true)?;
         self.permissions.note_mode(log)?;
         self.queues.note_again(log)?;
+        self.background.note_again(log)?;
         self.shells.note_again(log)?;
         let plan = self.tools.host.plan();
         if plan != Plan::default() {

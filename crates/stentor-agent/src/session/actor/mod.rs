@@ -7,10 +7,12 @@
 //! The state is in parts, each with a file and methods of its own: what was said ([`log`]), what
 //! waits to be said ([`queues`]), which model is asked ([`models`], [`fallbacks`]), who may run
 //! what ([`permissions`]), what can be run ([`tools`]), commands of the user ([`shells`]), what was
-//! consumed ([`spending`]) and what runs ([`activities`]). The other files are what the actor does
+//! consumed ([`spending`]), what runs ([`activities`]) and what goes on in the background
+//! ([`background`]). The other files are what the actor does
 //! with several of them.
 
 mod activities;
+mod background;
 mod commands;
 mod compaction;
 mod fallbacks;
@@ -55,6 +57,7 @@ use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
 use crate::undo::{Undo, UndoSource};
 
 use activities::Activities;
+use background::Background;
 use fallbacks::Fallbacks;
 use log::SessionLog;
 use models::ModelSelection;
@@ -94,6 +97,7 @@ pub(super) struct Actor {
     shells: UserShells,
     spending: Spending,
     activities: Activities,
+    background: Background,
     /// Records what calls change; the session's own, or that of the session it works for.
     undo: Option<Arc<Undo>>,
     has_own_undo: bool,
@@ -168,6 +172,7 @@ impl Actor {
         let requests = mpsc::channel(crate::turn::LINK_REQUESTS);
         let reports = mpsc::channel(REPORTS);
         let jobs = Jobs::new(Arc::clone(clock));
+        let background = Background::new(Arc::clone(&jobs), options.wake_on_job_end);
         let left_running = options.left_running.clone().unwrap_or_default();
         let signals = Arc::<Signals>::default();
         let undo = undo::of_session(options, &id, &hub, &requests.0);
@@ -210,6 +215,7 @@ impl Actor {
             spending: Spending::new(Arc::clone(&host), options.budget),
             tools: SessionTools::new(options, host, Arc::new(slash)),
             activities: Activities::default(),
+            background,
             has_own_undo: matches!(options.undo, Some(UndoSource::Own(_))),
             undo,
             sandbox: Arc::clone(&options.sandbox),
@@ -366,6 +372,7 @@ impl Drop for Actor {
     fn drop(&mut self) {
         self.activities.cancel();
         self.shells.cancel_all();
+        self.background.close();
         if self.ends_left_running {
             self.shells.left_running().end();
         }

@@ -54,6 +54,7 @@ pub(super) struct Permissions {
 struct OpenQuestion {
     request: Arc<PermissionRequest>,
     is_own: bool,
+    is_background: bool,
     reply: Reply<Verdict>,
 }
 
@@ -62,6 +63,8 @@ pub(super) struct Wanted {
     pub call: Arc<ToolCall>,
     /// It is one that this session runs itself: its file says what becomes of it.
     pub is_own: bool,
+    /// What wants it goes on when the run ends.
+    pub is_background: bool,
     pub spec: ToolSpec,
     pub touches: Touches,
     /// Somebody was asked about it already.
@@ -140,7 +143,17 @@ impl Permissions {
         self.policy.set_mode(mode);
         self.chosen_mode = Some(mode);
         self.before_plan = before_plan;
-        self.host.set_mode(self.current_mode(), before_plan);
+        self.update_host();
+    }
+
+    /// Its tools know the mode, and the one that a plan is accepted with as a rule.
+    fn update_host(&self) {
+        let before = match self.mode() {
+            PermissionMode::Plan => self.before_plan,
+            // Only the run plans.
+            mode => Some(mode),
+        };
+        self.host.set_mode(self.current_mode(), before);
     }
 
     /// Notes the mode on disk, if one was chosen.
@@ -160,7 +173,7 @@ impl Permissions {
     /// Has the next run be more careful than the session, or no run any more.
     pub fn set_for_run(&mut self, mode: Option<PermissionMode>) {
         self.run_mode = mode;
-        self.host.set_mode(self.current_mode(), self.before_plan);
+        self.update_host();
     }
 
     /// A model has answered: its calls are others.
@@ -226,6 +239,7 @@ impl Permissions {
         let Wanted {
             call,
             is_own,
+            is_background,
             spec,
             touches,
             is_approved: _,
@@ -254,6 +268,7 @@ impl Permissions {
         let question = OpenQuestion {
             request,
             is_own,
+            is_background,
             reply,
         };
         self.open.insert(id, question);
@@ -318,9 +333,20 @@ impl Permissions {
         });
     }
 
-    /// Cancels all open questions because the run is stopped. Before the run learns of that, so
-    /// that the end of each question is published before the end of its call.
+    /// Cancels the open questions of the run because it is stopped. Before the run learns of that,
+    /// so that the end of each question is published before the end of its call.
     pub fn cancel_questions(&mut self) {
+        let questions = std::mem::take(&mut self.open);
+        let (stay, go) = questions
+            .into_iter()
+            .partition(|(_, question)| question.is_background);
+        self.open = go;
+        self.cancel_all_questions();
+        self.open = stay;
+    }
+
+    /// Cancels all open questions because the session ends.
+    pub fn cancel_all_questions(&mut self) {
         self.close_questions(|_| Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
     }
 

@@ -104,7 +104,7 @@ impl Actor {
         }
     }
 
-    fn queued(
+    pub(super) fn queued(
         &mut self,
         queue: QueueKind,
         content: UserContent,

@@ -80,6 +80,28 @@ impl MessageQueues {
         Ok(())
     }
 
+    /// Lets a message wait that is as good as on disk: whoever it is for learns of it later.
+    pub fn enqueue_unsynced(
+        &mut self,
+        log: &mut SessionLog,
+        queued: Queued,
+    ) -> Result<(), StoreError> {
+        log.note(QUEUED, &queued, true)?;
+        self.waiting.push(queued);
+        self.signal();
+        Ok(())
+    }
+
+    /// The end of a job that waits to be told.
+    pub fn take_notice(&mut self) -> Option<Queued> {
+        let taken = self
+            .waiting
+            .take(QueueKind::Notice, QueueMode::OneAtATime)
+            .pop();
+        self.signal();
+        taken
+    }
+
     /// A stored session's message waits again.
     pub fn restore(&mut self, log: &mut SessionLog, queued: Queued) {
         log.reserve(queued.deliver_as.clone());
@@ -93,15 +115,21 @@ impl MessageQueues {
         waiting.try_for_each(|queued| log.note(QUEUED, queued, true))
     }
 
-    /// What waits for a run: steering messages, or else follow-ups if it would stop.
+    /// What waits for a run: ends of jobs and steering messages, or else follow-ups if it would
+    /// stop.
     pub fn deliver_to_run(
         &mut self,
         log: &mut SessionLog,
         or_follow_ups: bool,
     ) -> Result<Vec<Item>, StoreError> {
-        let steering = self.deliver(log, QueueKind::Steering)?;
-        if !steering.is_empty() || !or_follow_ups {
-            return Ok(steering);
+        let mut taken = self.deliver_all(log, QueueKind::Notice);
+        match self.deliver(log, QueueKind::Steering) {
+            Ok(steering) => taken.extend(steering),
+            Err(error) if taken.is_empty() => return Err(error),
+            Err(error) => tracing::warn!(%error, "a steering message stays queued"),
+        }
+        if !taken.is_empty() || !or_follow_ups {
+            return Ok(taken);
         }
         self.deliver(log, QueueKind::FollowUp)
     }
@@ -109,7 +137,7 @@ impl MessageQueues {
     /// What waits in a queue that clients do not see. What the disk refuses waits on.
     pub fn deliver_all(&mut self, log: &mut SessionLog, queue: QueueKind) -> Vec<Item> {
         self.deliver(log, queue).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a message from an extension stays queued");
+            tracing::warn!(%error, "a message stays queued");
             Vec::new()
         })
     }
@@ -120,7 +148,7 @@ impl MessageQueues {
         let mode = match queue {
             QueueKind::Steering => self.steering_mode,
             QueueKind::FollowUp => self.follow_up_mode,
-            QueueKind::NextTurn | QueueKind::Aside => QueueMode::All,
+            QueueKind::NextTurn | QueueKind::Aside | QueueKind::Notice => QueueMode::All,
         };
         let taken = self.waiting.take(queue, mode);
         if taken.is_empty() {
@@ -235,7 +263,8 @@ impl MessageQueues {
     fn signal(&self) {
         let steering = self.waiting.has(QueueKind::Steering);
         let now = self.interrupt_mode == InterruptMode::Immediate && steering;
-        let queued = steering || self.waiting.has(QueueKind::FollowUp);
+        let notice = self.waiting.has(QueueKind::Notice);
+        let queued = steering || notice || self.waiting.has(QueueKind::FollowUp);
         let unannounced = self.waiting.has_unannounced();
         self.signals.steering_now.store(now, Ordering::Release);
         self.signals.queued.store(queued, Ordering::Release);

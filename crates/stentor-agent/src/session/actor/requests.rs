@@ -80,6 +80,7 @@ impl Actor {
             Request::Permit {
                 call,
                 is_own,
+                is_background,
                 spec,
                 touches,
                 is_approved,
@@ -88,6 +89,7 @@ impl Actor {
                 let wanted = Wanted {
                     call,
                     is_own,
+                    is_background,
                     spec,
                     touches,
                     is_approved,
@@ -113,6 +115,7 @@ impl Actor {
             Request::HasNewestAnswer { response_id, reply } => {
                 self.answer_has_newest(response_id, reply);
             }
+            Request::Job(report) => self.job_reported(*report).await,
             Request::ModelBecame { info, reply } => self.model_became(info, reply),
             Request::Finish {
                 may_compact,
@@ -123,7 +126,11 @@ impl Actor {
     }
 
     fn permit(&mut self, wanted: Wanted, reply: Reply<Verdict>) {
-        if self.activities.is_stopping() {
+        let is_stopping = match wanted.is_background {
+            true => self.background.is_closing(),
+            false => self.activities.is_stopping(),
+        };
+        if is_stopping {
             // Nobody would answer a question now, and it would stay open for ever.
             answer(reply, Verdict::Denied(NOT_RUN_ABORTED.to_owned()));
         } else {

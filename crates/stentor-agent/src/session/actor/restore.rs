@@ -81,6 +81,7 @@ impl Actor {
         if self.permissions.unanswered.is_empty() {
             self.shells.deliver(&mut self.log)?;
         }
+        self.report_lost_jobs(&stored.context)?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
     }

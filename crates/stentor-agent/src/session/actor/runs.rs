@@ -1,8 +1,10 @@
 //! Beginning, stopping and ending activities.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use stentor_journal::conversation::Item;
@@ -24,6 +26,10 @@ use crate::session::queues::{QueueKind, Queued};
 use crate::session::state::Interrupted;
 use crate::tasks;
 use crate::turn::{self, AfterRun, Link, RunStart, Work};
+
+/// How long the end of jobs in the background is awaited. What does not end meanwhile is killed when
+/// this process ends.
+const LONGEST_JOB_END: Duration = Duration::from_secs(4);
 
 /// The message a run begins with.
 pub(super) enum Opening {
@@ -50,9 +56,30 @@ impl Actor {
                 options,
                 reply,
             });
+        } else if let Some(run) = self.background.take_unasked(&self.activities) {
+            // Whoever prompts cannot know of a run that nobody asked for.
+            let joined = self.join(run, content).await;
+            answer(reply, joined);
         } else {
             answer(reply, Err(SessionError::Busy));
         }
+    }
+
+    /// Has a prompt go into a run that the end of a job began, which is the prompt's from then on.
+    async fn join(
+        &mut self,
+        run: RunId,
+        content: Vec<ContentBlock>,
+    ) -> Result<Accepted, SessionError> {
+        self.enqueue(QueueKind::Steering, content).await?;
+        self.background.prompted();
+        let (go, _) = oneshot::channel();
+        let after = self.hub.seq();
+        Ok(Accepted {
+            _go: go,
+            run,
+            after,
+        })
     }
 
     async fn accept(
@@ -64,6 +91,7 @@ impl Actor {
             return Err(SessionError::EmptyMessage);
         }
         self.set_for_run(options);
+        self.background.prompted();
         let (go, gate) = oneshot::channel();
         let begun = self.begin_run(Opening::Prompt(content), Some(gate)).await;
         if begun.is_err() {
@@ -116,6 +144,7 @@ impl Actor {
             let next_turn = self.queues.deliver_all(&mut self.log, QueueKind::NextTurn);
             messages.extend(next_turn);
         }
+        messages.extend(self.queues.deliver_all(&mut self.log, QueueKind::Notice));
         Ok(self.start(Work::Answer(messages), gate))
     }
 
@@ -197,6 +226,7 @@ impl Actor {
     }
 
     fn stop_activity(&mut self, reply: Reply<()>) {
+        self.background.hold();
         self.permissions.cancel_questions();
         self.activities.cancel();
         self.activities.wait(reply);
@@ -337,6 +367,9 @@ impl Actor {
             answer(waiter, ());
         }
         self.begin_pending().await;
+        if !aborted {
+            self.wake_for_notices().await;
+        }
         self.publish_shutdown();
     }
 
@@ -376,16 +409,23 @@ impl Actor {
     /// is opened.
     pub(super) async fn wind_down(&mut self, keeps_questions: bool) {
         self.shells.cancel_all();
+        self.background.close();
         match keeps_questions {
             true => self.permissions.suspend_questions(),
-            false => self.permissions.cancel_questions(),
+            false => self.permissions.cancel_all_questions(),
         }
         self.activities.cancel();
         self.dialogs.withdraw_all();
         drop(self.activities.take_pending());
         self.commands.close();
-        while self.activities.is_any_running() || self.shells.is_any_running() {
+        let mut too_long = pin!(tokio::time::sleep(LONGEST_JOB_END));
+        loop {
+            let is_busy = self.activities.is_any_running() || self.shells.is_any_running();
+            if !is_busy && !self.background.is_any_running() {
+                break;
+            }
             tokio::select! {
+                () = &mut too_long, if !is_busy => break,
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
                 Some(report) = self.reports.1.recv() => self.take_report(report).await,
                 else => break,

@@ -129,9 +129,10 @@ impl Actor {
             .as_ref()
             .is_some_and(|files| !files.done.changes.is_empty() && files.unrecorded.is_none());
         let from = self.log.leaf().cloned();
-        if scope.has_conversation() {
-            self.go_to(&reader, place.leaf.clone()).await?;
-        }
+        let context = match scope.has_conversation() {
+            true => self.go_to(&reader, place.leaf.clone()).await?,
+            false => Vec::new(),
+        };
         let note = json!({
             "from": from,
             "message": place.message,
@@ -146,17 +147,18 @@ impl Actor {
         self.log.append_at(entry, now_ms, kind, false)?;
         if scope.has_conversation() {
             self.note_settings_again()?;
+            self.report_lost_jobs(&context)?;
             self.publish_change(StateChange::Leaf(self.log.leaf().cloned()));
         }
         Ok(report(place, scope, files))
     }
 
-    /// Has the conversation go on from another entry.
+    /// Has the conversation go on from another entry. Returns what is in its context then.
     async fn go_to(
         &mut self,
         reader: &Arc<dyn JournalReader>,
         leaf: Option<String>,
-    ) -> Result<(), RewindError> {
+    ) -> Result<Vec<Entry>, RewindError> {
         let path = match leaf.clone() {
             Some(leaf) => {
                 let reader = Arc::clone(reader);
@@ -170,7 +172,7 @@ impl Actor {
         self.tools
             .host
             .set_plan(plan_in(&context).unwrap_or_default());
-        Ok(())
+        Ok(context)
     }
 }
 

@@ -44,12 +44,13 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
     let can_read = tools.iter().any(|tool| tool.spec().name == READ_TOOL);
     let slash = live.session.slash();
     let system_prompt = slash.prompt_with_skills(can_read);
+    let has_jobs = !live.session.jobs().in_background().is_empty();
     let connection = Arc::clone(&dialect.connection);
     let write = move |framing: &Framing, frames: &mut Vec<u8>| {
         if let Some(told) = connection.sent_queues.of(live.generation) {
             state.queues = told;
         }
-        let outcome = Data::of(&WireState::of(&state, &system_prompt, &tools));
+        let outcome = Data::of(&WireState::of(&state, has_jobs, &system_prompt, &tools));
         CommandAnswer::of(id.as_deref(), name, &outcome).write(framing, frames);
     };
     dialect.send(write).await;

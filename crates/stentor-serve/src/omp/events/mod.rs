@@ -135,8 +135,9 @@ impl EventEncoder for Encoder {
             EventKind::FallbackSucceeded { model, role } => {
                 self.fallback_succeeded(frames, model, role);
             }
-            // Clients of this dialect read the plan when they want it.
-            EventKind::PlanChanged(_) => {}
+            // Clients of this dialect read the plan when they want it, and whether something goes on
+            // in the background.
+            EventKind::PlanChanged(_) | EventKind::JobsChanged => {}
             EventKind::PlanTidied => self.event(frames, "todo_auto_clear", &Frame::TodoAutoClear),
             EventKind::PlanReminder {
                 plan,

@@ -61,6 +61,7 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, event
         EventKind::TurnStarted
         | EventKind::FallbackSucceeded { .. }
         | EventKind::SummaryRetry(_)
+        | EventKind::JobsChanged
         | EventKind::PlanTidied
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }

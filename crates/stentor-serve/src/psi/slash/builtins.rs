@@ -227,7 +227,11 @@ fn show_job(live: &Live, id: &str, cancel: bool) -> Effect {
         jobs.find(id)
     };
     Effect::Text(match job {
-        Some(job) => format!("{}\n{}", list_line(&job), job.work.what),
+        Some(job) => {
+            let mut lines = vec![list_line(&job), job.work.what];
+            lines.extend(jobs.shown_output(id));
+            lines.join("\n")
+        }
         None => format!("There is no job {id}."),
     })
 }

@@ -114,6 +114,7 @@ fn kind_json(kind: &EventKind) -> Value {
         }
         EventKind::PlanChanged(plan) => json!({ "type": "plan_changed", "plan": plan }),
         EventKind::PlanTidied => json!({ "type": "plan_tidied" }),
+        EventKind::JobsChanged => json!({ "type": "jobs_changed" }),
         EventKind::PlanReminder {
             plan,
             attempt,

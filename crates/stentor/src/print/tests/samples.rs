@@ -242,6 +242,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         },
         EventKind::PlanChanged(Arc::new(plan)),
         EventKind::PlanTidied,
+        EventKind::JobsChanged,
         EventKind::ShutdownAsked,
         EventKind::BashOutput {
             id: 4,
