@@ -70,10 +70,6 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
             },
             None => format!("{text:?} is no command"),
         },
-        Builtin::Jobs { arguments } => match session.jobs_command(&arguments) {
-            Ok(text) => text,
-            Err(error) => error.to_string(),
-        },
         // They would begin a run when the compaction is over, and nobody's turn with it.
         Builtin::Compact { .. } if has_queued(&session).await => {
             "Messages from before are still waiting: send a prompt first, then compact.".to_owned()

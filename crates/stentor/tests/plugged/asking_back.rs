@@ -200,10 +200,10 @@ fn questions_are_dialogs_in_psi() {
         let lines = child.until(|line| line.contains("ui/dialog-requested"));
         let line = lines.last().unwrap();
         assert!(line.contains(mark), "{line}");
-        let id = format!("dialog-{number}");
-        // What follows may come before the answer to this.
+        // The next question may come before the answer to this request.
         child.send(&format!(
-            "{{:id \"d{number}\" :kind :request :op \"resolve_dialog\" :params {{:dialog-id {id:?} :result {result:?}}}}}"
+            "{{:id \"d{number}\" :kind :request :op \"resolve_dialog\" \
+             :params {{:dialog-id \"dialog-{number}\" :result {result:?}}}}}"
         ));
     }
     child.until(|line| line.contains("Answer: Postgres") && line.contains("Answer: Tests"));
@@ -274,4 +274,26 @@ fn what_cannot_be_asked_is_refused_and_what_deceives_is_made_visible() {
     }
     child.close_stdin();
     child.ended();
+}
+
+#[test]
+fn a_client_of_psi_that_no_longer_shows_questions_is_asked_none() {
+    let world = world(json!([database()]));
+    let mut child = world.psi();
+    let topics = r#"{:topics ["ui/dialog-requested"]}"#;
+    child.ask_psi("u", "unsubscribe", topics);
+    child.ask_psi("p", "prompt", r#"{:message "go"}"#);
+    child.until(|line| line.contains("Tool ask not found"));
+    child.end();
+
+    // One that is open then gets no answer.
+    let world = self::world(json!([database()]));
+    let mut child = world.psi();
+    child.ask_psi("p", "prompt", r#"{:message "go"}"#);
+    child.until(|line| line.contains("ui/dialog-requested"));
+    child.send(&format!(
+        "{{:id \"u\" :kind :request :op \"unsubscribe\" :params {topics}}}"
+    ));
+    child.until(|line| line.contains("assistant/message") && line.contains("did not answer"));
+    child.end();
 }

@@ -36,6 +36,8 @@ mod memory;
 #[cfg(test)]
 mod plan_mode;
 #[cfg(test)]
+mod plan_mode_kept;
+#[cfg(test)]
 mod rewind;
 #[cfg(test)]
 mod shutdown;

@@ -4,6 +4,7 @@ use crate::terminal::{CTRL_D, ENTER, READY, conversation, start};
 use crate::world::World;
 
 const DOWN: &str = "\u{1b}[B";
+const ESCAPE: &str = "\u{1b}";
 
 const ASKS: &str = r##"
 [[turn]]
@@ -103,6 +104,66 @@ fn a_plan_is_shown_refused_with_words_and_accepted() {
     terminal.shows("All done.");
     terminal.shows(READY);
     assert!(world.work("late.txt").exists());
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
+fn a_line_that_is_being_typed_does_not_accept_a_plan() {
+    let world = World::new();
+    let flag = world.work("flag");
+    let scenario = format!(
+        r##"
+on_exhausted = "repeat-last"
+[[turn]]
+when = {{ last_user_contains = "no, wait" }}
+text = "It waits."
+[[turn]]
+steps = [
+  {{ wait_for = {flag:?} }},
+  {{ tool = "exit_plan_mode", arguments = {{ plan = "The plan" }} }},
+]
+[[turn]]
+when = {{ last_tool_result_contains = "has accepted" }}
+steps = [{{ tool = "write", arguments = {{ path = "late.txt", content = "x" }} }}]
+[[turn]]
+text = "Over."
+"##
+    );
+    let mut terminal = start(&world, &scenario);
+    terminal.press("/plan").press(ENTER);
+    terminal.shows("permission mode: plan");
+    terminal.press("go").press(ENTER);
+    terminal.press("no, wait");
+    terminal.shows("› no, wait");
+    std::fs::write(&flag, "").unwrap();
+    let screen = terminal.shows("send or empty the line below to answer");
+    assert!(screen.contains("? Accept this plan?"), "{screen}");
+    terminal.press(ENTER).press(ESCAPE);
+    terminal.shows("It waits.");
+    terminal.shows(READY);
+    assert!(!world.work("late.txt").exists());
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
+fn what_a_choice_means_is_shown_whole_when_it_is_marked() {
+    let about = format!("{}and that is the end of it", "many words ".repeat(30));
+    let scenario = format!(
+        "[[turn]]\ntool = \"ask\"\n[[turn.arguments.questions]]\nquestion = \"Which?\"\n\
+         options = [{{ label = \"One\" }}, {{ label = \"Two\", description = {about:?} }}]\n\
+         [[turn]]\ntext = \"Done.\"\n"
+    );
+    let world = World::new();
+    let mut terminal = start(&world, &scenario);
+    terminal.press("go").press(ENTER);
+    terminal.shows("› One");
+    terminal.press(DOWN);
+    terminal.shows("the end of it");
+    terminal.press(ENTER);
+    terminal.shows("Done.");
+    terminal.shows(READY);
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends().0, Some(0));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::clients::{acp, chunks, prompt, psi_too, server};
+use crate::clients::{acp, chunks, prompt, psi_too, server, server_with, synaps_too};
 
 const ASKS: &str = r#"
 [[turn]]
@@ -42,4 +42,39 @@ fn the_first_answer_counts_and_the_question_is_withdrawn_from_the_others() {
     let said = chunks(&mut acp, "agent_message_chunk", "Answer: Blue");
     assert_eq!(said.concat(), "Which?\nAnswer: Blue");
     psi.until(|line| line.contains("Answer: Blue"));
+}
+
+/// Questions about calls, too.
+const CALLS: &str = r#"
+[[turn]]
+text = "Hello."
+[[turn]]
+tool = "bash"
+arguments = { command = "make" }
+[[turn]]
+text = "{{last_tool_result}}"
+"#;
+
+#[test]
+fn when_only_clients_are_left_that_answer_nothing_a_question_gets_its_default() {
+    for (scenario, said) in [
+        (ASKS, "The user did not answer"),
+        (CALLS, "Nobody can be asked"),
+    ] {
+        let server = server_with(
+            scenario,
+            "permission_mode = \"ask\"\n",
+            &["--resume-within", "0"],
+        );
+        let (mut acp, session) = acp(&server);
+        prompt(&mut acp, 3, &session, "hello");
+        acp.until_answer(3);
+        let mut synaps = synaps_too(&server, &session);
+        synaps.send(r#"{"type":"prompt","id":"p","message":"ask"}"#);
+        acp.until(|line| line.contains("session/request_permission"));
+        drop(acp);
+        let lines = synaps.until(|line| line.contains("\"type\":\"response\""));
+        assert!(lines.concat().contains(said), "{lines:?}");
+        synaps.end();
+    }
 }

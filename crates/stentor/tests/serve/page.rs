@@ -133,6 +133,17 @@ fn a_question_of_the_model_has_boxes_to_tick_and_a_plan_has_buttons() {
 }
 
 #[test]
+fn a_command_of_the_user_takes_the_place_of_one_of_the_program() {
+    let server = http_server("[[turn]]\ntext = \"You said: {{last_user}}\"\n");
+    let template = "home/.config/stentor/commands/plan.md";
+    server.world.file(template, "Make a plan of $1.\n");
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"prompt","text":"/plan gardens"}"#);
+    let shown = html(&until(&mut page, is_idle));
+    assert!(shown.contains("Make a plan of gardens."), "{shown}");
+}
+
+#[test]
 fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
     let server = http_server("");
     let mut page = page(&server, "drive");
