@@ -250,8 +250,8 @@ mod tests {
                 "  one  short",
                 "› two  a description of many words",
                 "  two",
-                "  a description of",
-                "    many words"
+                "  a description",
+                "    of many words"
             ]
         );
     }
