@@ -6,6 +6,7 @@ use std::sync::Arc;
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::{self, Header, JournalStore, NewestFirst, Opened, StoreError};
+use tokio::sync::watch;
 
 use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
@@ -36,6 +37,20 @@ struct Sharing {
     live: LiveSessions,
     /// Its client only watches.
     observes: bool,
+    /// Its client is about to open a session by itself.
+    visits: bool,
+    /// Where the id of the session is published that was opened last.
+    opened: Option<watch::Sender<Option<String>>>,
+}
+
+impl Sharing {
+    /// Publishes that a session was opened, if others can find it.
+    fn opened(&self, session: Session) -> Session {
+        if let Some(opened) = self.opened.as_ref().filter(|_| session.file().is_some()) {
+            opened.send_replace(Some(session.id().to_string()));
+        }
+        session
+    }
 }
 
 /// What a new session differs in from the defaults of its folder.
@@ -87,14 +102,35 @@ impl Agent {
     /// The same, whose sessions are shared with the other agents of `live`. One that only `observes`
     /// changes nothing in them.
     pub fn sharing(mut self, live: LiveSessions, observes: bool) -> Self {
-        self.sharing = Some(Sharing { live, observes });
+        self.sharing = Some(Sharing {
+            live,
+            observes,
+            visits: false,
+            opened: None,
+        });
+        self
+    }
+
+    /// The same for a client that is about to open a session by itself and needs none to begin with.
+    pub fn visiting(mut self) -> Self {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.visits = true;
+        }
+        self
+    }
+
+    /// The same, which publishes the id of each session that its client opens.
+    pub fn publishing_opened(mut self, opened: watch::Sender<Option<String>>) -> Self {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.opened = Some(opened);
+        }
         self
     }
 
     /// The same, whose new sessions go into `files` by way of `journals`. Those that are where they
     /// went otherwise are still found. Who stores none goes on storing none.
     pub fn storing_in(mut self, files: SessionFiles, journals: Arc<dyn JournalStore>) -> Self {
-        if *self.files == SessionFiles::None {
+        if *self.files == SessionFiles::None || *self.files == files {
             return self;
         }
         let before = Arc::unwrap_or_clone(std::mem::replace(&mut self.files, Arc::new(files)));
@@ -160,7 +196,8 @@ impl Agent {
         new: NewSession,
     ) -> Result<Session, AgentError> {
         let names_a_file = matches!(options.storage, Storage::File(_));
-        if self.may_drive().is_ok() || names_a_file {
+        let visits = self.sharing.as_ref().is_some_and(|sharing| sharing.visits);
+        if (self.may_drive().is_ok() && !visits) || names_a_file {
             return self.start_with(options, new);
         }
         let empty = SessionOptions {
@@ -211,7 +248,10 @@ impl Agent {
             self.environment.journals.prepare(path)?;
         }
         match &self.sharing {
-            Some(sharing) => sharing.live.join_or_open(path, sharing.observes, resume),
+            Some(sharing) => {
+                let session = sharing.live.join_or_open(path, sharing.observes, resume)?;
+                Ok(sharing.opened(session))
+            }
             None => resume(),
         }
     }
@@ -232,7 +272,8 @@ impl Agent {
     /// The session in a file, if it is live: then it is what it was opened with.
     pub fn join(&self, path: &Path) -> Option<Session> {
         let sharing = self.sharing.as_ref()?;
-        sharing.live.join(path, sharing.observes)
+        let session = sharing.live.join(path, sharing.observes)?;
+        Some(sharing.opened(session))
     }
 
     /// Whether the session in a file is live, for whomever.
@@ -302,7 +343,7 @@ impl Agent {
 
     fn shared(&self, session: Session) -> Session {
         match &self.sharing {
-            Some(sharing) => sharing.live.start(session, sharing.observes),
+            Some(sharing) => sharing.opened(sharing.live.start(session, sharing.observes)),
             None => session,
         }
     }
@@ -354,7 +395,9 @@ impl Agent {
     /// Gives the session in a file a name, whether it is live here or not.
     pub async fn rename(&self, path: PathBuf, name: String) -> Result<(), AgentError> {
         self.may_drive()?;
-        if let Some(live) = self.join(&path) {
+        let live = self.sharing.as_ref();
+        let live = live.and_then(|sharing| sharing.live.join(&path, sharing.observes));
+        if let Some(live) = live {
             return Ok(live.set_name(&name).await?);
         }
         let Environment {
@@ -459,6 +502,13 @@ impl Agent {
             Err(AgentError::Store(StoreError::NotFound { .. })) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The file of the session that a client names by a path: another one, if the session is known
+    /// otherwise than by its file. Blocks.
+    pub fn file_at(&self, path: PathBuf) -> PathBuf {
+        let known = self.environment.journals.find(&path.to_string_lossy());
+        known.and_then(Result::ok).unwrap_or(path)
     }
 
     /// The file of a session by path, id or unique beginning of an id.

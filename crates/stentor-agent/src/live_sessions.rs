@@ -12,10 +12,14 @@ use std::time::Duration;
 
 use stentor_journal::store::JournalStore;
 use tokio::runtime::RuntimeFlavor;
+use tokio::sync::broadcast;
 
 use crate::event::{EventKind, NoticeLevel, NoticeSource, Queues};
 use crate::session::{Attached, Session};
 use crate::tasks;
+
+/// Sessions at once that a client may not have heard of yet.
+const SUSPENDED: usize = 1024;
 
 /// How long opening a session waits for its unloading.
 const UNLOAD_WAIT: Duration = Duration::from_secs(5);
@@ -31,6 +35,8 @@ struct Shared {
     unload_after: Duration,
     /// Something was unloaded.
     unloaded: Condvar,
+    /// The ids of sessions that are about to go on elsewhere. Who is too slow to hear of one misses it.
+    suspended: broadcast::Sender<Arc<str>>,
 }
 
 /// The live sessions, by file.
@@ -103,6 +109,7 @@ impl LiveSessions {
             table: Mutex::default(),
             unload_after,
             unloaded: Condvar::new(),
+            suspended: broadcast::channel(SUSPENDED).0,
         };
         Self {
             shared: Arc::new(shared),
@@ -231,9 +238,17 @@ impl LiveSessions {
                 message: why,
                 from: NoticeSource::Agent,
             });
+            // Nobody has to know.
+            self.shared.suspended.send(Arc::clone(session.id())).ok();
             session.suspend().await;
             self.shared.forget(&key, number);
         }
+    }
+
+    /// The ids of sessions that end here, from now on, though clients have to do with them: they go on
+    /// elsewhere.
+    pub fn suspended(&self) -> broadcast::Receiver<Arc<str>> {
+        self.shared.suspended.subscribe()
     }
 
     /// What goes on in each live session, by file.

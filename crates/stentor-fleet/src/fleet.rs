@@ -141,6 +141,11 @@ impl Fleet {
         self.shared.view.nodes()
     }
 
+    /// Whether this life of a node was there at the last look.
+    pub fn has_node(&self, node: &NodeId) -> bool {
+        self.shared.view.is_there(node)
+    }
+
     /// Who owns a session, as far as this node knows: `None` when nobody does, or its owner is gone.
     pub fn owner_of(&self, session_id: &str) -> Option<NodeId> {
         let owner = self.session(session_id)?.owner?;

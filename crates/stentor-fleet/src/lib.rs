@@ -26,6 +26,7 @@ pub mod places;
 mod sequence;
 pub mod settings;
 pub mod store;
+pub mod tunnel;
 mod working_copy;
 mod writer;
 

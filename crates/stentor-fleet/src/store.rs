@@ -145,6 +145,10 @@ impl FleetStore {
             WorkingFolder::Here(folder) => folder,
             WorkingFolder::Absent(_) => PathBuf::from(&record.cwd),
         };
+        // Its folder may have been named otherwise when it was opened.
+        if let Some(Owned::Open { file, .. }) = self.lock().get(&record.id) {
+            return Ok((file.clone(), folder));
+        }
         let header = Header::new(&record.id, &record.created, folder.to_string_lossy());
         let in_files = self.shared.files.folder(&folder).unwrap_or_default();
         Ok((files::file_path(&in_files, &header)?, folder))
@@ -161,6 +165,14 @@ impl FleetStore {
         }
         let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
         Some(stem.split_once('_').map_or(stem, |(_, id)| id).to_owned())
+    }
+
+    /// The id of the session that a file of another node's store is of.
+    fn id_elsewhere(&self, path: &Path) -> Option<String> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+        let (_, id) = stem.split_once('_')?;
+        let is_known = !path.exists() && self.fleet().session(id).is_some();
+        is_known.then(|| id.to_owned())
     }
 
     /// Has a session that is new here written to the fleet.
@@ -345,7 +357,10 @@ impl JournalStore for FleetStore {
 
     fn find(&self, wanted: &str) -> Option<Result<PathBuf, StoreError>> {
         let id = match wanted.contains('/') {
-            true => self.id_of(Path::new(wanted))?,
+            true => {
+                let path = Path::new(wanted);
+                self.id_of(path).or_else(|| self.id_elsewhere(path))?
+            }
             false => wanted.to_owned(),
         };
         self.find_session(&id)

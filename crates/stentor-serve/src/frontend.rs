@@ -1,6 +1,7 @@
 //! A frontend that is to be served, in whichever dialect: the agent it drives and what its dialect
 //! was started with.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use stentor_agent::live_sessions::LiveSessions;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::JournalStore;
 use stentor_wire::attach::{ClientHello, Refused};
+use tokio::sync::watch;
 
 use crate::acp::{self, AcpOptions};
 use crate::connection::{Access, Connection};
@@ -35,6 +37,12 @@ pub struct Storing {
     pub journals: Arc<dyn JournalStore>,
 }
 
+impl fmt::Debug for Storing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Storing").field(&self.files).finish()
+    }
+}
+
 /// Why a client could not be served at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -50,12 +58,32 @@ pub trait FrontendSetup: Send + Sync {
     fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused>;
 }
 
+/// How a client of a server shares its sessions.
+pub struct Sharing {
+    /// The sessions of all clients.
+    pub live: LiveSessions,
+    pub access: Access,
+    /// It is about to open a session by itself and needs none to begin with.
+    pub visits: bool,
+    /// Where the id of the session is published that it opened last.
+    pub opened: Option<watch::Sender<Option<String>>>,
+}
+
 impl Frontend {
-    /// The same, whose sessions are shared with the other clients of `live`.
+    /// The same, whose sessions are shared with the other clients of a server.
     #[must_use]
-    pub fn sharing(self, live: &LiveSessions, access: Access) -> Self {
-        let observes = access == Access::Observe;
-        let share = |agent: Agent| agent.sharing(live.clone(), observes);
+    pub fn sharing(self, sharing: &Sharing) -> Self {
+        let observes = sharing.access == Access::Observe;
+        let share = |agent: Agent| {
+            let mut agent = agent.sharing(sharing.live.clone(), observes);
+            if sharing.visits {
+                agent = agent.visiting();
+            }
+            match &sharing.opened {
+                Some(opened) => agent.publishing_opened(opened.clone()),
+                None => agent,
+            }
+        };
         let login = |login: Arc<dyn Login>| match observes {
             true => Arc::new(WatchedLogin(login)),
             false => login,

@@ -4,7 +4,8 @@
 //! [`stdio`] takes the process's pipes for itself, [`input`] turns what a client writes into lines,
 //! [`output`] owns what is written to it, [`merge`] puts events and the answers to commands into
 //! the order in which they must appear, [`pump`] brings those of one session onto the wire, and
-//! `loaded` says which sessions are unloaded when there are many.
+//! `loaded` says which sessions are unloaded when there are many. [`proxy`] serves clients whose
+//! session is on another node of a fleet.
 
 pub mod acp;
 pub mod connection;
@@ -21,6 +22,7 @@ pub mod omp;
 pub mod output;
 pub mod page;
 pub mod picture;
+pub mod proxy;
 pub mod psi;
 pub mod pump;
 pub mod server;

@@ -7,6 +7,7 @@ mod clients;
 mod limits;
 mod link;
 mod peer;
+mod proxied;
 pub mod unix_socket;
 mod watching;
 
@@ -18,16 +19,18 @@ use std::time::Duration;
 use stentor_agent::live_sessions::{LiveSessions, Released};
 use stentor_agent::tasks;
 use stentor_wire::attach::{ClientHello, Refused};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Access, Connection};
-use crate::frontend::{Frontend, FrontendSetup, Storing};
+use crate::frontend::{Frontend, FrontendSetup, Sharing, Storing};
+use crate::proxy::Peers;
 
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
 use clients::{ClientPlace, Clients};
 use link::Links;
+use proxied::ProxiedClient;
 
 /// The exit status of a program whose client was not served.
 const FAILED: u8 = 1;
@@ -56,6 +59,8 @@ struct Shared {
     end: CancellationToken,
     /// Where it is reached over HTTP, if it is.
     http: OnceLock<HttpStatus>,
+    /// The other nodes of its fleet, if it is in one.
+    peers: OnceLock<Arc<dyn Peers>>,
 }
 
 /// What a server is started with.
@@ -90,9 +95,16 @@ impl ServerOptions {
 /// A client that has been admitted and set up.
 pub struct Admitted {
     server: Server,
-    frontend: Frontend,
+    client: AdmittedClient,
     access: Access,
     place: ClientPlace,
+}
+
+/// Where an admitted client is served.
+enum AdmittedClient {
+    Here(Frontend),
+    /// Wherever its sessions are.
+    Proxied(ProxiedClient),
 }
 
 impl Server {
@@ -118,6 +130,7 @@ impl Server {
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             http: OnceLock::new(),
+            peers: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -194,6 +207,12 @@ impl Server {
         self.shared.http.get_or_init(|| status);
     }
 
+    /// Makes it one of several nodes: clients are served where their sessions are. Called once,
+    /// before there are clients.
+    pub fn set_peers(&self, peers: Arc<dyn Peers>) {
+        self.shared.peers.get_or_init(|| peers);
+    }
+
     /// Lets go of the session in a file, if nobody has it open and nothing goes on in it.
     pub async fn release(&self, file: &Path) -> Released {
         self.shared.live.release(file).await
@@ -222,6 +241,24 @@ impl Server {
 
     /// Sets a client up, unless there are too many or it cannot be.
     pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
+        let place = self.enter(&client, access)?;
+        let client = match self.shared.peers.get() {
+            None => AdmittedClient::Here(self.frontend(client, access, None).await?),
+            Some(peers) => {
+                let proxied = ProxiedClient::begin(self, Arc::clone(peers), client, access);
+                AdmittedClient::Proxied(proxied.await?)
+            }
+        };
+        Ok(Admitted {
+            server: self.clone(),
+            client,
+            access,
+            place,
+        })
+    }
+
+    /// A place for one more client, if it may come.
+    fn enter(&self, client: &ClientHello, access: Access) -> Result<ClientPlace, Refused> {
         if self.is_stopping() {
             return Err(refused("the server is stopping"));
         }
@@ -236,7 +273,22 @@ impl Server {
             let why = format!("the server has {most} connections already, which is its limit");
             return Err(refused(why));
         };
-        let place = self.shared.clients.enter(&client, access, permit);
+        Ok(self.shared.clients.enter(client, access, permit))
+    }
+
+    /// The frontend of a client, which publishes the sessions that it opens.
+    async fn frontend(
+        &self,
+        client: ClientHello,
+        access: Access,
+        opened: Option<watch::Sender<Option<String>>>,
+    ) -> Result<Frontend, Refused> {
+        let sharing = Sharing {
+            live: self.shared.live.clone(),
+            access,
+            visits: client.visits,
+            opened,
+        };
         let setup = Arc::clone(&self.shared.setup);
         let frontend = tasks::spawn_blocking(move || setup.frontend(&client)).await;
         let frontend = frontend.map_err(|panicked| refused(panicked.to_string()))??;
@@ -244,29 +296,25 @@ impl Server {
             Some(storing) => frontend.storing_in(storing),
             None => frontend,
         };
-        let frontend = frontend.sharing(&self.shared.live, access);
-        Ok(Admitted {
-            server: self.clone(),
-            frontend,
-            access,
-            place,
-        })
+        Ok(frontend.sharing(&sharing))
     }
-}
 
-impl Admitted {
-    /// Serves the client at the other end of `stream` until it goes away or the server stops.
-    /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
-    /// the exit status of a program that was started for this client, or why it was not served.
-    pub async fn serve(self, stream: UnixStream, read_ahead: Vec<u8>) -> Result<u8, Refused> {
-        let end = self.server.shared.end.child_token();
-        let connection = Connection::of_server(&stream, read_ahead, self.access, end);
+    /// Serves a client here at the other end of `stream`, from which `read_ahead` was read already,
+    /// until it goes away or the server stops. The stream is shut down afterwards.
+    async fn serve_here(
+        &self,
+        frontend: Frontend,
+        access: Access,
+        stream: UnixStream,
+        read_ahead: Vec<u8>,
+    ) -> Result<u8, Refused> {
+        let end = self.shared.end.child_token();
+        let connection = Connection::of_server(&stream, read_ahead, access, end);
         let connection = connection.map_err(|error| refused(error.to_string()))?;
         // What panics is one client's end and no other's.
-        let served = tasks::spawn(self.frontend.serve(connection)).await;
+        let served = tasks::spawn(frontend.serve(connection)).await;
         // A thread may still read from it.
         stream.shutdown(std::net::Shutdown::Both).ok();
-        drop(self.place);
         match served {
             Ok(Ok(status)) => Ok(status),
             Ok(Err(why)) => Err(refused(why.to_string())),
@@ -275,6 +323,25 @@ impl Admitted {
                 Err(refused("the server failed inside"))
             }
         }
+    }
+}
+
+impl Admitted {
+    /// Serves the client at the other end of `stream` until it goes away or the server stops.
+    /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
+    /// the exit status of a program that was started for this client, or why it was not served.
+    pub async fn serve(self, stream: UnixStream, read_ahead: Vec<u8>) -> Result<u8, Refused> {
+        let served = match self.client {
+            AdmittedClient::Here(frontend) => {
+                let serving = self
+                    .server
+                    .serve_here(frontend, self.access, stream, read_ahead);
+                serving.await
+            }
+            AdmittedClient::Proxied(client) => client.serve(stream, read_ahead).await,
+        };
+        drop(self.place);
+        served
     }
 }
 

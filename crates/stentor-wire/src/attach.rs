@@ -57,6 +57,9 @@ pub struct ClientHello {
     /// It speaks in the frames of a link ([`crate::link`]), which outlives its connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
+    /// It is about to open a session by itself and needs none to begin with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub visits: bool,
 }
 
 /// A link that is to go on over this connection.
@@ -201,6 +204,7 @@ mod tests {
             env: [("HOME".to_owned(), "/home/me".to_owned())].into(),
             observe: false,
             link: false,
+            visits: false,
         };
         let line = Hello::line(Wish::Serve(client.clone())).unwrap();
         assert_eq!(

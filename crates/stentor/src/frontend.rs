@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use stentor_agent::agent::AgentError;
 use stentor_serve::connection::Connection;
-use stentor_serve::frontend::{Frontend, ServeError};
+use stentor_serve::frontend::{Frontend, ServeError, Storing};
 use stentor_serve::stdio::{self, Pipes};
 use tokio::runtime::{Builder, Runtime};
 
@@ -27,6 +27,8 @@ const FAILED: u8 = 1;
 pub struct Start {
     pub folder: PathBuf,
     pub variables: Variables,
+    /// Where new sessions go, if not where the configuration says.
+    pub storing: Option<Storing>,
 }
 
 /// A frontend that is set up.
@@ -67,6 +69,7 @@ impl Start {
         Self {
             folder: PathBuf::from("."),
             variables: Variables::OfProcess,
+            storing: None,
         }
     }
 

@@ -213,6 +213,7 @@ fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
         env: variables(),
         observe: false,
         link: true,
+        visits: false,
     };
     Hello::line(Wish::Serve(client)).map_err(|error| RelayError::Broken(error.into()))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use stentor_serve::frontend::Frontend;
+use stentor_serve::frontend::{Frontend, Storing};
 use stentor_serve::psi::PsiOptions;
 use stentor_wire::attach::Refused;
 
@@ -199,7 +199,10 @@ fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, Fronten
         notes: notes.clone(),
         ..Defaults::new(flags, Arc::clone(&models), &config)
     };
-    let agent = setup::agent(&config, Arc::new(defaults), files);
+    let mut agent = setup::agent(&config, Arc::new(defaults), files);
+    if let Some(Storing { files, journals }) = start.storing.clone() {
+        agent = agent.storing_in(files, journals);
+    }
     let mut options = PsiOptions::new(&cwd);
     options.resume = match &command_line.resume {
         Some(wanted) => Some(agent.find(wanted)?),

@@ -28,6 +28,7 @@ mod outbound;
 mod params;
 mod plan_request;
 mod prompt;
+mod proxy;
 mod questions;
 mod replay;
 mod request;
@@ -51,6 +52,7 @@ use crate::login::Login;
 use connection::Connection;
 
 pub use folders::Folders;
+pub(crate) use proxy::AcpProxy;
 
 /// What the program has to offer beside the agent.
 #[derive(Clone, Default)]

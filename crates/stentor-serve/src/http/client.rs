@@ -24,6 +24,7 @@ impl ClientPlace {
             env: self.env.clone(),
             observe: access == Access::Observe,
             link: false,
+            visits: false,
         };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {

@@ -348,7 +348,7 @@ pub(super) fn begin(
                 .map(|listed| listed.path)
         }
         Resume::Named(name) if names_a_file(name) => {
-            let path = options.session_file(name);
+            let path = agent.file_at(options.session_file(name));
             match begins_at(&path) {
                 true => {
                     session_options.keep_at(path);

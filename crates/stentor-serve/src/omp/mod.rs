@@ -21,6 +21,7 @@ mod place;
 mod printing;
 mod prompt_results;
 mod prompts;
+mod proxy;
 mod reply;
 mod running_commands;
 mod scoped_models;
@@ -37,6 +38,7 @@ use crate::login::Login;
 
 pub use args::{OmpArgs, OmpArgsError, Resume};
 pub use printing::{PrintError, print_events};
+pub(crate) use proxy::OmpProxy;
 pub use serving::serve;
 use stentor_agent::agent_folders::in_home;
 

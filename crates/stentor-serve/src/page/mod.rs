@@ -11,6 +11,7 @@ mod connection;
 mod frames;
 mod listing;
 mod panel;
+mod proxy;
 mod questions;
 mod spending;
 mod transcript;
@@ -25,6 +26,7 @@ use crate::connection::{Connection, Opened};
 use crate::input::InputLines;
 
 use connection::Page;
+pub(crate) use proxy::PageProxy;
 
 /// What a page is started with.
 #[derive(Debug, Clone, Default)]

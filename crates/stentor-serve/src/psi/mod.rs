@@ -30,6 +30,7 @@ mod ops;
 mod params;
 mod payload;
 mod pending;
+mod proxy;
 mod request;
 mod shared;
 mod slash;
@@ -54,6 +55,7 @@ use crate::login::Login;
 use crate::signals::EndSignal;
 
 use connection::Connection;
+pub(crate) use proxy::PsiProxy;
 use shared::Shared;
 use trace::Trace;
 use writer::Writer;

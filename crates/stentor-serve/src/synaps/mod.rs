@@ -11,6 +11,7 @@ mod events;
 mod history;
 mod limits;
 mod opening;
+mod proxy;
 mod turn;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use crate::input::InputLines;
 
 pub use child::SynapsError;
 pub use commands::tools_list;
+pub(crate) use proxy::SynapsProxy;
 
 use child::{Child, Ending};
 

@@ -10,10 +10,12 @@ use stentor_agent::agent::AgentError;
 use stentor_agent::live_sessions::{LiveActivity, LiveSessions};
 use stentor_agent::tasks;
 use stentor_fleet::settings::Place;
+use stentor_fleet::tunnel::{self, FleetPeers};
 use stentor_fleet::{
     ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionState,
 };
 use stentor_serve::frontend::{Frontend, Storing};
+use stentor_serve::http::ClientPlace;
 use stentor_serve::server::Server;
 use stentor_text::visible::visible;
 use stentor_wire::attach::Refused;
@@ -24,7 +26,10 @@ use crate::config::table::{base, table_error};
 use crate::config::{Config, ConfigErrors, Layer, RawTable};
 use crate::environment::Variables;
 use crate::frontend::{RuntimeError, Start, runtime};
+use crate::relay;
 use crate::setup::{self, FolderError};
+
+use super::http::working_folder;
 
 pub use stentor_fleet::Node;
 
@@ -89,7 +94,17 @@ impl Membership {
             live: server.live().clone(),
             storing: self.storing(),
         };
-        Ok(Node::join(self.store, Arc::new(sessions)).await?)
+        let fleet = self.store.fleet().clone();
+        let node = Node::join(self.store, Arc::new(sessions)).await?;
+        server.set_peers(Arc::new(FleetPeers::new(fleet.clone())));
+        // Clients of other nodes are in this node's environment, and in its folder where theirs is not
+        // here.
+        let place = ClientPlace {
+            cwd: working_folder()?,
+            env: relay::variables(),
+        };
+        tunnel::listen(fleet, server.clone(), place).await?;
+        Ok(node)
     }
 }
 
@@ -152,6 +167,7 @@ impl ServerSessions {
         let start = Start {
             folder: folder.clone(),
             variables: Variables::OfProcess,
+            storing: None,
         };
         let prepared = acp::for_client(&[], &start).map_err(NotOpened::Setup)?;
         let Frontend::Acp(agent, _) = prepared.frontend else {

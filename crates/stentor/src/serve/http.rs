@@ -87,7 +87,8 @@ impl HttpListener {
     }
 }
 
-fn working_folder() -> io::Result<String> {
+/// The folder in which the server was started.
+pub(super) fn working_folder() -> io::Result<String> {
     let folder = std::env::current_dir()?.into_os_string();
     let not_text = |_| io::Error::other("the working folder is not UTF-8");
     folder.into_string().map_err(not_text)

@@ -126,7 +126,10 @@ async fn serve_clients(
         None => None,
     };
     let storing = fleet.as_ref().map(fleet::Membership::storing);
-    let server = Server::storing_in(Arc::new(ClientSetup), options, storing);
+    let setup = ClientSetup {
+        storing: storing.clone(),
+    };
+    let server = Server::storing_in(Arc::new(setup), options, storing);
     let node = match fleet {
         Some(fleet) => Some(fleet.join(&server).await?),
         None => None,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use stentor_serve::frontend::{Frontend, FrontendSetup};
+use stentor_serve::frontend::{Frontend, FrontendSetup, Storing};
 use stentor_serve::page::PageOptions;
 use stentor_wire::attach::{ClientHello, Refused};
 
@@ -20,7 +20,11 @@ const FAILED: u8 = 1;
 const PAGE: &str = "page";
 
 /// Sets up frontends where their clients are.
-pub struct ClientSetup;
+#[derive(Default)]
+pub struct ClientSetup {
+    /// Where new sessions go, if not where the configuration says.
+    pub storing: Option<Storing>,
+}
 
 impl FrontendSetup for ClientSetup {
     fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused> {
@@ -31,6 +35,7 @@ impl FrontendSetup for ClientSetup {
         let start = Start {
             folder: PathBuf::from(&client.cwd),
             variables: Variables::OfClient(Arc::new(client.env.clone())),
+            storing: self.storing.clone(),
         };
         if !start.folder.is_absolute() {
             let why = format!("the working folder {:?} is not absolute", client.cwd);

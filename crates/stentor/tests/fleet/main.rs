@@ -1,6 +1,8 @@
 //! Nodes of a fleet, on a real NATS server.
 
 #[cfg(test)]
+mod elsewhere;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod moving;

@@ -200,10 +200,10 @@ fn questions_are_dialogs_in_psi() {
         let lines = child.until(|line| line.contains("ui/dialog-requested"));
         let line = lines.last().unwrap();
         assert!(line.contains(mark), "{line}");
-        let id = format!("dialog-{number}");
-        // What follows may come before the answer to this.
+        // The next question may come before the answer to this request.
         child.send(&format!(
-            "{{:id \"d{number}\" :kind :request :op \"resolve_dialog\" :params {{:dialog-id {id:?} :result {result:?}}}}}"
+            "{{:id \"d{number}\" :kind :request :op \"resolve_dialog\" \
+             :params {{:dialog-id \"dialog-{number}\" :result {result:?}}}}}"
         ));
     }
     child.until(|line| line.contains("Answer: Postgres") && line.contains("Answer: Tests"));

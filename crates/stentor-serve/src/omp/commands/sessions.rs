@@ -40,6 +40,9 @@ pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> Com
         return Err(Failure::new("sessionPath is empty"));
     }
     let path = dialect.options.session_file(&switch.session_path);
+    let agent = dialect.agent.clone();
+    let path = tasks::spawn_blocking(move || agent.file_at(path)).await;
+    let path = path.map_err(|error| Failure::new(error.to_string()))?;
     if begins_at(&path) {
         let mut options = options_like_now(dialect).await?;
         options.storage = Storage::File(path);

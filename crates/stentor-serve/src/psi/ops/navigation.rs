@@ -150,9 +150,12 @@ pub(in crate::psi) async fn resume(
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
     let slots = context::slots_as_they_came(shared).await;
-    let wanted = path.clone();
-    let look = move || (live_in(&slots, &wanted), wanted.is_file());
-    let (id, is_file) = tasks::spawn_blocking(look).await?;
+    let agent = shared.agent.clone();
+    let look = move || {
+        let path = agent.file_at(path);
+        (live_in(&slots, &path), path.is_file(), path)
+    };
+    let (id, is_file, path) = tasks::spawn_blocking(look).await?;
     if let Some(id) = id
         && let Some(live) = shared.live(&id).await?
     {

@@ -28,6 +28,7 @@ use super::payload::message::transcript_text;
 use super::request::{Answered, Answerer, Call, Done, Handled};
 
 pub(super) use grammar::BUILTINS;
+pub(super) use pickers::SELECT_STORED;
 
 use grammar::{Command, Slash};
 

@@ -18,7 +18,7 @@ use crate::psi::text;
 
 pub(super) const SELECT_MODEL: &str = "select-model";
 pub(super) const SELECT_THINKING: &str = "select-thinking-level";
-pub(super) const SELECT_STORED: &str = "select-resume-session";
+pub(in crate::psi) const SELECT_STORED: &str = "select-resume-session";
 pub(super) const SELECT_LIVE: &str = "select-session";
 
 /// How much of a message names a place to fork.

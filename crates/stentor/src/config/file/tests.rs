@@ -261,6 +261,7 @@ fn every_key_of_the_table_can_be_set_and_shown() {
         retry.fallback_returns = false (config.toml:39)
         max_answer_bytes = 9 (config.toml:24)
         undo = false (config.toml:25)
+        background.wake = true (default)
         sandbox.mode = "read-only" (config.toml:41)
         sandbox.network = true (config.toml:42)
         sandbox.writable = ["/home/u/w"] (config.toml:43)

@@ -1,0 +1,145 @@
+//! What goes through a tunnel: a byte for the kind, the number of the message in its direction, most
+//! significant byte first, and the content.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
+
+/// A byte and a number.
+const HEADER_BYTES: usize = 9;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Bytes of the dialect.
+    Data(Bytes),
+    /// How much has been handed on so far, in all.
+    Received(u64),
+    /// The client is in the session with this id now.
+    Session(String),
+    /// The session with this id goes on elsewhere.
+    Moved(String),
+    /// Nothing follows. From the client's side: its input has ended.
+    End(End),
+    /// It is there, and has sent all that was numbered before.
+    Beat,
+    /// It gives up.
+    Break,
+}
+
+/// How a dialect ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct End {
+    #[serde(default)]
+    pub status: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    #[serde(default)]
+    pub goes_on_elsewhere: bool,
+}
+
+/// Why a message cannot be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(super) enum BadMessage {
+    #[error("a message is too short")]
+    TooShort,
+    #[error("a message is of an unknown kind, {0}")]
+    Kind(u8),
+    #[error("the content of a message cannot be read")]
+    Content,
+}
+
+impl Message {
+    /// The message with its number.
+    pub fn write(&self, number: u64) -> Bytes {
+        let (kind, content): (u8, &[u8]) = match self {
+            Self::Data(bytes) => (0, bytes),
+            Self::Received(bytes) => (1, &bytes.to_be_bytes()),
+            Self::Session(id) => (2, id.as_bytes()),
+            // It is plain data and can be written.
+            Self::End(end) => (3, &serde_json::to_vec(end).unwrap_or_default()),
+            Self::Beat => (4, &[]),
+            Self::Break => (5, &[]),
+            Self::Moved(id) => (6, id.as_bytes()),
+        };
+        let mut written = BytesMut::with_capacity(HEADER_BYTES + content.len());
+        written.put_u8(kind);
+        written.put_u64(number);
+        written.put_slice(content);
+        written.freeze()
+    }
+
+    /// A message and its number.
+    pub fn read(mut payload: Bytes) -> Result<(u64, Self), BadMessage> {
+        let header = payload.split_to(HEADER_BYTES.min(payload.len()));
+        let (Some(kind), Some(number)) = (header.first(), number(header.get(1..))) else {
+            return Err(BadMessage::TooShort);
+        };
+        let message = match kind {
+            0 => Self::Data(payload),
+            1 => Self::Received(content_number(&payload)?),
+            2 => Self::Session(text(&payload)?),
+            3 => Self::End(serde_json::from_slice(&payload).map_err(|_| BadMessage::Content)?),
+            4 => Self::Beat,
+            5 => Self::Break,
+            6 => Self::Moved(text(&payload)?),
+            other => return Err(BadMessage::Kind(*other)),
+        };
+        Ok((number, message))
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, BadMessage> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| BadMessage::Content)
+}
+
+fn number(bytes: Option<&[u8]>) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes?.try_into().ok()?))
+}
+
+fn content_number(bytes: &[u8]) -> Result<u64, BadMessage> {
+    number(Some(bytes)).ok_or(BadMessage::Content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_written_and_read_alike() {
+        let end = End {
+            status: 2,
+            refused: Some("no".to_owned()),
+            goes_on_elsewhere: true,
+        };
+        for (number, message) in [
+            Message::Data(Bytes::from_static(b"{}\n")),
+            Message::Received(u64::MAX),
+            Message::Session("s-1".to_owned()),
+            Message::Moved("s-2".to_owned()),
+            Message::End(end),
+            Message::Beat,
+            Message::Break,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let number = number as u64 + 7;
+            let read = Message::read(message.write(number)).unwrap();
+            assert_eq!(read, (number, message));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for (bytes, why) in [
+            (&b""[..], BadMessage::TooShort),
+            (b"\x00\0\0\0\0\0\0\0", BadMessage::TooShort),
+            (b"\x09\0\0\0\0\0\0\0\x01", BadMessage::Kind(9)),
+            (b"\x01\0\0\0\0\0\0\0\x01abc", BadMessage::Content),
+            (b"\x02\0\0\0\0\0\0\0\x01\xff", BadMessage::Content),
+            (b"\x03\0\0\0\0\0\0\0\x01{", BadMessage::Content),
+        ] {
+            assert_eq!(Message::read(Bytes::from_static(bytes)), Err(why));
+        }
+    }
+}

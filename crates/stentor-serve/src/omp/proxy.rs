@@ -1,0 +1,298 @@
+//! What the proxy knows of the dialect: which command opens a session, what a connection has set up,
+//! and what is under way.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use stentor_wire::omp::frame::{Frame, PromptError, UiMethod, UiRequest};
+use stentor_wire::omp::response::Response;
+
+use super::framing::{AgentFrame, Framing};
+use crate::proxy::single::{Arrival, Preparation};
+use crate::proxy::{FromClient, OWN_ID, ProxiedDialect, session_flags};
+
+/// The flags that name a session.
+const SESSION_FLAGS: [&str; 3] = ["--session", "--resume", "-r"];
+
+/// Those that name one, and the one that means the newest.
+const ALL_SESSION_FLAGS: [&str; 5] = ["--session", "--resume", "-r", "--continue", "-c"];
+
+/// The commands that set up the connection, whichever session it is in. The last of each counts.
+const SET_UP: [&str; 5] = [
+    "negotiate_protocol",
+    "set_event_filter",
+    "set_subagent_subscription",
+    "set_host_tools",
+    "set_host_uri_schemes",
+];
+
+/// Lines that answer something and are answered by nothing.
+const ANSWERS: [&str; 4] = [
+    "extension_ui_response",
+    "host_tool_update",
+    "host_tool_result",
+    "host_uri_result",
+];
+
+/// Commands, prompts and questions that are tracked. What is more is not answered when a node is lost.
+const MAX_TRACKED: usize = 1024;
+
+/// A client of omp or pi.
+#[derive(Default)]
+pub(crate) struct OmpProxy {
+    /// By the place of the command in [`SET_UP`].
+    set_up: BTreeMap<usize, BTreeMap<String, Box<RawValue>>>,
+    /// Commands without an answer: id to name.
+    commands: HashMap<String, String>,
+    /// Prompts that were accepted and whose result has not come, by id.
+    prompts: HashSet<String>,
+    /// Questions to the client without an answer.
+    questions: HashSet<String>,
+    is_running: bool,
+    /// Counts the proxy's own commands.
+    count: u64,
+    /// Its last command, whose answer has not come.
+    waits_for: Option<String>,
+}
+
+/// What is looked at in a line.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type", default)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "sessionPath", default)]
+    session_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "targetId", default)]
+    target_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    success: bool,
+}
+
+impl OmpProxy {
+    fn own_command(&mut self, out: &mut Vec<u8>, mut command: BTreeMap<String, Box<RawValue>>) {
+        self.count += 1;
+        let id = format!("\"{OWN_ID}{}\"", self.count);
+        if let Ok(raw) = RawValue::from_string(id.clone()) {
+            command.insert("id".to_owned(), raw);
+        }
+        if serde_json::to_writer(&mut *out, &command).is_ok() {
+            out.push(b'\n');
+            self.waits_for = Some(id);
+        }
+    }
+
+    /// A line that may be an answer, or a question.
+    fn note(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
+            return to_client.extend_from_slice(line);
+        };
+        let id = head.id.map_or("", RawValue::get);
+        match head.kind.as_deref() {
+            Some("response") if is_own(id) => {
+                if self.waits_for.as_deref() == Some(id) {
+                    self.waits_for = None;
+                }
+                return;
+            }
+            Some("ready") if self.waits_for.is_some() => return,
+            Some("response") => {
+                let command = self.commands.remove(id);
+                let is_prompt = matches!(command.as_deref(), Some("prompt" | "abort_and_prompt"));
+                if is_prompt && head.success && self.prompts.len() < MAX_TRACKED {
+                    self.prompts.insert(id.to_owned());
+                }
+            }
+            Some("prompt_result") => {
+                self.prompts.remove(id);
+            }
+            Some("agent_start") => self.is_running = true,
+            Some("agent_settled") => self.is_running = false,
+            Some("extension_ui_request") => match head.method.as_deref() {
+                Some("select" | "confirm" | "input" | "editor")
+                    if self.questions.len() < MAX_TRACKED =>
+                {
+                    self.questions.insert(id.trim_matches('"').to_owned());
+                }
+                Some("cancel") => {
+                    if let Some(target) = &head.target_id {
+                        self.questions.remove(&**target);
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        to_client.extend_from_slice(line);
+    }
+}
+
+impl ProxiedDialect for OmpProxy {
+    fn named_by(&self, flags: &[String]) -> Option<String> {
+        session_flags::named(flags, &SESSION_FLAGS)
+    }
+
+    fn client_line(&mut self, line: &[u8]) -> FromClient {
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
+            return FromClient::Pass;
+        };
+        let Some(kind) = head.kind else {
+            return FromClient::Pass;
+        };
+        if let Some(place) = SET_UP.iter().position(|name| *name == kind)
+            && let Ok(command) = serde_json::from_slice(line)
+        {
+            self.set_up.insert(place, command);
+        }
+        let id = head.id.map(RawValue::get);
+        if ANSWERS.contains(&&*kind) {
+            self.questions.remove(id.unwrap_or("").trim_matches('"'));
+            return FromClient::Pass;
+        }
+        let opens = head.session_path.filter(|_| kind == "switch_session");
+        if let Some(id) = id.filter(|_| self.commands.len() < MAX_TRACKED) {
+            self.commands.insert(id.to_owned(), kind.into_owned());
+        }
+        match opens {
+            Some(path) => FromClient::Opens(path.into_owned()),
+            None => FromClient::Pass,
+        }
+    }
+
+    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
+        // Most lines are pieces of answers.
+        let looked_at = [
+            &b"{\"id\":"[..],
+            b"{\"type\":\"r",
+            b"{\"type\":\"agent_s",
+            b"{\"type\":\"prompt_result\"",
+            b"{\"type\":\"extension_ui_request\"",
+        ];
+        match looked_at.iter().any(|start| line.starts_with(start)) {
+            true => self.note(line, to_client),
+            false => to_client.extend_from_slice(line),
+        }
+    }
+
+    fn arrival(&self, flags: &[String], _named: &str) -> Arrival {
+        Arrival {
+            flags: session_flags::without(flags, &ALL_SESSION_FLAGS),
+            visits: true,
+        }
+    }
+
+    fn flags_in(&self, flags: &[String], session: &str) -> Vec<String> {
+        let mut flags = session_flags::without(flags, &ALL_SESSION_FLAGS);
+        flags.extend(["--session".to_owned(), session.to_owned()]);
+        flags
+    }
+
+    fn prologue(&mut self, _session: Option<&str>) -> Vec<u8> {
+        let mut lines = Vec::new();
+        let set_up: Vec<_> = self.set_up.values().cloned().collect();
+        for command in set_up {
+            self.own_command(&mut lines, command);
+        }
+        // Commands are done in their order: when this one is answered, all are.
+        let last = RawValue::from_string("\"get_available_thinking_levels\"".to_owned());
+        let last = last.map(|kind| BTreeMap::from([("type".to_owned(), kind)]));
+        self.own_command(&mut lines, last.unwrap_or_default());
+        lines
+    }
+
+    fn preparation(&mut self) -> Preparation {
+        match self.waits_for {
+            Some(_) => Preparation::Waits,
+            None => Preparation::Done,
+        }
+    }
+
+    fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>) {
+        let head = serde_json::from_slice::<Head<'_>>(line);
+        let id = head.as_ref().ok().and_then(|head| head.id);
+        self.commands.remove(id.map_or("", RawValue::get));
+        self.waits_for = None;
+        write(
+            to_client,
+            "response",
+            &Response::failure(id, "switch_session", why),
+        );
+    }
+
+    fn lost(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        for (id, command) in self.commands.drain() {
+            let id = RawValue::from_string(id).ok();
+            let failure = Response::failure(id.as_deref(), &command, why);
+            write(to_client, "response", &failure);
+        }
+        for question in self.questions.drain() {
+            let cancelled = UiRequest {
+                id: &format!("{OWN_ID}{question}"),
+                method: UiMethod::Cancel {
+                    target_id: &question,
+                },
+            };
+            let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(cancelled);
+            write(to_client, "extension_ui_request", &frame);
+        }
+        let level = "warning";
+        let notice: AgentFrame<'_> = Frame::Notice {
+            level,
+            message: why,
+        };
+        write(to_client, "notice", &notice);
+        if !std::mem::take(&mut self.is_running) {
+            self.prompts.clear();
+            return;
+        }
+        let ended: AgentFrame<'_> = Frame::AgentEnd {
+            messages: &[],
+            will_retry: false,
+            is_terminal: true,
+            yielded: true,
+            message_count: 0,
+        };
+        write(to_client, "agent_end", &ended);
+        for id in self.prompts.drain() {
+            let id = RawValue::from_string(id).ok();
+            let error = PromptError {
+                message: why,
+                provider: None,
+                model: None,
+                http_status: None,
+                retryable: true,
+            };
+            let result: AgentFrame<'_> = Frame::PromptResult {
+                id: id.as_deref(),
+                agent_invoked: true,
+                status: "error",
+                error: Some(error),
+                session_settled: true,
+            };
+            write(to_client, "prompt_result", &result);
+        }
+        let settled: AgentFrame<'_> = Frame::SessionSettled;
+        write(to_client, "session_settled", &settled);
+        let settled: AgentFrame<'_> = Frame::AgentSettled { aborted: false };
+        write(to_client, "agent_settled", &settled);
+    }
+
+    fn give_up(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        let failure = Response::failure(None, "attach", why);
+        write(to_client, "response", &failure);
+    }
+}
+
+fn is_own(id: &str) -> bool {
+    id.strip_prefix('"')
+        .is_some_and(|id| id.starts_with(OWN_ID))
+}
+
+fn write(to_client: &mut Vec<u8>, name: &str, frame: &impl serde::Serialize) {
+    Framing::default().write(to_client, name, frame);
+}

@@ -1,0 +1,74 @@
+//! Clients whose session is on another node of a fleet.
+//!
+//! A session is where its node is: it hands trait objects around and cannot be sent. So the client's
+//! connection travels instead. The proxy stands between a client and its dialect and looks at the
+//! lines that open a session. If another node has that session, the dialect runs there, over an
+//! [`Upstream`] that carries the client's own frames, and its answers come back the same way. The
+//! client cannot tell the difference, and neither can the dialect.
+//!
+//! [`single`] is for dialects with one session at a time, which move as a whole; ACP, whose clients
+//! have many sessions at once, is multiplexed by its own proxy. What is said to a new upstream first,
+//! and which lines open sessions, each dialect knows itself ([`ProxiedDialect`]).
+
+mod lines;
+pub mod session_flags;
+pub mod single;
+mod upstream;
+mod upstreams;
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use stentor_wire::attach::{ClientHello, Refused};
+
+pub use lines::Lines;
+pub use single::{Client, FromClient, ProxiedDialect};
+pub use upstream::{CHUNK_BYTES, CHUNKS, Ending, FromUpstream, Upstream, UpstreamEnd};
+pub use upstreams::{Home, Place, Upstreams};
+
+/// What the ids of the proxy's own requests begin with. Their answers are not the client's.
+pub const OWN_ID: &str = "stentor-proxy-";
+
+/// How long an upstream may take to answer what it is told first.
+pub const PREPARE_WAIT: Duration = Duration::from_secs(20);
+
+/// How long another node may take to take a session over before this one does.
+pub const TAKEOVER_WAIT: Duration = Duration::from_secs(20);
+
+/// The other nodes of a fleet.
+pub trait Peers: Send + Sync {
+    /// Which node has the session that a client names by its id or its file. `None` when the fleet
+    /// does not know it.
+    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>>;
+
+    /// Has a node serve a client.
+    fn open<'a>(
+        &'a self,
+        node: &'a str,
+        client: ClientHello,
+    ) -> BoxFuture<'a, Result<Upstream, Refused>>;
+
+    /// Waits until it may have changed which node has which session.
+    fn changed(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Where a session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// Its id.
+    pub session: String,
+    pub owner: Owner,
+}
+
+/// Who has a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// This node.
+    Here,
+    /// The node of this name.
+    Node(String),
+    /// It is live nowhere: whoever opens it has it.
+    Nobody,
+    /// It was live, and a node is about to take it over.
+    Moving,
+}

@@ -1,0 +1,61 @@
+//! Where a client's dialect runs, as the proxy sees it: bytes in, bytes and news out.
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+/// Chunks that may wait in each direction. Who has more waits.
+pub const CHUNKS: usize = 8;
+
+/// The most bytes of one chunk.
+pub const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A client's dialect, here or on another node.
+pub struct Upstream {
+    /// What the client writes. Dropping it is the end of the client's input.
+    pub input: mpsc::Sender<Bytes>,
+    /// What the dialect writes. Without an [`FromUpstream::Ended`] before its end it broke.
+    pub output: mpsc::Receiver<FromUpstream>,
+}
+
+/// The other end of an [`Upstream`].
+pub struct UpstreamEnd {
+    pub input: mpsc::Receiver<Bytes>,
+    pub output: mpsc::Sender<FromUpstream>,
+}
+
+/// What comes from an upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromUpstream {
+    /// Bytes of the dialect.
+    Bytes(Bytes),
+    /// The client is in the session with this id now.
+    Session(String),
+    /// The session with this id is no longer on the node; the client can go on with it elsewhere.
+    Moved(String),
+    /// The dialect has ended, and nothing follows.
+    Ended(Ending),
+}
+
+/// How a dialect ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The exit status of a program that was started for this client.
+    pub status: u8,
+    /// Why it was not served, if it was not.
+    pub refused: Option<String>,
+    /// Its server stops, or no longer has the session: the client can go on elsewhere.
+    pub goes_on_elsewhere: bool,
+}
+
+impl Upstream {
+    /// An upstream, and its other end.
+    pub fn pair() -> (Self, UpstreamEnd) {
+        let (to_dialect, input) = mpsc::channel(CHUNKS);
+        let (output, from_dialect) = mpsc::channel(CHUNKS);
+        let upstream = Self {
+            input: to_dialect,
+            output: from_dialect,
+        };
+        (upstream, UpstreamEnd { input, output })
+    }
+}
