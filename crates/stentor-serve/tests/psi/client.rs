@@ -78,6 +78,8 @@ pub struct Client {
     names: Names,
     /// A run was told of that has not been told to be over.
     in_run: bool,
+    /// Held open so that what waits at the gate goes on waiting.
+    gate: Option<File>,
     /// The test sees to it that nothing is consumed while a footer is under way.
     pub consumption_is_known: bool,
     /// Snapshots are shown whole, not only what changed.
@@ -129,6 +131,7 @@ impl Client {
             seq: 0,
             names: Names::default(),
             in_run: false,
+            gate: None,
             consumption_is_known: false,
             shows_whole_snapshots: false,
             snapshots: HashMap::new(),
@@ -244,6 +247,12 @@ impl Client {
         let made = std::process::Command::new("mkfifo").arg(gate).status();
         assert!(made.unwrap().success());
         self
+    }
+
+    /// Waits until something waits at the gate: a call is published before its command begins.
+    pub fn wait_at_gate(&mut self) {
+        let gate = self.world.work().join("gate");
+        self.gate = Some(File::options().write(true).open(gate).unwrap());
     }
 
     /// Lets what waits at the gate go on.

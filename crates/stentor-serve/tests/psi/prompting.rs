@@ -30,6 +30,7 @@ fn waiting() -> Client {
     let mut client = gated();
     client.request("p", "prompt", r#"{:message "go"}"#);
     client.until(&["tool/executing"]);
+    client.wait_at_gate();
     client
 }
 
