@@ -21,4 +21,4 @@ mod process;
 pub use folder::{TemporaryFolder, write};
 pub use lines::Lines;
 pub use nats::{NatsCluster, NatsServer, nats_server};
-pub use process::{KillOnDrop, is_dead, isolated_command, when_dead, when_written};
+pub use process::{KillOnDrop, is_dead, isolated_command, when_dead, when_made, when_written};

@@ -59,10 +59,20 @@ pub fn when_dead(pid: &str) {
     }
 }
 
-/// Waits for a file that a process makes.
+/// Waits for a file that a process makes, empty or not.
+pub fn when_made(path: &Path) {
+    while !path.exists() {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Waits until a process has written something into a file: a shell makes the file of `>` and `>>`
+/// before the command writes.
 pub fn when_written(path: &Path) -> String {
     loop {
-        if let Ok(text) = std::fs::read_to_string(path) {
+        if let Ok(text) = std::fs::read_to_string(path)
+            && !text.is_empty()
+        {
             return text;
         }
         std::thread::sleep(PAUSE);

@@ -159,7 +159,7 @@ fn a_long_task_runs_beside_others_is_steered_and_read() {
         busy,
         format!("the session {id} is at work: steer it, or wait until it is done")
     );
-    stentor_test_support::when_written(&world.work("begun"));
+    stentor_test_support::when_made(&world.work("begun"));
     client.call("steer", json!({ "session_id": id, "message": "hurry" }));
     // Another session is answered meanwhile, and is stopped.
     let other = client.call("prompt", json!({ "prompt": "too", "wait": false }));
@@ -335,6 +335,6 @@ fn the_end_of_the_input_stops_what_runs() {
     let world = world(WORKS);
     let mut client = Client::start(&world, &["--permission-mode", "all"], json!({}));
     client.send_call("prompt", json!({ "prompt": "work" }));
-    stentor_test_support::when_written(&world.work("begun"));
+    stentor_test_support::when_made(&world.work("begun"));
     client.end();
 }

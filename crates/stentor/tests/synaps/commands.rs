@@ -157,7 +157,7 @@ fn a_model_chosen_during_a_turn_is_that_of_the_next() {
     );
     let mut child = home.child();
     child.send(r#"{"type":"prompt","id":"p","message":"x"}"#);
-    stentor_test_support::when_written(&home.path("there"));
+    stentor_test_support::when_made(&home.path("there"));
     child.send(r#"{"type":"set_model","id":"m","model":"script/other.toml"}"#);
     child.until(r#""id":"m","command":"set_model","ok":true,"model":"script/other.toml""#);
     child.send(r#"{"type":"get_state","id":"s"}"#);

@@ -1,7 +1,7 @@
 //! Conversations of a parent that behaves as the bridge does (section 16).
 
 use serde_json::json;
-use stentor_test_support::{is_dead, when_written};
+use stentor_test_support::{is_dead, when_made, when_written};
 
 use crate::bridge::Bridge;
 use crate::child::Home;
@@ -64,7 +64,7 @@ fn a_busy_child_refuses_and_finishes_its_turn() {
     ));
     let mut bridge = Bridge::start(home.command(&RPC));
     let first = bridge.prompt("one");
-    when_written(&home.path("there"));
+    when_made(&home.path("there"));
     let refused = bridge.prompt("two").wait().unwrap_err();
     assert!(refused.contains("abort first"), "{refused}");
     home.write("go", "");

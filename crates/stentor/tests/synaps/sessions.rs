@@ -1,6 +1,6 @@
 //! Sessions on disk and `--continue` (section 15).
 
-use stentor_test_support::when_written;
+use stentor_test_support::when_made;
 
 use crate::child::{Child, Home};
 
@@ -120,7 +120,7 @@ fn after_a_kill_in_the_middle_of_a_tool_the_history_is_whole() {
     );
     let mut child = home.child();
     child.send(r#"{"type":"prompt","id":"p","message":"x"}"#);
-    when_written(&home.path("there"));
+    when_made(&home.path("there"));
     child.signal("-KILL");
     let session = child.session.clone();
     drop(child);

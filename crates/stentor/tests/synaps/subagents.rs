@@ -1,6 +1,6 @@
 //! Subagents on the wire (section 11).
 
-use stentor_test_support::when_written;
+use stentor_test_support::when_made;
 
 use crate::child::Home;
 
@@ -98,7 +98,7 @@ fn an_abort_ends_every_subagent_that_was_started() {
     );
     let mut child = home.child();
     child.send(r#"{"type":"prompt","id":"p","message":"x"}"#);
-    when_written(&home.path("there"));
+    when_made(&home.path("there"));
     child.send(r#"{"type":"abort","id":"a"}"#);
     let frames = child.until(r#""id":"a""#);
     for id in 1..=3 {

@@ -1,6 +1,6 @@
 //! The frames of a turn and their order (sections 9, 12 and 19).
 
-use stentor_test_support::{is_dead, when_written};
+use stentor_test_support::{is_dead, when_made, when_written};
 
 use crate::child::Home;
 
@@ -172,7 +172,7 @@ fn a_prompt_during_a_turn_is_refused_and_the_turn_goes_on() {
     ));
     let mut child = home.child();
     child.send(r#"{"type":"prompt","id":"p","message":"x"}"#);
-    when_written(&home.path("there"));
+    when_made(&home.path("there"));
     for (line, id) in [
         (r#"{"type":"prompt","id":"b1","message":"x"}"#, "b1"),
         (r#"{"type":"prompt","id":"b2","message":""}"#, "b2"),
