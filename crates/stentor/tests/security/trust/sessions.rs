@@ -58,6 +58,12 @@ fn go_on(session: &str, providers: &str, check: impl Fn(&World, &str, &str, bool
     }
 }
 
+/// Whether the guide answered: this word is in its help alone. A phrase would not do, since its words
+/// may come in several frames.
+fn is_guide(said: &str) -> bool {
+    said.contains("**summarise**")
+}
+
 #[test]
 fn a_script_that_a_session_file_names_is_not_played() {
     for named in ["evil.toml", "WORK/evil.toml"] {
@@ -65,7 +71,7 @@ fn a_script_that_a_session_file_names_is_not_played() {
         go_on(&session, "", |world, dialect, said, is_own| {
             assert!(!said.contains("Pwned"), "{dialect} {is_own}: {said}");
             assert_untouched(world, dialect);
-            assert!(said.contains("offline guide"), "{dialect} {is_own}: {said}");
+            assert!(is_guide(said), "{dialect} {is_own}: {said}");
             if dialect == "-p" {
                 assert!(said.contains("evil.toml is not used"), "{said}");
             }
@@ -82,12 +88,12 @@ fn an_agent_that_a_session_file_names_is_the_users_own_or_none() {
     go_on(&session, agent, |world, dialect, said, is_own| {
         if !is_own {
             assert_untouched(world, dialect);
-            assert!(said.contains("offline guide"), "{dialect}: {said}");
+            assert!(is_guide(said), "{dialect}: {said}");
         }
     });
     // Nor does one of the user's own where they have set up no such agent.
     go_on(&session, "", |_, dialect, said, is_own| {
-        assert!(said.contains("offline guide"), "{dialect} {is_own}: {said}");
+        assert!(is_guide(said), "{dialect} {is_own}: {said}");
     });
 }
 
