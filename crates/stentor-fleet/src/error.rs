@@ -22,7 +22,9 @@ pub enum FleetError {
     Nats { doing: &'static str, why: String },
     /// What is acknowledged may be gone after a power loss.
     #[error(
-        "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers          and name their monitoring addresses as `monitor` in [fleet], or say what holds with          `durability` in [fleet]: \"synced\", \"replicated\" or, to try things out, \"none\""
+        "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers \
+         and name their monitoring addresses as `monitor` in [fleet], or say what holds \
+         with `durability` in [fleet]: \"synced\", \"replicated\" or, to try things out, \"none\""
     )]
     Durability(String),
     /// The folder that a session needs could not be checked out.
