@@ -23,4 +23,19 @@ impl Budget {
             turns: self.turns.map(|most| most.saturating_sub(turns)),
         }
     }
+
+    /// The smaller of each limit. Model calls are not compared: each session counts its own.
+    #[must_use]
+    pub fn at_most(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.into_iter().chain(other.tokens).min(),
+            cost: self.cost.into_iter().chain(other.cost).reduce(f64::min),
+            turns: self.turns,
+        }
+    }
+
+    /// Whether this, which is what is left, is no tokens or no money.
+    pub fn is_spent(self) -> bool {
+        self.tokens == Some(0) || self.cost.is_some_and(|dollars| dollars <= 0.0)
+    }
 }

@@ -157,6 +157,12 @@ impl Progress {
 
 /// Where tools work: on this machine, or in the client that offers its files and terminals.
 pub trait Place: Send + Sync {
+    /// The same place for the calls of a subagent, which are not those of the session it is shown
+    /// with, and may have the same ids. `None` where that makes no difference.
+    fn for_subagent(&self) -> Option<Arc<dyn Place>> {
+        None
+    }
+
     /// A call was permitted and runs from now on: a place that is shown to somebody can say so.
     fn call_begins<'a>(&'a self, _call_id: &'a str) -> PlaceFuture<'a, ()> {
         Box::pin(std::future::ready(Ok(())))
@@ -349,12 +355,13 @@ pub trait ToolHost: Send + Sync {
         None
     }
 
-    /// Counts what a tool consumed of a model into the session.
-    fn consumed(&self, usage: Usage) {
-        let _ = usage;
+    /// Counts what a tool consumed of a model, `provider/id`, into the session.
+    fn consumed(&self, model: &str, usage: Usage) {
+        let _ = (model, usage);
     }
 
-    /// What is left of the session's limits, for a tool that uses models itself.
+    /// What is left of the session's limits now, for a tool that uses models itself: what other tools
+    /// consume at the same time is counted.
     fn budget_left(&self) -> Budget {
         Budget::default()
     }

@@ -22,11 +22,35 @@ pub trait Login: Send + Sync {
     /// Gives up the login that was begun.
     fn cancel(&self, provider: &str);
 
-    /// Forgets a login. False when there was none.
-    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool>;
+    /// Forgets all logins and all keys that are stored, those of MCP servers too.
+    fn forget_all(&self) -> LoginFuture<'_, Forgotten>;
+}
 
-    /// Forgets all logins and all keys that are stored.
-    fn forget_all(&self) -> LoginFuture<'_, ()>;
+/// What was stored and is forgotten, by the names that people know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Providers one was logged in at.
+    pub logins: Vec<String>,
+    /// Providers of which there was a key.
+    pub keys: Vec<String>,
+    /// MCP servers one was logged in at.
+    pub servers: Vec<String>,
+}
+
+impl Forgotten {
+    /// It in words, unless there was nothing.
+    pub(crate) fn in_words(&self) -> Option<String> {
+        let part = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what} {}.", names.join(", ")))
+        };
+        let parts = [
+            part("Logged out of", &self.logins),
+            part("Forgot the key of", &self.keys),
+            part("Logged out of the MCP server", &self.servers),
+        ];
+        let words: Vec<String> = parts.into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
 }
 
 /// The answer of a [`Login`]. The error is text for a person.
@@ -50,11 +74,7 @@ impl Login for WatchedLogin {
 
     fn cancel(&self, _: &str) {}
 
-    fn logout<'a>(&'a self, _: &'a str) -> LoginFuture<'a, bool> {
-        only_watched()
-    }
-
-    fn forget_all(&self) -> LoginFuture<'_, ()> {
+    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
         only_watched()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use stentor_model::login::{LoginInput, Logins};
-use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_model::login::{ForgottenLogins, LoginInput, Logins};
+use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
 
 use crate::models::Models;
 
@@ -58,17 +58,16 @@ impl Login for ModelLogins {
         self.logins().cancel(provider);
     }
 
-    fn forget_all(&self) -> LoginFuture<'_, ()> {
+    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
         Box::pin(async move {
             let forgotten = self.logins().forget_all().await;
-            forgotten.map_err(|error| error.to_string())
-        })
-    }
-
-    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
-        Box::pin(async move {
-            let out = self.logins().logout(provider).await;
-            out.map_err(|error| error.to_string())
+            let ForgottenLogins { logins, keys } = forgotten.map_err(|error| error.to_string())?;
+            let servers = self.0.mcp_logins().forget_all().await;
+            Ok(Forgotten {
+                logins,
+                keys,
+                servers: servers.map_err(|error| error.to_string())?,
+            })
         })
     }
 }

@@ -111,7 +111,7 @@ pub struct SessionOptions {
     /// Where what commands leave running is noted; absent for a session that ends its own with it.
     pub left_running: Option<Arc<LeftRunning>>,
     /// The session whose policy decides about calls that a tool or a model makes on its own account;
-    /// its own when absent.
+    /// its own when absent. What this session consumes counts into it, too.
     pub permits: Option<Arc<dyn ToolHost>>,
     /// Where what it changes is recorded, so that it can be undone.
     pub undo: Option<UndoSource>,

@@ -1,5 +1,6 @@
 //! The servers of a session, and how what they bring reaches it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct AttachedServers {
 pub struct SessionServers {
     pub starter: Arc<dyn ToolServers>,
     pub wanted: Vec<ToolServer>,
+    /// The folders in which the session works besides its own, for servers that ask.
+    pub additional_folders: Vec<PathBuf>,
     /// How long the first prompt waits for servers that are still starting.
     pub patience: Duration,
     /// What is wrong with servers that cannot even be started, for a person.

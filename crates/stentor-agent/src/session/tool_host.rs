@@ -1,5 +1,6 @@
 //! What a running tool may ask of its session.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,14 +53,23 @@ pub(super) struct SessionToolHost {
 #[derive(Default)]
 struct HostState {
     model: Option<Arc<ModelInfo>>,
-    consumed: Usage,
-    /// What was left before the tools that run now.
+    /// What tools consumed since it was last taken, by model.
+    consumed: BTreeMap<String, Usage>,
+    /// What was left before that.
     budget_left: Budget,
     hooks: Option<Arc<dyn Hooks>>,
     file: Option<PathBuf>,
     folder_texts: Option<FolderTexts>,
     mode: PermissionMode,
     mode_before_plan: Option<PermissionMode>,
+}
+
+impl HostState {
+    fn consumed_by_all(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.consumed.values().for_each(|usage| sum.add(usage));
+        sum
+    }
 }
 
 impl SessionToolHost {
@@ -127,12 +137,28 @@ impl SessionToolHost {
 
     /// What tools consumed since this was last taken.
     pub fn consumed_now(&self) -> Usage {
-        self.lock().consumed
+        self.lock().consumed_by_all()
     }
 
-    /// The same, which begins at nothing then.
-    pub fn take_consumed(&self) -> Usage {
-        std::mem::take(&mut self.lock().consumed)
+    /// The same by model, which begins at nothing then.
+    pub fn take_consumed(&self) -> BTreeMap<String, Usage> {
+        let mut state = self.lock();
+        let by_all = state.consumed_by_all();
+        // Who asks meanwhile what is left must not find more than before.
+        state.budget_left = state.budget_left.left_after(&by_all, 0);
+        std::mem::take(&mut state.consumed)
+    }
+
+    /// A model was called in this session: for one whose calls another one judges, that one pays.
+    pub fn called_model(&self, model: &str, usage: Usage) {
+        if let Some(parent) = &self.permits {
+            parent.consumed(model, usage);
+        }
+    }
+
+    /// What is left of the budget of the session that pays, if that is another one.
+    pub fn parents_budget_left(&self) -> Option<Budget> {
+        self.permits.as_ref().map(|parent| parent.budget_left())
     }
 
     fn ask_actor(
@@ -278,12 +304,27 @@ impl ToolHost for SessionToolHost {
         self.lock().folder_texts.clone()
     }
 
-    fn consumed(&self, usage: Usage) {
-        self.lock().consumed.add(&usage);
+    fn consumed(&self, model: &str, usage: Usage) {
+        if usage.is_zero() {
+            return;
+        }
+        let mut state = self.lock();
+        state
+            .consumed
+            .entry(model.to_owned())
+            .or_default()
+            .add(&usage);
+        drop(state);
+        self.called_model(model, usage);
     }
 
     fn budget_left(&self) -> Budget {
         let state = self.lock();
-        state.budget_left.left_after(&state.consumed, 0)
+        let own = state.budget_left.left_after(&state.consumed_by_all(), 0);
+        drop(state);
+        match self.parents_budget_left() {
+            Some(parents) => own.at_most(parents),
+            None => own,
+        }
     }
 }

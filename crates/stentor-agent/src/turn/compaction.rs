@@ -277,7 +277,8 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             ModelEvent::Finished(finish) => {
                 let usage = finish.usage.priced(info.cost.as_ref());
                 // When the session is closed under the run, recording the summary will say so.
-                link.send(Request::Consumed { usage }).await.ok();
+                let model = info.full_name();
+                link.send(Request::Consumed { model, usage }).await.ok();
                 is_whole = true;
                 break;
             }

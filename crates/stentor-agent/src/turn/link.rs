@@ -145,7 +145,7 @@ pub(crate) enum Request {
     /// Something has changed that can be undone. The answer is the checkpoint it is recorded in.
     BeginCheckpoint { reply: Reply<CheckpointId> },
     /// Counts what a model call consumed that leaves no message.
-    Consumed { usage: Usage },
+    Consumed { model: String, usage: Usage },
     /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
     ConsumedByTools { reply: Reply<Usage> },
     /// Takes waiting messages, as many as the mode says, appended and on disk: steering messages,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::StoreError;
 use super::entry::{Entry, EntryKind, Header};
@@ -127,7 +128,8 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// The custom entry that says what tools consumed of models in a round: a [`Usage`].
+/// The custom entry that says what tools consumed of a model in a round: a [`Usage`], and `model`,
+/// `provider/id`. Entries of earlier versions are sums over all models, without a name.
 pub const CONSUMED_BY_TOOLS: &str = "stentor.consumedByTools";
 
 /// The custom entry that says what the model call for a summary consumed: a [`Usage`].
@@ -140,8 +142,8 @@ pub enum Consumer {
     Model(String),
     /// A summary of the conversation, written by the model in use.
     Summary,
-    /// Subagents and other tools that ask models.
-    Tools,
+    /// Subagents and other tools that ask models: `provider/id`, if that was recorded.
+    Tools(Option<String>),
 }
 
 /// What an entry says was consumed, if it says so.
@@ -157,7 +159,10 @@ pub(super) fn consumption(entry: &EntryKind) -> Option<(Consumer, Usage)> {
             data: Some(data),
         } => {
             let consumer = match custom_type.as_str() {
-                CONSUMED_BY_TOOLS => Consumer::Tools,
+                CONSUMED_BY_TOOLS => {
+                    let model = data.get("model").and_then(Value::as_str);
+                    Consumer::Tools(model.map(str::to_owned))
+                }
                 CONSUMED_BY_SUMMARY => Consumer::Summary,
                 _ => return None,
             };

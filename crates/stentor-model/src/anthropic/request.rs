@@ -9,7 +9,7 @@ use stentor_agent::model::{ModelRequest, Purpose, ThinkingLevel};
 use super::thinking;
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
-use crate::output_schema::enforceable;
+use crate::output_schema::{self, enforceable};
 use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
 const VERSION: &str = "2023-06-01";
@@ -168,7 +168,7 @@ impl<'a> Body<'a> {
         };
         if info.provider == "anthropic"
             && thinking::takes_schema(&info.id)
-            && let Some(schema) = enforceable(request)
+            && let Some(schema) = enforceable(request, &output_schema::ANTHROPIC)
             && let Some(output) = output_config
                 .get_or_insert_with(|| json!({}))
                 .as_object_mut()

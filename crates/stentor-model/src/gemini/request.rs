@@ -8,7 +8,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 
 use crate::call::{Call, Target, output_limit, to_bytes};
 use crate::credential::Credential;
-use crate::output_schema::enforceable;
+use crate::output_schema::{self, enforceable};
 use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn, split_media};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
@@ -150,7 +150,7 @@ fn generation(info: &ModelInfo, request: &ModelRequest) -> Map<String, Value> {
     }
     // Older models have one or the other.
     if (is_third_generation(info) || request.tools.is_empty())
-        && let Some(schema) = enforceable(request)
+        && let Some(schema) = enforceable(request, &output_schema::GEMINI)
     {
         generation.insert("responseMimeType".into(), "application/json".into());
         generation.insert("responseJsonSchema".into(), schema);

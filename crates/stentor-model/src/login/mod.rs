@@ -126,6 +126,13 @@ enum Way {
 /// Where a browser is sent back to when the configuration does not say.
 const USUAL_REDIRECT: &str = "http://localhost:0/callback";
 
+/// The providers whose logins and keys are forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForgottenLogins {
+    pub logins: Vec<String>,
+    pub keys: Vec<String>,
+}
+
 impl Logins {
     /// Logins at `providers`, kept in `store`.
     pub fn new(
@@ -230,10 +237,18 @@ impl Logins {
         Ok(self.store.remove(&lock, &provider.id)?)
     }
 
-    /// Forgets everything that is stored: logins and keys.
-    pub async fn forget_all(&self) -> Result<(), LoginError> {
+    /// Forgets everything that is stored: logins and keys. The answer has the names of the providers.
+    pub async fn forget_all(&self) -> Result<ForgottenLogins, LoginError> {
         let lock = self.store.lock().await?;
-        Ok(self.store.clear(&lock)?)
+        let (logins, keys) = self.store.clear(&lock)?;
+        let name = |id: &String| {
+            let known = self.providers.iter().find(|provider| provider.id == *id);
+            known.map_or(id, |provider| &provider.name).clone()
+        };
+        Ok(ForgottenLogins {
+            logins: logins.iter().map(name).collect(),
+            keys: keys.iter().map(name).collect(),
+        })
     }
 
     /// The credentials of the login at `provider`, whether or not there is one now.

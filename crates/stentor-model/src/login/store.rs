@@ -98,15 +98,16 @@ impl LoginStore {
         Ok(was_there)
     }
 
-    /// Forgets every login and every key.
-    pub fn clear(&self, lock: &StoreLock) -> Result<(), StoreError> {
+    /// Forgets every login and every key, and says of which providers.
+    pub fn clear(&self, lock: &StoreLock) -> Result<(Vec<String>, Vec<String>), StoreError> {
         let mut content = self.read()?;
         if content.logins.is_empty() && content.keys.is_empty() {
-            return Ok(());
+            return Ok(Default::default());
         }
-        content.logins.clear();
-        content.keys.clear();
-        self.file.write(lock, &content)
+        let logins = std::mem::take(&mut content.logins);
+        let keys = std::mem::take(&mut content.keys);
+        self.file.write(lock, &content)?;
+        Ok((logins.into_keys().collect(), keys.into_keys().collect()))
     }
 
     /// The API keys, by provider.

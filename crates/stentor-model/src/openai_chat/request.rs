@@ -9,7 +9,7 @@ use stentor_agent::model::ModelRequest;
 use super::quirks::Quirks;
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::openai::{DataUrl, arguments_text, file_name, result_text};
-use crate::output_schema::enforceable;
+use crate::output_schema::{self, enforceable};
 use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
@@ -173,7 +173,7 @@ fn settings(target: Target<'_>, request: &ModelRequest, quirks: Quirks) -> Map<S
         settings.insert("prompt_cache_key".into(), (*request.session_id).into());
     }
     if quirks.takes_schema
-        && let Some(schema) = enforceable(request)
+        && let Some(schema) = enforceable(request, &output_schema::OPENAI)
     {
         let format = json!({"name": "result", "schema": schema, "strict": true});
         let format = json!({"type": "json_schema", "json_schema": format});

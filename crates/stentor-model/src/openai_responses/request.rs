@@ -12,7 +12,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::openai::{DataUrl, arguments_text, file_name, result_text};
-use crate::output_schema::enforceable;
+use crate::output_schema::{self, enforceable};
 use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
         let search = (request.purpose == Purpose::WebSearch).then_some(Tool::WebSearch {});
         let tools: Vec<Tool<'_>> = tools.chain(search).collect();
         let reasons = info.reasoning;
-        let text = enforceable(request).map(|schema| {
+        let text = enforceable(request, &output_schema::OPENAI).map(|schema| {
             json!({"format": {
                 "type": "json_schema", "name": "result", "schema": schema, "strict": true,
             }})

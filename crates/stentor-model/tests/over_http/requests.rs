@@ -249,7 +249,7 @@ async fn a_schema_the_providers_can_follow_goes_out_in_the_words_of_each() {
     });
     let mut plain = closed.clone();
     plain.as_object_mut().unwrap().remove("$schema");
-    let open = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let unknown = json!({ "type": "object", "not": { "required": ["name"] } });
     let strict = json!({ "name": "result", "schema": plain, "strict": true });
     let mut flat = strict.clone();
     flat["type"] = json!("json_schema");
@@ -284,7 +284,7 @@ async fn a_schema_the_providers_can_follow_goes_out_in_the_words_of_each() {
             plain.clone(),
         ),
     ] {
-        for (schema, expected) in [(&closed, Some(&expected)), (&open, None)] {
+        for (schema, expected) in [(&closed, Some(&expected)), (&unknown, None)] {
             let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
             let mut model = info(wire, server.url("/x"));
             model.provider = provider.into();
@@ -296,5 +296,148 @@ async fn a_schema_the_providers_can_follow_goes_out_in_the_words_of_each() {
             let body = server.requests()[0].json();
             assert_eq!(body.pointer(place), expected, "{wire:?}");
         }
+    }
+}
+
+/// The schema that Anthropic, OpenAI and Google get of this one.
+async fn schemas_sent(schema: &Value) -> [Option<Value>; 3] {
+    let mut sent = Vec::new();
+    for (wire, provider, id, place) in [
+        (
+            Wire::AnthropicMessages,
+            "anthropic",
+            "claude-sonnet-4-6",
+            "/output_config/format/schema",
+        ),
+        (
+            Wire::OpenAiChat,
+            "openai",
+            "gpt-5",
+            "/response_format/json_schema/schema",
+        ),
+        (
+            Wire::Gemini,
+            "google",
+            "gemini-3-pro",
+            "/generationConfig/responseJsonSchema",
+        ),
+    ] {
+        let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
+        let mut model = info(wire, server.url("/x"));
+        model.provider = provider.into();
+        model.id = id.into();
+        let mut asked = request(vec![user("hi")]);
+        asked.output_schema = Some(schema.clone().into());
+        let (_, error) = ask(&model_at(endpoint(model, wire)), asked).await;
+        assert_eq!(error, None);
+        let body = server.requests()[0].json();
+        sent.push(body.pointer(place).cloned());
+    }
+    sent.try_into().unwrap()
+}
+
+/// An object with one required property.
+fn with_property(property: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": { "x": property },
+        "required": ["x"],
+        "additionalProperties": false,
+    })
+}
+
+#[tokio::test]
+async fn each_provider_gets_the_schemas_that_its_documentation_has() {
+    let open = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
+    let mut optional = open.clone();
+    optional["additionalProperties"] = json!(false);
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let recursive = json!({
+        "type": "object",
+        "properties": { "next": { "$ref": "#/$defs/next" } },
+        "required": ["next"],
+        "additionalProperties": false,
+        "$defs": { "next": { "anyOf": [{ "$ref": "#" }, { "type": "null" }] } },
+    });
+    let either = with_property(json!({ "oneOf": [{ "type": "string" }, { "type": "null" }] }));
+    for (schema, who) in [
+        (open, [false, false, true]),
+        (optional, [true, false, true]),
+        (list, [false, false, true]),
+        (recursive, [false, true, false]),
+        (either, [false, false, true]),
+        (
+            with_property(json!({ "type": ["object", "null"] })),
+            [false, false, true],
+        ),
+        (with_property(json!({ "if": {} })), [false; 3]),
+        (with_property(json!({ "$ref": "other.json" })), [false; 3]),
+    ] {
+        let sent = schemas_sent(&schema).await;
+        let expected = who.map(|is_sent| is_sent.then(|| schema.clone()));
+        assert_eq!(sent, expected, "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_cannot_hold_a_model_to_is_left_out_of_its_schema() {
+    let string = json!({ "type": "string" });
+    let with = |more: Value| {
+        let mut string = string.clone();
+        let more = more.as_object().unwrap().clone();
+        string.as_object_mut().unwrap().extend(more);
+        string
+    };
+    let date = with(json!({ "format": "date" }));
+    let link = with(json!({ "format": "uri" }));
+    let plain = with(json!({ "pattern": "^a\\\\b" }));
+    for (property, expected) in [
+        (
+            with(json!({ "minLength": 2, "default": "ab", "title": "X" })),
+            [0; 3].map(|_| with(json!({ "title": "X" }))),
+        ),
+        (date.clone(), [date.clone(), date.clone(), date]),
+        (link.clone(), [link.clone(), string.clone(), link]),
+        (plain.clone(), [plain.clone(), plain, string.clone()]),
+        (
+            with(json!({ "pattern": "(?=a)" })),
+            [0; 3].map(|_| string.clone()),
+        ),
+        (
+            json!({ "type": "integer", "minimum": 1, "multipleOf": 2 }),
+            [
+                json!({ "type": "integer" }),
+                json!({ "type": "integer", "minimum": 1, "multipleOf": 2 }),
+                json!({ "type": "integer", "minimum": 1 }),
+            ],
+        ),
+        (
+            json!({ "type": "array", "items": string, "minItems": 2, "uniqueItems": true }),
+            [
+                json!({ "type": "array", "items": string }),
+                json!({ "type": "array", "items": string, "minItems": 2 }),
+                json!({ "type": "array", "items": string, "minItems": 2 }),
+            ],
+        ),
+        (
+            json!({ "const": "a" }),
+            [
+                json!({ "const": "a" }),
+                json!({ "const": "a" }),
+                json!({ "enum": ["a"] }),
+            ],
+        ),
+        (
+            json!({ "enum": [1, null] }),
+            [
+                json!({ "enum": [1, null] }),
+                json!({ "enum": [1, null] }),
+                json!({}),
+            ],
+        ),
+    ] {
+        let sent = schemas_sent(&with_property(property.clone())).await;
+        let expected = expected.map(|property| Some(with_property(property)));
+        assert_eq!(sent, expected, "{property}");
     }
 }

@@ -25,7 +25,8 @@ pub(super) struct ClientIo {
     client: Client,
     /// Known once the session has been started.
     requests: OnceLock<ClientRequests>,
-    notes: CallNotes,
+    /// Absent for a subagent: its calls are not announced in the session.
+    notes: Option<CallNotes>,
 }
 
 /// What is known here about calls, for who shows them. Clones are the same.
@@ -69,12 +70,12 @@ impl ClientIo {
         Arc::new(Self {
             client,
             requests: OnceLock::new(),
-            notes: CallNotes::default(),
+            notes: Some(CallNotes::default()),
         })
     }
 
     pub fn notes(&self) -> CallNotes {
-        self.notes.clone()
+        self.notes.clone().unwrap_or_default()
     }
 
     /// The session is there: from here on its client can be asked.
@@ -88,17 +89,28 @@ impl ClientIo {
     }
 
     async fn keep_before(&self, call_id: &str, path: &Path) {
+        let Some(notes) = &self.notes else {
+            return;
+        };
         let path = path.to_owned();
         let before = tasks::spawn_blocking(move || Before::of(&path)).await;
         let before = before.unwrap_or_default();
-        self.notes.lock().before.insert(call_id.to_owned(), before);
+        notes.lock().before.insert(call_id.to_owned(), before);
     }
 }
 
 impl Place for ClientIo {
+    fn for_subagent(&self) -> Option<Arc<dyn Place>> {
+        Some(Arc::new(Self {
+            client: self.client,
+            requests: self.requests.clone(),
+            notes: None,
+        }))
+    }
+
     fn call_begins<'a>(&'a self, call_id: &'a str) -> PlaceFuture<'a, ()> {
         Box::pin(async move {
-            let Some(requests) = self.requests(true) else {
+            let Some(requests) = self.requests(self.notes.is_some()) else {
                 return Ok(());
             };
             let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
@@ -179,11 +191,11 @@ impl Place for ClientIo {
                 Err(NoAnswer::Gone) => return Ok(None),
                 Err(error) => return Err(no_terminal(error)),
             };
-            self.notes
-                .lock()
-                .terminals
-                .insert(command.call_id.clone(), terminal.id.clone());
-            terminal.show(&command.call_id).await;
+            if let Some(notes) = &self.notes {
+                let (call_id, terminal_id) = (command.call_id.clone(), terminal.id.clone());
+                notes.lock().terminals.insert(call_id, terminal_id);
+                terminal.show(&command.call_id).await;
+            }
             Ok(Some(terminal.watch(command, cancel).await))
         })
     }

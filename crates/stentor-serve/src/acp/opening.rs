@@ -198,6 +198,7 @@ impl Opener {
         options.policy = options.policy.with_roots(wanted.additional.clone());
         options.instructions.clone_from(&wanted.instructions);
         if let Some(servers) = &mut options.servers {
+            servers.additional_folders.clone_from(&wanted.additional);
             for server in &wanted.servers {
                 servers.add(server.clone());
             }

@@ -19,7 +19,7 @@ use stentor_policy::{PermissionMode, Policy};
 use stentor_serve::acp::AcpOptions;
 use stentor_serve::connection::Access;
 use stentor_serve::frontend::{Frontend, FrontendSetup};
-use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::omp::{OmpArgs, OmpOptions};
 use stentor_serve::page::PageOptions;
 use stentor_serve::proxy::{Located, Owner, Peers, Upstream, UpstreamEnd, session_flags};
@@ -369,11 +369,7 @@ impl Login for NoLogin {
 
     fn cancel(&self, _: &str) {}
 
-    fn logout<'a>(&'a self, _: &'a str) -> LoginFuture<'a, bool> {
-        Box::pin(async { Ok(false) })
-    }
-
-    fn forget_all(&self) -> LoginFuture<'_, ()> {
-        Box::pin(async { Ok(()) })
+    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
+        Box::pin(async { Ok(Forgotten::default()) })
     }
 }

@@ -23,7 +23,7 @@ use stentor_journal::clock::{Clock, CountingClock, SharedClock};
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::script::{Format, ScriptModel};
 use stentor_policy::{PermissionMode, Policy};
-use stentor_serve::login::{Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
 use stentor_serve::psi::PsiOptions;
 use stentor_tools::SubagentSetup;
 
@@ -421,8 +421,15 @@ pub struct FakeLogin {
 }
 
 impl Login for FakeLogin {
-    fn forget_all(&self) -> LoginFuture<'_, ()> {
-        Box::pin(std::future::ready(Ok(())))
+    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
+        let mut logged_in = self.logged_in.lock().unwrap();
+        let names = logged_in.iter().filter(|(_, is)| **is);
+        let logins = names.map(|(id, _)| id.to_uppercase()).collect();
+        logged_in.clear();
+        Box::pin(std::future::ready(Ok(Forgotten {
+            logins,
+            ..Forgotten::default()
+        })))
     }
 
     fn providers(&self) -> Vec<LoginProvider> {
@@ -467,11 +474,4 @@ impl Login for FakeLogin {
     }
 
     fn cancel(&self, _: &str) {}
-
-    fn logout<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, bool> {
-        Box::pin(async move {
-            let was = self.logged_in.lock().unwrap().remove(provider);
-            Ok(was.unwrap_or(false))
-        })
-    }
 }

@@ -2,10 +2,18 @@
 //!
 //! Several sessions may share a server, but what a server asks of a person is for one of them.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::session::WeakSession;
+
+/// Where the sessions of a server work, which it can ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Folders {
+    pub cwd: PathBuf,
+    pub additional: Vec<PathBuf>,
+}
 
 /// The sessions that use a server.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use stentor_http::Http;
 use stentor_wire::jsonrpc::Pending;
 use tokio::task::JoinSet;
 
-use super::callers::Callers;
+use super::callers::{Callers, Folders};
 use super::client::{Client, Notices, ServerMessages};
 use super::http::{Endpoint, NotSent};
 use super::limits::MESSAGE_BYTES;
@@ -78,7 +78,7 @@ impl Failure {
 /// Reaches a server and greets it. What its program writes to stderr goes to `stderr`.
 pub(super) async fn open(
     server: &ToolServer,
-    cwd: &Path,
+    folders: &Folders,
     access: &ServerAccess,
     callers: &Arc<Callers>,
     stderr: &StderrTail,
@@ -88,7 +88,7 @@ pub(super) async fn open(
     let asked = Asked {
         server: server.clone(),
         callers: Arc::clone(callers),
-        cwd: cwd.into(),
+        folders: folders.clone(),
     };
     let incoming = ServerMessages {
         server: server.clone(),
@@ -113,7 +113,7 @@ pub(super) async fn open(
                 program: command.clone(),
                 args: args.clone(),
                 env: env.clone(),
-                cwd: own.clone().unwrap_or_else(|| cwd.to_owned()),
+                cwd: own.clone().unwrap_or_else(|| folders.cwd.clone()),
                 launcher: access.launcher.sandboxed(server.sandboxed),
             };
             let started = ChildProcess::start(spec, stderr).await;

@@ -51,6 +51,7 @@ pub use connection::ServerAccess;
 pub use name::full_name;
 pub use probe::{Brought, Probed, probe};
 
+use callers::Folders;
 use oauth::McpLogins;
 use pool::Pool;
 use prompt::ServerPrompts;
@@ -97,11 +98,15 @@ struct Starter {
 
 impl ToolServers for Starter {
     fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers {
+        let folders = Folders {
+            cwd: session.cwd.to_path_buf(),
+            additional: servers.additional_folders.clone(),
+        };
         let running: Vec<Arc<Server>> = {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
             let wanted = servers.wanted.iter();
             wanted
-                .map(|wanted| pool.get_or_start(wanted, &session.cwd, &self.access))
+                .map(|wanted| pool.get_or_start(wanted, &folders, &self.access))
                 .collect()
         };
         let prompts = ServerPrompts::new(&running, servers.patience);

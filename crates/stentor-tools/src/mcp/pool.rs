@@ -1,10 +1,10 @@
 //! The servers that run, so that the same one is not started twice.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use stentor_agent::tool_servers::ToolServer;
 
+use super::callers::Folders;
 use super::connection::ServerAccess;
 use super::server::Server;
 use crate::process::Launcher;
@@ -18,7 +18,7 @@ pub(super) struct Pool {
 /// A server, and what must be the same for two sessions to share it.
 struct Running {
     wanted: ToolServer,
-    cwd: PathBuf,
+    folders: Folders,
     launcher: Launcher,
     server: Weak<Server>,
 }
@@ -28,7 +28,7 @@ impl Pool {
     pub fn get_or_start(
         &mut self,
         wanted: &ToolServer,
-        cwd: &Path,
+        folders: &Folders,
         access: &ServerAccess,
     ) -> Arc<Server> {
         self.running.retain(|running| {
@@ -36,15 +36,17 @@ impl Pool {
             server.is_some_and(|server| !server.handle.is_given_up())
         });
         let alike = self.running.iter().find(|running| {
-            running.wanted == *wanted && running.cwd == cwd && running.launcher == access.launcher
+            running.wanted == *wanted
+                && running.folders == *folders
+                && running.launcher == access.launcher
         });
         if let Some(server) = alike.and_then(|running| running.server.upgrade()) {
             return server;
         }
-        let server = Arc::new(Server::start(wanted.clone(), cwd, access));
+        let server = Arc::new(Server::start(wanted.clone(), folders, access));
         self.running.push(Running {
             wanted: wanted.clone(),
-            cwd: cwd.to_owned(),
+            folders: folders.clone(),
             launcher: access.launcher.clone(),
             server: Arc::downgrade(&server),
         });

@@ -9,6 +9,7 @@ use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::{Instant, timeout_at};
 
+use super::callers::Folders;
 use super::client::Client;
 use super::connection::{self, ServerAccess, ServerConnection};
 use super::offer::Offer;
@@ -48,7 +49,11 @@ pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Pr
     let deadline = began + server.start_limit;
     // Nobody can be asked here.
     let callers = Arc::default();
-    let opening = connection::open(server, cwd, access, &callers, &stderr);
+    let folders = Folders {
+        cwd: cwd.to_owned(),
+        additional: Vec::new(),
+    };
+    let opening = connection::open(server, &folders, access, &callers, &stderr);
     let opened = timeout_at(deadline, opening).await;
     let result = match opened {
         Err(_) => Err(format!(

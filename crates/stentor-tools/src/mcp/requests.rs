@@ -1,7 +1,6 @@
 //! What a server asks of us: where the session works, a person, the session's model.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reqwest::Url;
@@ -11,7 +10,7 @@ use stentor_agent::tool_servers::{SamplingConsent, ToolServer};
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::task::AbortHandle;
 
-use super::callers::{Callers, NotAsked};
+use super::callers::{Callers, Folders, NotAsked};
 use super::elicitation;
 use super::limits::OPEN_REQUESTS;
 use super::protocol::method;
@@ -34,8 +33,8 @@ pub(super) struct ServerRequests {
 pub(super) struct Asked {
     pub server: ToolServer,
     pub callers: Arc<Callers>,
-    /// The folder of the sessions.
-    pub cwd: Box<Path>,
+    /// The folders of the sessions. They do not change: sessions with others have another server.
+    pub folders: Folders,
 }
 
 /// Why a request of a server gets no result.
@@ -74,7 +73,7 @@ impl ServerRequests {
         let samples = self.asked.server.sampling.consent != SamplingConsent::Deny;
         let answered = match method {
             method::PING => outbox.try_answer(&id, &Map::new()),
-            method::ROOTS => outbox.try_answer(&id, &roots(&self.asked.cwd)),
+            method::ROOTS => outbox.try_answer(&id, &roots(&self.asked.folders)),
             method::ELICIT => return self.ask(id, params, Kind::Elicitation),
             method::SAMPLE if samples => return self.ask(id, params, Kind::Sampling),
             _ => outbox.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
@@ -159,14 +158,19 @@ impl Asked {
     }
 }
 
-/// The folder of the session, by its address.
-fn roots(cwd: &Path) -> Value {
-    let uri = Url::from_directory_path(cwd).map(String::from);
-    let name = cwd.file_name().map(|name| name.to_string_lossy());
-    let roots = uri
-        .iter()
-        .map(|uri| json!({ "uri": uri.trim_end_matches('/'), "name": name }));
-    json!({ "roots": roots.collect::<Vec<_>>() })
+/// The folders of the session, by their addresses, each once.
+fn roots(folders: &Folders) -> Value {
+    let mut roots: Vec<Value> = Vec::new();
+    for folder in std::iter::once(&folders.cwd).chain(&folders.additional) {
+        let name = folder.file_name().map(|name| name.to_string_lossy());
+        if let Ok(uri) = Url::from_directory_path(folder) {
+            let root = json!({ "uri": uri.as_str().trim_end_matches('/'), "name": name });
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+    }
+    json!({ "roots": roots })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

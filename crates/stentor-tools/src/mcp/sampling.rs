@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{
-    InputKind, ModelError, ModelEvent, ModelInfo, ModelRequest, ModelStream, Purpose, ThinkingLevel,
+    InputKind, ModelEvent, ModelInfo, ModelRequest, ModelStream, Purpose, ThinkingLevel,
 };
 use stentor_agent::session::{ModelAccess, WeakSession};
+use stentor_agent::tool::ToolHost;
 use stentor_agent::tool_servers::{SamplingConsent, ToolServer};
+use stentor_journal::conversation::estimate_tokens;
 use stentor_journal::message::{AssistantMessage, ContentBlock, KnownMessage, Message, StopReason};
 use stentor_journal::usage::Usage;
 use tokio::time::timeout;
@@ -27,6 +29,8 @@ const SHOWN_CHARS: usize = 2_000;
 const MESSAGES: usize = 200;
 /// The longest answer that is passed on, whatever the model sends.
 const ANSWER_BYTES: usize = 1 << 20;
+/// About as many bytes of a text are a token.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// What a server wants the model to answer.
 #[derive(Debug, Deserialize)]
@@ -84,9 +88,10 @@ pub(super) async fn sample(
     let info = Arc::clone(access.model.info());
     let messages = messages(params.messages, &info)?;
     // Asking for consent may take long; the limits count when the model is asked.
-    left(server, callers, session, &access)?;
+    let input = estimated_input(params.system_prompt.as_deref(), &messages);
+    left_for_answer(server, callers, session, &access, input)?;
     consent(server, callers, session, &params.system_prompt, &messages).await?;
-    let left_tokens = left(server, callers, session, &access)?;
+    let left_tokens = left_for_answer(server, callers, session, &access, input)?;
     callers.sample(session, |sampled| sampled.calls += 1);
     let most = left_tokens.min(info.max_tokens.max(1));
     let request = ModelRequest {
@@ -102,16 +107,24 @@ pub(super) async fn sample(
         purpose: Purpose::Aside,
         host: None,
     };
-    let asked = timeout(SAMPLING_LIMIT, answer(access.model.stream(request)));
-    let (answered, usage) = asked.await.unwrap_or_else(|_| {
+    let mut meter = Meter {
+        host: &*access.host,
+        callers,
+        session,
+        info: &info,
+        input,
+        answer_bytes: 0,
+        usage: None,
+    };
+    let asked = timeout(
+        SAMPLING_LIMIT,
+        answer(access.model.stream(request), &mut meter),
+    );
+    let answered = asked.await.unwrap_or_else(|_| {
         let why = "it took too long".to_owned();
-        (Err(Declined::Model(why)), Usage::default())
+        Err(Declined::Model(why))
     });
-    let usage = usage.priced(info.cost.as_ref());
-    access.host.consumed(usage);
-    callers.sample(session, |sampled| {
-        sampled.tokens = sampled.tokens.saturating_add(usage.total_tokens);
-    });
+    drop(meter);
     let (text, stop_reason) = answered?;
     Ok(json!({
         "role": "assistant",
@@ -129,6 +142,63 @@ async fn access(session: &WeakSession) -> Result<ModelAccess, Declined> {
     let session = session.upgrade().ok_or_else(gone)?;
     let access = session.model_access().await;
     access.map_err(|error| Declined::Model(error.to_string()))
+}
+
+/// Counts a request, when it goes: also one that takes too long, breaks off or is withdrawn was paid for.
+struct Meter<'a> {
+    host: &'a dyn ToolHost,
+    callers: &'a Callers,
+    session: &'a WeakSession,
+    info: &'a ModelInfo,
+    /// Tokens of the request, estimated.
+    input: u64,
+    /// The bytes of an answer that has no end yet.
+    answer_bytes: usize,
+    /// What the provider says was consumed, as soon as it does.
+    usage: Option<Usage>,
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        let mut usage = self.usage.unwrap_or_else(|| Usage {
+            input: self.input,
+            ..Usage::default()
+        });
+        let answered = (self.answer_bytes / BYTES_PER_TOKEN) as u64;
+        usage.output = usage.output.max(answered);
+        let usage = usage.priced(self.info.cost.as_ref());
+        self.host.consumed(&self.info.full_name(), usage);
+        self.callers.sample(self.session, |sampled| {
+            sampled.tokens = sampled.tokens.saturating_add(usage.total_tokens);
+        });
+    }
+}
+
+/// About how many tokens the model would read.
+fn estimated_input(system: Option<&str>, messages: &[Message]) -> u64 {
+    let system = (system.unwrap_or_default().len() / BYTES_PER_TOKEN) as u64;
+    messages
+        .iter()
+        .map(estimate_tokens)
+        .fold(system, u64::saturating_add)
+}
+
+/// How many tokens the answer to a request of `input` tokens may have.
+fn left_for_answer(
+    server: &ToolServer,
+    callers: &Callers,
+    session: &WeakSession,
+    access: &ModelAccess,
+    input: u64,
+) -> Result<u64, Declined> {
+    let left = left(server, callers, session, access)?;
+    match left.checked_sub(input) {
+        Some(for_answer @ 1..) => Ok(for_answer),
+        Some(0) | None => Err(Declined::Limit(format!(
+            "the request has about {input} tokens, and this server may use {left} more tokens of \
+             the model in this session, input and output together"
+        ))),
+    }
 }
 
 /// How many tokens the server may still have.
@@ -285,35 +355,45 @@ fn assistant(content: Vec<ContentBlock>, info: &ModelInfo) -> Message {
 }
 
 /// Reads an answer to its end. What was consumed is known also where it failed.
-async fn answer(mut stream: ModelStream) -> (Result<(String, StopReason), Declined>, Usage) {
+async fn answer(
+    mut stream: ModelStream,
+    meter: &mut Meter<'_>,
+) -> Result<(String, StopReason), Declined> {
     let mut text = String::new();
-    let mut usage = Usage::default();
     let mut in_text = false;
-    let failed = |error: ModelError| Declined::Model(error.message);
+    let mut has_begun = false;
     while let Some(event) = stream.next().await {
+        let event = event.map_err(|error| {
+            // What a provider refuses costs nothing.
+            if !has_begun {
+                meter.usage.get_or_insert_default();
+            }
+            Declined::Model(error.message)
+        })?;
+        has_begun = true;
         match event {
-            Err(error) => return (Err(failed(error)), usage),
-            Ok(ModelEvent::BlockStarted(kind)) => in_text = kind == LiveBlockKind::Text,
-            Ok(ModelEvent::Delta(delta)) if in_text => {
-                text.push_str(&delta);
+            ModelEvent::BlockStarted(kind) => in_text = kind == LiveBlockKind::Text,
+            ModelEvent::Delta(delta) => {
+                meter.answer_bytes += delta.len();
+                if in_text {
+                    text.push_str(&delta);
+                }
                 if text.len() > ANSWER_BYTES {
                     let why = format!("it is longer than {} KiB", ANSWER_BYTES >> 10);
-                    return (Err(Declined::Model(why)), usage);
+                    return Err(Declined::Model(why));
                 }
             }
-            Ok(ModelEvent::Usage(so_far)) => usage = so_far,
-            Ok(ModelEvent::Finished(finish)) => {
-                return (Ok((text, finish.stop_reason)), finish.usage);
+            ModelEvent::Usage(so_far) => meter.usage = Some(so_far),
+            ModelEvent::Finished(finish) => {
+                meter.usage = Some(finish.usage);
+                meter.answer_bytes = 0;
+                return Ok((text, finish.stop_reason));
             }
-            Ok(
-                ModelEvent::Delta(_)
-                | ModelEvent::Started { .. }
-                | ModelEvent::BlockEnded { .. }
-                | ModelEvent::Became(_)
-                | ModelEvent::Nothing,
-            ) => {}
+            ModelEvent::Started { .. }
+            | ModelEvent::BlockEnded { .. }
+            | ModelEvent::Became(_)
+            | ModelEvent::Nothing => {}
         }
     }
-    let why = "it broke off before its end".to_owned();
-    (Err(Declined::Model(why)), usage)
+    Err(Declined::Model("it broke off before its end".to_owned()))
 }

@@ -1,6 +1,5 @@
 //! One server from its first start to its end: started, watched, started again, given up.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::callers::Callers;
+use super::callers::{Callers, Folders};
 use super::client::Client;
 use super::connection::{self, Failure, ServerAccess, ServerConnection};
 use super::limits::{CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE};
@@ -62,7 +61,7 @@ pub(super) struct LiveServer {
 
 impl Server {
     /// Starts it in the background, a moment later or when it is needed.
-    pub fn start(wanted: ToolServer, cwd: &Path, access: &ServerAccess) -> Self {
+    pub fn start(wanted: ToolServer, folders: &Folders, access: &ServerAccess) -> Self {
         let handle = Arc::new(ServerHandle {
             wanted,
             state: watch::Sender::new(ServerState::Starting),
@@ -73,7 +72,7 @@ impl Server {
         let over = CancellationToken::new();
         let runner = Runner {
             handle: Arc::clone(&handle),
-            cwd: cwd.to_owned(),
+            folders: folders.clone(),
             access: access.clone(),
             over: over.clone(),
         };
@@ -209,7 +208,7 @@ pub(super) enum Unavailable {
 /// Starts a server, watches it, starts it again, gives it up.
 struct Runner {
     handle: Arc<ServerHandle>,
-    cwd: PathBuf,
+    folders: Folders,
     access: ServerAccess,
     /// Fires when nobody uses it any more.
     over: CancellationToken,
@@ -284,7 +283,7 @@ impl Runner {
         let wanted = &self.handle.wanted;
         let mut connection = connection::open(
             wanted,
-            &self.cwd,
+            &self.folders,
             &self.access,
             &self.handle.callers,
             stderr,

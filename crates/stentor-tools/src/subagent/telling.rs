@@ -27,7 +27,8 @@ pub(super) fn new_id() -> u64 {
     LAST_ID.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// A subagent whose start was told. When this goes, its end is told and its usage counted.
+/// A subagent whose start was told. When this goes, its end is told. What it consumes its own session
+/// counts into that of the host, call by call.
 pub(super) struct Telling {
     host: Arc<dyn ToolHost>,
     progress: Progress,
@@ -128,7 +129,6 @@ impl Telling {
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.host.consumed(self.usage);
         let outcome = self.outcome.take();
         let (result, status) =
             outcome.unwrap_or_else(|| (CANCELLED.to_owned(), JobStatus::Cancelled));

@@ -232,6 +232,34 @@ async fn a_subagent_has_only_what_is_left_of_the_budget() {
 }
 
 #[tokio::test]
+async fn subagents_that_run_together_have_one_budget_together() {
+    let task = |n: u32| {
+        format!("{{ tool = \"subagent\", id = \"s{n}\", arguments = {{ task = \"work\" }} }}")
+    };
+    let mut stage = Stage::new(&format!(
+        r#"
+        usage = {{ input = 10 }}
+        [[turn]]
+        {CHILD}
+        tool = "bash"
+        arguments = {{ command = "true" }}
+        [[turn]]
+        steps = [{}, {}, {}, {}]
+        "#,
+        task(1),
+        task(2),
+        task(3),
+        task(4)
+    ));
+    stage.options.budget.tokens = Some(100);
+    let (told, end) = play(&stage.start()).await;
+    let failed = told.iter().filter(|line| line.contains("Budget reached"));
+    assert!(failed.count() >= 4, "{told:?}");
+    // The calls that run when the last token is spent are paid for, too.
+    assert!((100..=130).contains(&end.usage.input), "{:?}", end.usage);
+}
+
+#[tokio::test]
 async fn several_calls_and_several_tasks_of_one_call_run_together() {
     let meet = |own: &str, other: &str| {
         format!("touch {own}; while [ ! -e {other} ]; do sleep 0.01; done; echo met")

@@ -324,7 +324,8 @@ fn options(
     };
     options.parent_session = parent.map(|file| file.to_string_lossy().into_owned());
     options.cwd = context.cwd.to_path_buf();
-    options.place = Arc::clone(&context.place);
+    let own_place = context.place.for_subagent();
+    options.place = own_place.unwrap_or_else(|| Arc::clone(&context.place));
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::decided_elsewhere(context.host.path_rules());
     options.tools = Permitted::all(tools, &context.host);

@@ -19,8 +19,9 @@ pub(super) enum FetchError {
     #[error("port {0} belongs to another protocol and is not used for fetching")]
     Port(u16),
     #[error(
-        "{host} is at {address} ({what}), and only the public internet is fetched. If the user wants \
-         this, they can add \"{allow}\" to `web.allow_private` in their own configuration file"
+        "{}, and only the public internet is fetched. If the user wants this, they can add \"{allow}\" \
+         to `web.allow_private` in their own configuration file",
+        place(.host, *.address, .what)
     )]
     Private {
         host: String,
@@ -62,6 +63,16 @@ pub(super) enum FetchError {
     Client(#[from] stentor_http::HttpError),
     #[error("Operation aborted")]
     Aborted,
+}
+
+/// Where a host is: one that is an address itself is not said to be at it.
+fn place(host: &str, address: IpAddr, what: &str) -> String {
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    match is_address {
+        true if what.ends_with("network") => format!("{host} is in {what}"),
+        true => format!("{host} is {what}"),
+        false => format!("{host} is at {address} ({what})"),
+    }
 }
 
 fn of_size(bytes: &Option<u64>) -> String {

@@ -19,6 +19,7 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 use stentor_journal::message::{ContentBlock, Message};
+use stentor_journal::usage::Usage;
 use stentor_policy::{PROVIDER_HOST, WebAddress};
 use tokio::time::timeout;
 
@@ -141,19 +142,29 @@ impl ProviderSearch {
         });
         let mut found = String::new();
         let mut is_text = false;
+        let mut usage = Usage::default();
+        let consumed = |usage: Usage| {
+            let usage = usage.priced(info.cost.as_ref());
+            context.host.consumed(&info.full_name(), usage);
+        };
         while let Some(event) = stream.next().await {
-            match event.map_err(|error| failed(error.to_string()))? {
+            let event = event.map_err(|error| {
+                consumed(usage);
+                failed(error.to_string())
+            });
+            match event? {
                 ModelEvent::BlockStarted(kind) => is_text = kind == LiveBlockKind::Text,
                 ModelEvent::Delta(delta) if is_text => found.push_str(&delta),
+                ModelEvent::Usage(so_far) => usage = so_far,
                 ModelEvent::Finished(finish) => {
-                    let usage = finish.usage.priced(info.cost.as_ref());
-                    context.host.consumed(usage);
+                    usage = finish.usage;
                     break;
                 }
                 _ if found.len() as u64 > MAX_BYTES => break,
                 _ => {}
             }
         }
+        consumed(usage);
         match found.trim() {
             "" => Err(failed("it returned nothing".to_owned())),
             found => Ok(cut(found.to_owned(), MAX_BYTES as usize)),

@@ -105,6 +105,7 @@ impl Stage {
                 .servers
                 .starter(stentor_tools::process::Launcher::default()),
             wanted,
+            additional_folders: Vec::new(),
             patience,
             problems: Vec::new(),
         });

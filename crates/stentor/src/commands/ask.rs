@@ -222,11 +222,13 @@ impl Ask<'_> {
                     answer: String::new(),
                     wait: self.wait,
                     waiting_since: None,
+                    after: 0,
                 };
-                match self.asked.schema {
+                let status = match self.asked.schema {
                     None => following.follow(out, err).await,
                     Some(schema) => following.follow_to_result(schema, out, err).await,
-                }
+                };
+                status.and_then(|status| following.stop_jobs(err).map(|()| status))
             }
             Err(error) => Err(error),
         };
@@ -375,10 +377,12 @@ struct Following<'a> {
     stopped: Arc<OnceLock<EndSignal>>,
     /// The last answer of the last run.
     answer: String,
-    /// How long what runs in the background is waited for.
+    /// How long what runs in the background is waited for; nothing any more when that is over.
     wait: Duration,
     /// Since when it is, and nothing else.
     waiting_since: Option<Instant>,
+    /// The number of the newest event before the prompt: what ended by then was another run.
+    after: u64,
 }
 
 impl Following<'_> {
@@ -389,7 +393,8 @@ impl Following<'_> {
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<u8> {
-        for tries in 1.. {
+        let mut tries = 1;
+        loop {
             let status = self.follow(out, err).await?;
             if status != 0 {
                 return Ok(status);
@@ -402,25 +407,46 @@ impl Following<'_> {
                 }
                 Err(mistakes) => mistakes,
             };
-            self.printer.on_invalid(&mistakes, tries, err)?;
             if tries == TRIES {
+                self.on_invalid(&mistakes, tries, out, err)?;
                 break;
             }
             let again = vec![ContentBlock::text(schema.correction(&mistakes))];
-            if let Err(error) = self.session.prompt(again).await {
-                self.printer.on_problem(&error.to_string(), err)?;
-                return Ok(1);
-            }
+            let accepted = match self.session.prompt(again).await {
+                Ok(accepted) => accepted,
+                // A job ended just now and woke the agent: what it says to that is looked at first.
+                Err(SessionError::Busy) => continue,
+                Err(error) => {
+                    self.on_invalid(&mistakes, tries, out, err)?;
+                    self.printer.on_problem(&error.to_string(), err)?;
+                    return Ok(1);
+                }
+            };
+            self.after = accepted.after();
+            self.on_invalid(&mistakes, tries, out, err)?;
+            tries += 1;
         }
         self.printer
             .on_no_result(self.session.id(), &self.answer, TRIES, out, err)?;
         Ok(NO_RESULT)
     }
 
+    fn on_invalid(
+        &mut self,
+        mistakes: &str,
+        tries: usize,
+        out: &mut impl Write,
+        err: &mut impl Write,
+    ) -> io::Result<()> {
+        let session = self.session.id();
+        self.printer.on_invalid(session, mistakes, tries, out, err)
+    }
+
     async fn follow(&mut self, out: &mut impl Write, err: &mut impl Write) -> io::Result<u8> {
         let begun = Instant::now();
         let mut tick = tokio::time::interval(TICK);
         let mut gave_up = false;
+        self.waiting_since = None;
         loop {
             tokio::select! {
                 event = self.events.next() => {
@@ -441,7 +467,7 @@ impl Following<'_> {
                             self.waiting_since = None;
                             false
                         }
-                        EventKind::Settled { .. } => true,
+                        EventKind::Settled { .. } => event.seq > self.after,
                         EventKind::JobsChanged => self.waiting_since.is_some(),
                         _ => false,
                     };
@@ -452,6 +478,7 @@ impl Following<'_> {
                 typed = self.person.line() => self.answered(typed, err).await?,
                 _ = tick.tick() => {
                     if self.has_waited_enough() {
+                        self.wait = Duration::ZERO;
                         break;
                     }
                     let waits = self.person.question.is_some();
@@ -461,7 +488,6 @@ impl Following<'_> {
                 }
             }
         }
-        self.stop_jobs(err)?;
         let status = match gave_up {
             true => 1,
             false => self.printer.exit_code(),

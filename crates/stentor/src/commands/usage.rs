@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use stentor_journal::store::{self, Consumer, Listed};
 use stentor_journal::usage::{Usage, short_count};
 
-/// What subagents and other tools consumed is recorded as one sum, whatever models they asked.
-const SUBAGENTS: &str = "subagents";
+/// What subagents and other tools consumed where no model is recorded with it.
+const TOOLS: &str = "tools";
 /// How long the longest bar is.
 const BAR_COLUMNS: usize = 20;
 /// How much of a name is shown.
@@ -70,7 +70,7 @@ impl Report {
         // A fork has the entries of the session it began as, which were paid for once.
         let mut counted = HashSet::new();
         for (number, session) in sessions.enumerate() {
-            let mut model = SUBAGENTS.to_owned();
+            let mut model = TOOLS.to_owned();
             let read = store::each_consumption(&session.path, |consumed| {
                 let by = match consumed.consumer {
                     Consumer::Model(name) => {
@@ -78,7 +78,7 @@ impl Report {
                         name
                     }
                     Consumer::Summary => model.clone(),
-                    Consumer::Tools => SUBAGENTS.to_owned(),
+                    Consumer::Tools(name) => name.unwrap_or_else(|| TOOLS.to_owned()),
                 };
                 let day = consumed.entry.1.get(..10).unwrap_or_default().to_owned();
                 let in_time = since.is_none_or(|since| day.as_str() >= since);

@@ -117,6 +117,7 @@ pub fn of_sessions(
     let mut servers = SessionServers {
         starter: running.starter(launcher),
         wanted: Vec::new(),
+        additional_folders: Vec::new(),
         patience: Duration::from_millis(config.settings.mcp_wait_ms.value),
         problems: Vec::new(),
     };

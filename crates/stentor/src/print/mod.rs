@@ -193,13 +193,20 @@ impl Printer {
     /// Prints what is wrong with an answer that should have been the result.
     pub fn on_invalid(
         &mut self,
+        session: &str,
         mistakes: &str,
         tries: usize,
+        out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<()> {
         let what = format!("answer {tries} does not match the schema:\n{mistakes}");
         match self.options.format {
-            Format::Json => Ok(()),
+            Format::Json => {
+                let line = json!({ "type": "result_invalid", "error": mistakes, "tries": tries, "session": session });
+                serde_json::to_writer(&mut *out, &line)?;
+                out.write_all(b"\n")?;
+                out.flush()
+            }
             Format::Text => self.notice(NoticeLevel::Warning, &what, err),
         }
     }

@@ -218,11 +218,22 @@ fn logging_out_forgets_the_keys_and_logins_that_are_stored() {
         r#"{"logins":{},"keys":{"mistral":"secret-1"},"later":1}"#,
     );
     let stored = world.path(file);
-    std::fs::set_permissions(&stored, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let file = "home/.config/stentor/mcp-credentials.json";
+    let login = json!({ "issuer": "https://a.example", "token_endpoint": "https://a.example/token",
+        "resource": "https://a.example/mcp", "client_id": "c", "access": "secret-2" });
+    let logins = json!({ "servers": { "https://a.example/mcp": login }, "later": 1 });
+    world.file(file, &logins.to_string());
+    let stored_of_servers = world.path(file);
+    for file in [&stored, &stored_of_servers] {
+        let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(file, only_ours).unwrap();
+    }
     let mut client = Client::silent(world, "on_exhausted = { text = \"Hello.\" }\n");
     client.greet(json!({ "auth": { "terminal": true } }));
     assert_eq!(client.ask("logout", json!({}))["result"], json!({}));
     let left: Value = serde_json::from_slice(&std::fs::read(&stored).unwrap()).unwrap();
     assert_eq!(left, json!({ "logins": {}, "later": 1 }));
+    let left: Value = serde_json::from_slice(&std::fs::read(&stored_of_servers).unwrap()).unwrap();
+    assert_eq!(left, json!({ "servers": {}, "later": 1 }));
     assert_eq!(client.ask("logout", json!({}))["result"], json!({}));
 }

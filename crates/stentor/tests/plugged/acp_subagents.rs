@@ -1,5 +1,7 @@
 //! Subagents as sessions of their own, for ACP clients that show them (unstable).
 
+use std::collections::HashSet;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -30,6 +32,30 @@ when = { tool = "subagent" }
 text = "Done."
 "#;
 
+/// Fails on an update of a call that was not announced in the same session, or has ended there.
+fn check_announced(lines: &[String]) {
+    let mut open = HashSet::new();
+    for line in lines {
+        let frame: Value = serde_json::from_str(line).unwrap();
+        let update = &frame["params"]["update"];
+        let call = || {
+            let session = frame["params"]["sessionId"].to_string();
+            (session, update["toolCallId"].to_string())
+        };
+        let has_ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
+        match update["sessionUpdate"].as_str() {
+            Some("tool_call") => assert!(open.insert(call()), "announced twice: {line}"),
+            Some("tool_call_update") if has_ended => {
+                assert!(open.remove(&call()), "of no open call: {line}");
+            }
+            Some("tool_call_update") => {
+                assert!(open.contains(&call()), "of no open call: {line}");
+            }
+            _ => {}
+        }
+    }
+}
+
 /// All updates of a turn, of the session and of its children, which are named by their order.
 fn turn(capabilities: Value, text: &str) -> Vec<String> {
     let world = World::new(DELEGATES, "permission_mode = \"all\"\n");
@@ -38,6 +64,7 @@ fn turn(capabilities: Value, text: &str) -> Vec<String> {
     let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
     child.request_acp(3, "session/prompt", prompt);
     let lines = child.until_answer(3);
+    check_announced(&lines);
     let subagent = lines.iter().find_map(|line| {
         let frame: Value = serde_json::from_str(line).unwrap();
         let update = &frame["params"]["update"];
@@ -78,6 +105,60 @@ fn a_subagent_that_fails_is_idle_with_the_reason() {
     let shown = turn(json!({ "subagents": {} }), "badly");
     let last = shown.last().unwrap();
     expect![[r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"subagent_update","sessionId":"CHILD","state":{"state":"idle","stopReason":"error","error":{"code":-32603,"message":"no"}}}}}"#]].assert_eq(last);
+}
+
+/// The subagent's calls have the id of one that its parent has made.
+const SAME_ID: &str = r#"
+[[turn]]
+when = { last_user_contains = "work there", tool = "bash" }
+steps = [{ tool = "write", id = "w1", arguments = { path = "b.txt", content = "b" } }]
+[[turn]]
+when = { last_user_contains = "work there", tool = "write" }
+text = "It works."
+[[turn]]
+when = { last_user_contains = "work there" }
+steps = [{ tool = "bash", id = "same", arguments = { command = "echo there" } }]
+[[turn]]
+when = { last_user_contains = "Background job" }
+text = "All is over."
+[[turn]]
+when = { tool = "bash" }
+steps = [{ tool = "subagent", id = "s1", arguments = { task = "work there", background = BACKGROUND } }]
+[[turn]]
+when = { tool = "subagent" }
+text = "Delegated."
+[[turn]]
+steps = [{ tool = "bash", id = "same", arguments = { command = "echo here" } }]
+"#;
+
+#[test]
+fn calls_of_a_subagent_do_not_touch_those_of_its_session() {
+    for is_background in [false, true] {
+        for capabilities in [json!({}), json!({ "subagents": {} })] {
+            let plan = SAME_ID.replace("BACKGROUND", &is_background.to_string());
+            let world = World::new(&plan, "permission_mode = \"all\"\n");
+            let (mut child, session) = world.acp(capabilities);
+            let text = json!([{ "type": "text", "text": "delegate" }]);
+            let prompt = json!({ "sessionId": session, "prompt": text });
+            child.request_acp(3, "session/prompt", prompt);
+            let mut lines = Vec::new();
+            // The job may end before the run that began it does.
+            let mut is_answered = false;
+            let mut is_over = !is_background;
+            while !(is_answered && is_over) {
+                let line = child.next();
+                is_answered |= line.contains("\"stopReason\"") && line.contains("\"id\":3");
+                is_over |= line.contains("All is over.");
+                lines.push(line);
+            }
+            check_announced(&lines);
+            let own = lines.iter().filter(|line| line.contains("toolCallId"));
+            let own = own.filter(|line| line.contains(&session));
+            let other = own.filter(|line| !line.contains("\"same\"") && !line.contains("\"s1\""));
+            assert_eq!(other.collect::<Vec<_>>(), [""; 0]);
+            child.end();
+        }
+    }
 }
 
 #[test]

@@ -376,6 +376,49 @@ fn the_model_is_asked_with_consent_and_what_it_consumes_is_counted() {
     let usage: Value = serde_json::from_str(&world.asked(&["usage", "--json"])).unwrap();
     let text = usage.to_string();
     assert!(text.contains("3021"), "{text}");
+    let models = usage["models"].as_array().unwrap().iter();
+    let models: Vec<&str> = models.map(|row| row["model"].as_str().unwrap()).collect();
+    let plan = format!("script/{}", world.path("work/plan.toml").display());
+    assert_eq!(models, [plan]);
+}
+
+#[test]
+fn a_request_larger_than_what_is_left_is_refused_before_the_model_is_asked() {
+    let mut large = capital();
+    let content = json!({ "type": "text", "text": "capital of France? ".repeat(300) });
+    large["params"]["messages"][0]["content"] = content;
+    let world = world_with(
+        &json!({ "asks": [large, capital()] }),
+        "sampling = \"allow\"\nsampling_tokens = 1200\n",
+    );
+    let why = "the request has about 1427 tokens, and this server may use 1200 more tokens of the \
+               model in this session, input and output together";
+    let printed = world.asked(&["-p", "go", "--no-session"]);
+    assert_eq!(
+        shown(&world, &printed),
+        format!("[{{\"code\": -1, \"message\": \"{why}\"}}, {PARIS}]")
+    );
+}
+
+#[test]
+fn an_answer_that_breaks_off_before_its_usage_is_known_counts_as_estimated() {
+    let twice = json!({ "asks": [capital(), capital()] });
+    let world = world_with(&twice, "sampling = \"allow\"\nsampling_tokens = 60\n");
+    let plan = std::fs::read_to_string(world.path("work/plan.toml")).unwrap();
+    let broken = format!(
+        "steps = [{{ text = \"{}\" }}, {{ error = {{ kind = \"network\", message = \"gone\" }} }}]",
+        "Paris ".repeat(50)
+    );
+    let plan = plan.replace(
+        "text = \"Paris\"\nusage = { input = 1000, output = 7 }",
+        &broken,
+    );
+    world.file("work/plan.toml", &plan);
+    let printed = world.asked(&["-p", "go", "--no-session"]);
+    assert_eq!(
+        printed.trim(),
+        "[{\"code\": -32603, \"message\": \"the model gave no answer: gone\"}, {\"code\": -1, \"message\": \"this server may use 60 tokens of the model in a session, and has\"}]"
+    );
 }
 
 #[test]
@@ -439,6 +482,32 @@ fn a_server_learns_where_the_session_works() {
         cwd.display()
     );
     assert_eq!(printed.trim(), expected);
+}
+
+#[test]
+fn a_server_learns_of_the_additional_directories_of_an_acp_session() {
+    let world = world(&[json!({ "method": "roots/list" })]);
+    let (mut child, _) = world.acp(json!({}));
+    let folder = |name: &str| world.path(name).canonicalize().unwrap();
+    world.file("more/a.txt", "a");
+    let additional = [folder("more"), folder("work")];
+    let params =
+        json!({ "cwd": folder("work"), "mcpServers": [], "additionalDirectories": additional });
+    let opened = child.ask_acp(5, "session/new", params).pop().unwrap();
+    let opened: Value = serde_json::from_str(&opened).unwrap();
+    let text = json!([{ "type": "text", "text": "go" }]);
+    let prompt = json!({ "sessionId": opened["result"]["sessionId"], "prompt": text });
+    child.request_acp(3, "session/prompt", prompt);
+    let root = |name: &str| {
+        let folder = folder(name);
+        format!(
+            r#"{{"uri": "file://{}", "name": "{name}"}}"#,
+            folder.display()
+        )
+    };
+    let expected = format!(r#"[{{"roots": [{}, {}]}}]"#, root("work"), root("more"));
+    assert_eq!(answer(&mut child), expected);
+    child.end();
 }
 
 #[test]

@@ -109,6 +109,76 @@ fn json_output_ends_with_the_result_as_a_line() {
 }
 
 #[test]
+fn json_output_says_of_each_answer_why_it_is_invalid() {
+    let answers = ["no", r#"{"name": "x", "size": "large"}"#, "{}"];
+    let ran = world(&answers).run(&[&WORDS[..], &["--json"]].concat());
+    assert_eq!(ran.status, Some(3), "{}", ran.err);
+    let lines = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let invalid: Vec<Value> = lines
+        .filter(|line| line["type"] == "result_invalid")
+        .map(|mut line| {
+            assert!(line.as_object_mut().unwrap().remove("session").is_some());
+            line
+        })
+        .collect();
+    let expected = [
+        "- it is not one JSON value: expected ident at line 1 column 2",
+        "- /size: want integer, but got string",
+        "- the value: missing properties 'name', 'size'",
+    ];
+    let expected = (1..)
+        .zip(expected)
+        .map(|(tries, error)| json!({ "type": "result_invalid", "error": error, "tries": tries }));
+    assert_eq!(invalid, expected.collect::<Vec<_>>());
+}
+
+/// A world with a model that starts a command in the background and then gives these answers.
+fn world_with_job(command: &str, answers: &[&str]) -> World {
+    let world = world(answers);
+    let answers = std::fs::read_to_string(world.path("work/answers.toml")).unwrap();
+    let starts = format!(
+        "[[turn]]\ntool = \"bash\"\narguments = {{ command = \"{command}\", background = true }}\n{answers}"
+    );
+    world.file("work/answers.toml", &starts);
+    world
+}
+
+const WAITS: [&str; 4] = ["--permission-mode", "all", "--wait", "1"];
+
+#[test]
+fn a_job_that_goes_on_is_waited_for_once_and_stopped_after_the_last_try() {
+    let answers = ["no", "never", r#"{"name": "x", "size": 3}"#];
+    let world = world_with_job("sleep 1000", &answers);
+    let ran = world.run(&[&WORDS[..], &WAITS].concat());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!(ran.out, "{\n  \"name\": \"x\",\n  \"size\": 3\n}\n");
+    // How long the call took is on its line.
+    let said = ran.err.lines().skip(1);
+    let said: Vec<&str> = said.filter(|line| !line.starts_with("> bash")).collect();
+    expect![[r#"
+        note: waiting for job-1 (sleep 1000), at most 1 s (--wait)
+        warning: answer 1 does not match the schema:
+        - it is not one JSON value: expected ident at line 1 column 2
+        warning: answer 2 does not match the schema:
+        - it is not one JSON value: expected ident at line 1 column 2
+        note: stopping job-1 (sleep 1000)"#]]
+    .assert_eq(&said.join("\n"));
+}
+
+/// Whether the agent is woken before, while or after an answer is found to be invalid is not known.
+#[test]
+fn a_job_that_ends_as_its_time_is_up_costs_no_try() {
+    let valid = r#"{"name": "x", "size": 3}"#;
+    let world = world_with_job("sleep 1", &["no", "no", valid, valid, valid]);
+    let ran = world.run(&[&WORDS[..], &WAITS].concat());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!(ran.out, "{\n  \"name\": \"x\",\n  \"size\": 3\n}\n");
+}
+
+#[test]
 fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
     let world = world(&["never asked"]);
     world.file("work/broken.json", "{");

@@ -39,6 +39,8 @@ fn world() -> World {
     );
     let by_subagents = json!({ "type": "custom", "customType": "stentor.consumedByTools",
         "data": { "input": 500, "output": 5, "totalTokens": 505, "cost": { "total": 0.5 } } });
+    let by_tools_of_small = json!({ "type": "custom", "customType": "stentor.consumedByTools",
+        "data": { "model": "p/small", "input": 30, "output": 1, "totalTokens": 31, "cost": { "total": 0.002 } } });
     let summary = json!({ "type": "custom", "customType": "stentor.consumedBySummary",
         "data": { "input": 100, "output": 5, "totalTokens": 105, "cost": { "total": 0.25 } } });
     let original = [
@@ -53,6 +55,7 @@ fn world() -> World {
             "2026-11-03T10:00:00.000Z",
             answer("small", 300, priced(0.001)),
         ),
+        ("eeeeeeee", "2026-11-03T10:00:01.000Z", by_tools_of_small),
     ];
     let other = [(
         "aaaaaaaa",
@@ -79,20 +82,20 @@ fn usage_is_summed_by_day_model_and_folder_and_a_fork_counts_once() {
     expect![[r#"
         By day (UTC)
           2026-11-02  ████████████████████    20.5k in      15 out  $2.50
-          2026-11-03  ██▌                       400 in      15 out  $0.25
+          2026-11-03  ██▌                       430 in      16 out  $0.25
           2026-11-05                           1.5M in      10 out  price unknown
 
         By model
-          p/large    ████████████████████    20.1k in      15 out  $2.25
-          subagents  ████▌                     500 in       5 out  $0.50
-          p/small    ▌                         300 in      10 out  $0.0010
-          p/local                             1.5M in      10 out  price unknown
+          p/large  ████████████████████    20.1k in      15 out  $2.25
+          tools    ████▌                     500 in       5 out  $0.50
+          p/small  ▌                         330 in      11 out  $0.0030
+          p/local                           1.5M in      10 out  price unknown
 
         By folder
-          /src/shop   ████████████████████    20.9k in      30 out  $2.75
+          /src/shop   ████████████████████    20.9k in      31 out  $2.75
           /src/other                           1.5M in      10 out  price unknown
 
-        Together so far: 1.5M in, 40 out, 5 calls in 3 sessions, at least $2.75
+        Together so far: 1.5M in, 41 out, 6 calls in 3 sessions, at least $2.75
         1 session could not be read and is not in here; `stentor sessions --all` says why.
     "#]]
     .assert_eq(&usage(&world(), &[]));
@@ -120,16 +123,16 @@ fn usage_as_json_has_the_same_sums() {
         json!([
             [
                 ["2026-11-02", 20_500, 2, 2],
-                ["2026-11-03", 400, 2, 2],
+                ["2026-11-03", 430, 3, 2],
                 ["2026-11-05", 1_500_000, 1, 1],
             ],
             [
                 ["p/large", 20_100, 2, 2],
                 ["p/local", 1_500_000, 1, 1],
-                ["p/small", 300, 1, 1],
-                ["subagents", 500, 1, 1],
+                ["p/small", 330, 2, 1],
+                ["tools", 500, 1, 1],
             ],
-            [["/src/other", 1_500_000, 1, 1], ["/src/shop", 20_900, 4, 2]],
+            [["/src/other", 1_500_000, 1, 1], ["/src/shop", 20_930, 5, 2]],
         ])
     );
     assert_eq!(report["unreadableSessions"], 1);

@@ -125,3 +125,29 @@ fn the_prompt_after_slash_login_is_the_code_and_logging_out_ends_it() {
         {:kind :event :event "command-result" :data {:type "logout" :message "✓ Logged out of ACME."} :id "o" :seq N :ts "TIME"}
         {:kind :error :error-code "request/unsupported-model" :error-message "acme/m: no credentials: run `stentor login acme`" :id "m" :op "set_model"}"#]].assert_eq(&seen.join("\n"));
 }
+
+#[test]
+fn logging_out_forgets_stored_keys_too() {
+    let home = tempfile::tempdir().unwrap();
+    let file = ".config/stentor/credentials.json";
+    let keys = r#"{"logins":{},"keys":{"acme":"secret-1","mistral":"secret-2"}}"#;
+    write(home.path(), file, keys);
+    let stored = home.path().join(file);
+    std::fs::set_permissions(&stored, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let provider = Provider::start();
+    let oauth = "authorize_url = \"URL/authorize\"\nredirect = \"https://acme.example/code\"";
+    let config = provider.configuration(oauth);
+    write(home.path(), ".config/stentor/config.toml", &config);
+    let mut backend = Backend::ready(home.path(), &["--rpc-edn", "--model", "offline/guide"]);
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let out = backend.request("o", "command", r#"{:text "/logout"}"#);
+        let out = out.into_iter();
+        seen.extend(out.filter(|frame| frame.contains("command-result")));
+    }
+    expect![[r#"
+        {:kind :event :event "command-result" :data {:type "logout" :message "✓ Forgot the key of ACME, mistral."} :id "o" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "text" :message "Nobody is logged in."} :id "o" :seq N :ts "TIME"}"#]].assert_eq(&seen.join("\n"));
+    let left = std::fs::read_to_string(&stored).unwrap();
+    assert!(!left.contains("secret"), "{left}");
+}

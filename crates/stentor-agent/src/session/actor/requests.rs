@@ -61,7 +61,9 @@ impl Actor {
                 answer(reply, applied);
             }
             Request::BeginCheckpoint { reply } => answer(reply, self.begin_checkpoint()),
-            Request::Consumed { usage } => self.spending.count_summary(&mut self.log, &usage),
+            Request::Consumed { model, usage } => {
+                self.spending.count_summary(&mut self.log, &model, &usage);
+            }
             Request::ConsumedByTools { reply } => {
                 let usage = self.spending.count_tools(&mut self.log);
                 answer(reply, usage);
@@ -148,9 +150,11 @@ impl Actor {
         if let Some(message) = messages.first() {
             let answer = message.as_assistant();
             let usage = answer.map(|answer| answer.usage).unwrap_or_default();
+            let model = answer.map(|answer| format!("{}/{}", answer.provider, answer.model));
+            let model = model.unwrap_or_default();
             match answer.map(|answer| answer.stop_reason) {
-                Some(StopReason::Error) => self.spending.count_failed(&usage),
-                _ => self.spending.count(&usage),
+                Some(StopReason::Error) => self.spending.count_failed(&model, &usage),
+                _ => self.spending.count(&model, &usage),
             }
         }
     }

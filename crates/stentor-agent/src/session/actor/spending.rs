@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Serialize;
 use stentor_journal::store::{
     CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, JournalReader, StoreError, Totals,
 };
@@ -78,6 +79,7 @@ impl EarlierSpending {
 
 impl Spending {
     pub fn new(host: Arc<SessionToolHost>, budget: Budget) -> Self {
+        host.set_budget_left(budget);
         Self {
             host,
             budget,
@@ -108,13 +110,14 @@ impl Spending {
     }
 
     /// Counts a model call that gave an error and no answer.
-    pub fn count_failed(&mut self, usage: &Usage) {
+    pub fn count_failed(&mut self, model: &str, usage: &Usage) {
         self.now.failed_turns += 1;
-        self.count(usage);
+        self.count(model, usage);
     }
 
     /// Counts a model call.
-    pub fn count(&mut self, usage: &Usage) {
+    pub fn count(&mut self, model: &str, usage: &Usage) {
+        self.host.called_model(model, *usage);
         self.now.usage.add(usage);
         self.now.turns += 1;
         // The tools of the answer that is counted may only use what it leaves. Where there is a
@@ -128,18 +131,19 @@ impl Spending {
     }
 
     /// Counts a model call that leaves no message.
-    pub fn count_summary(&mut self, log: &mut SessionLog, usage: &Usage) {
-        self.count(usage);
+    pub fn count_summary(&mut self, log: &mut SessionLog, model: &str, usage: &Usage) {
+        self.count(model, usage);
         note(log, CONSUMED_BY_SUMMARY, usage);
     }
 
     /// Counts what tools consumed since this was last asked, on disk too: it is in no message.
     pub fn count_tools(&mut self, log: &mut SessionLog) -> Usage {
-        let by_tools = self.host.take_consumed();
-        if !by_tools.is_zero() {
-            self.now.usage.add(&by_tools);
-            note(log, CONSUMED_BY_TOOLS, &by_tools);
+        let mut by_tools = Usage::default();
+        for (model, usage) in self.host.take_consumed() {
+            by_tools.add(&usage);
+            note(log, CONSUMED_BY_TOOLS, &ByModel { model, usage });
         }
+        self.now.usage.add(&by_tools);
         by_tools
     }
 
@@ -187,14 +191,36 @@ impl Spending {
                 format!("Budget reached: ${used:.4} of ${most:.4} are spent."),
             )
         } else {
-            return None;
+            return self.parents_limit_reached();
         };
         Some(RefusalReason::Budget { limit, message })
     }
+
+    /// The same for the session that pays for this one and perhaps for others beside it.
+    fn parents_limit_reached(&self) -> Option<RefusalReason> {
+        let left = self.host.parents_budget_left()?;
+        left.is_spent().then(|| RefusalReason::Budget {
+            limit: match left.tokens {
+                Some(0) => BudgetLimit::Tokens,
+                _ => BudgetLimit::Cost,
+            },
+            message: "Budget reached: nothing is left of the budget of the session this one \
+                      works for."
+                .to_owned(),
+        })
+    }
+}
+
+/// What tools consumed of one model, as it stands in the file.
+#[derive(Serialize)]
+struct ByModel {
+    model: String,
+    #[serde(flatten)]
+    usage: Usage,
 }
 
 /// Notes what is in no message, so that a resumed session counts it too.
-fn note(log: &mut SessionLog, custom_type: &str, usage: &Usage) {
+fn note(log: &mut SessionLog, custom_type: &str, usage: &impl Serialize) {
     if let Err(error) = log.note(custom_type, usage, false) {
         tracing::warn!(%error, "usage could not be recorded");
     }

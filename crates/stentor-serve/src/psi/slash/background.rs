@@ -84,20 +84,13 @@ async fn logout(shared: &Shared) -> Effect {
     let Some(login) = shared.options.login.clone() else {
         return Effect::Text("Nobody is logged in.".to_owned());
     };
-    let mut names = Vec::new();
-    for provider in login.providers() {
-        if provider.logged_in {
-            match login.logout(&provider.id).await {
-                Ok(true) => names.push(provider.name),
-                Ok(false) => {}
-                Err(why) => return Effect::Text(format!("Logging out failed: {why}")),
-            }
-        }
+    match login.forget_all().await {
+        Ok(forgotten) => match forgotten.in_words() {
+            Some(words) => Effect::Typed("logout", format!("✓ {words}")),
+            None => Effect::Text("Nobody is logged in.".to_owned()),
+        },
+        Err(why) => Effect::Text(format!("Logging out failed: {why}")),
     }
-    if names.is_empty() {
-        return Effect::Text("Nobody is logged in.".to_owned());
-    }
-    Effect::Typed("logout", format!("✓ Logged out of {}.", names.join(", ")))
 }
 
 /// Looks for models again, and says which came and went.

@@ -60,6 +60,17 @@ impl McpLogins {
         Ok(self.file.remove(&lock, &url)?)
     }
 
+    /// Forgets the logins to all servers. The answer has their hosts: an address may hold a secret.
+    pub async fn forget_all(&self) -> Result<Vec<String>, OAuthError> {
+        let lock = self.file.lock().await?;
+        let addresses = self.file.clear(&lock)?.into_iter();
+        let host = |address: String| {
+            let url = Url::parse(&address).ok();
+            url.and_then(|url| url.host_str().map(str::to_owned))
+        };
+        Ok(addresses.filter_map(host).collect())
+    }
+
     /// True when there is a login to this server.
     pub fn is_logged_in(&self, server: &ToolServer) -> bool {
         let Ok(url) = address_of(server) else {

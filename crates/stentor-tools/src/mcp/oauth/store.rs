@@ -84,6 +84,16 @@ impl LoginFile {
         }
         Ok(was_there)
     }
+
+    /// Forgets every login. The answer has the addresses of the servers.
+    pub fn clear(&self, lock: &CredentialLock) -> Result<Vec<String>, FileError> {
+        let mut content: Content = self.0.read()?;
+        let servers = std::mem::take(&mut content.servers);
+        if !servers.is_empty() {
+            self.0.write(lock, &content)?;
+        }
+        Ok(servers.into_keys().collect())
+    }
 }
 
 impl From<Entry> for McpLogin {

@@ -27,6 +27,15 @@ fn a_private_address_is_refused_with_the_way_out() {
          in their own configuration file"
             .replace("127.0.0.1", localhost())
     );
+    for (url, place) in [
+        ("http://127.0.0.2/", "127.0.0.2 is this machine"),
+        ("http://[::1]/", "[::1] is this machine"),
+        ("http://10.0.0.1/", "10.0.0.1 is in a private network"),
+    ] {
+        let text = fetch_url(&server, "", url);
+        let expected = format!("Not fetched: {place}, and only the public internet is fetched.");
+        assert!(text.starts_with(&expected), "{text}");
+    }
     for url in [
         format!("http://127.0.0.2:{port}/"),
         format!("http://[::1]:{port}/"),
