@@ -1,8 +1,8 @@
 //! What a child asks, answered by the session: its policy first, then whoever can answer.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -18,13 +18,16 @@ use tokio::time::timeout;
 
 use crate::command_line;
 use crate::inbox::{Granted, Shared};
+use crate::terminals::Terminals;
 
 /// How long the publication of a call is awaited before whoever can is asked about it.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The session, for its child.
 pub(crate) struct SessionHost {
-    shared: Arc<Shared>,
+    /// The child belongs to this, and ends with it.
+    shared: Weak<Shared>,
+    terminals: Arc<Terminals>,
     /// Which child of the session it is for.
     child: u64,
     /// Numbers the calls that are made for it.
@@ -34,7 +37,7 @@ pub(crate) struct SessionHost {
 impl Host for SessionHost {
     fn offers(&self) -> Offers {
         // What the session has no tool for is not done for its agent either.
-        let host = self.shared.host();
+        let host = self.host();
         let has = |tool| host.as_ref().is_some_and(|host| host.has_tool(tool));
         Offers {
             read_files: has("read"),
@@ -45,7 +48,7 @@ impl Host for SessionHost {
 
     fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
         Box::pin(async move {
-            let Some(host) = self.shared.host() else {
+            let Some(host) = self.host() else {
                 return permission.refuse();
             };
             let id = permission.call_id.clone().unwrap_or_default();
@@ -68,7 +71,9 @@ impl Host for SessionHost {
             let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
-                    self.shared.grant(granted);
+                    if let Some(shared) = self.shared.upgrade() {
+                        shared.grant(granted);
+                    }
                     allow(&permission)
                 }
                 Err(_) => permission.refuse(),
@@ -78,7 +83,7 @@ impl Host for SessionHost {
 
     fn question(&self, question: Question) -> HostFuture<'_, Answer> {
         Box::pin(async move {
-            let Some(host) = self.shared.host() else {
+            let Some(host) = self.host() else {
                 return Answer::Cancelled;
             };
             let message = question.message.unwrap_or_default();
@@ -166,48 +171,51 @@ impl Host for SessionHost {
             let arguments = json!({ "command": line });
             let wanted = Granted::Command(line);
             let call = self.call(terminal.call_id, "bash", arguments, wanted).await;
-            let (terminals, limit) = (&self.shared.terminals, terminal.output_limit_bytes);
+            let limit = terminal.output_limit_bytes;
+            let terminals = &self.terminals;
             terminals.create(self.child, &*host, call, limit).await
         })
     }
 
     fn terminal_output(&self, id: String) -> HostFuture<'_, Result<TerminalOutput, HostRefusal>> {
-        let output = self.shared.terminals.output(self.child, &id);
+        let output = self.terminals.output(self.child, &id);
         Box::pin(std::future::ready(output))
     }
 
     fn terminal_wait(&self, id: String) -> HostFuture<'_, Result<TerminalExit, HostRefusal>> {
-        Box::pin(async move { self.shared.terminals.wait(self.child, &id).await })
+        Box::pin(async move { self.terminals.wait(self.child, &id).await })
     }
 
     fn terminal_kill(&self, id: String, release: bool) -> HostFuture<'_, Result<(), HostRefusal>> {
-        Box::pin(async move {
-            let terminals = &self.shared.terminals;
-            terminals.kill(self.child, &id, release).await
-        })
+        Box::pin(async move { self.terminals.kill(self.child, &id, release).await })
     }
 }
 
 impl Drop for SessionHost {
     fn drop(&mut self) {
-        self.shared.terminals.end_all_of(self.child);
+        self.terminals.end_all_of(self.child);
     }
 }
 
 impl SessionHost {
     /// The session, for a child that is the next one of `shared`.
-    pub fn new(shared: Arc<Shared>) -> Self {
-        let child = shared.children.fetch_add(1, Ordering::Relaxed);
+    pub fn new(shared: &Arc<Shared>) -> Self {
         Self {
-            shared,
-            child,
+            shared: Arc::downgrade(shared),
+            terminals: Arc::clone(&shared.terminals),
+            child: shared.children.fetch_add(1, Ordering::Relaxed),
             calls: AtomicU64::new(1),
         }
     }
 
+    /// The session, while it works on something.
+    fn host(&self) -> Option<Arc<dyn ModelHost>> {
+        self.shared.upgrade()?.host()
+    }
+
     fn session(&self) -> Result<Arc<dyn ModelHost>, HostRefusal> {
-        let gone = || HostRefusal::Because("there is no session".to_owned());
-        self.shared.host().ok_or_else(gone)
+        let gone = || HostRefusal::Because("the session works on nothing".to_owned());
+        self.host().ok_or_else(gone)
     }
 
     /// A call of one of the session's tools, under the id of the child's call that it is part of, where
@@ -236,16 +244,20 @@ impl SessionHost {
             thought_signature: None,
             intent: None,
         });
+        let shared = self.shared.upgrade();
         HostCall {
             call,
-            is_approved: self.shared.is_granted(&wanted),
+            is_approved: shared.is_some_and(|shared| shared.is_granted(&wanted)),
         }
     }
 
     /// Waits until a call has been published, but not long: nobody is left waiting for one that never
     /// is.
     async fn published(&self, id: &str) {
-        let published = self.shared.when_announced(id);
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        let published = shared.when_announced(id);
         let _ = timeout(PUBLISHED_WITHIN, published).await;
     }
 }

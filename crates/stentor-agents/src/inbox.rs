@@ -29,14 +29,14 @@ pub(crate) struct Shared {
     /// How many children there have been.
     pub children: AtomicU64,
     /// The commands the session runs for the child.
-    pub terminals: Terminals,
+    pub terminals: Arc<Terminals>,
     state: Mutex<State>,
     announced: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// The session, as of the last request.
+    /// The session, while a run of it goes on. It owns the model, so it is not held any longer.
     host: Option<Arc<dyn ModelHost>>,
     /// The calls of the last answer.
     calls: HashSet<String>,

@@ -13,6 +13,8 @@ mod costs;
 #[cfg(test)]
 mod driven;
 #[cfg(test)]
+mod ending;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod faults;
