@@ -10,8 +10,8 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
-    Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, PermissionKind,
-    Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
+    Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, Question,
+    QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
 use tokio::time::timeout;
@@ -23,11 +23,16 @@ use crate::terminals::Terminals;
 /// How long the publication of a call is awaited before whoever can is asked about it.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
+/// The longest description of a call that an "always" is stored with.
+const WORDS_BYTES: usize = 4 * 1024;
+
 /// The session, for its child.
 pub(crate) struct SessionHost {
     /// The child belongs to this, and ends with it.
     shared: Weak<Shared>,
     terminals: Arc<Terminals>,
+    /// The name of the agent.
+    agent: String,
     /// Which child of the session it is for.
     child: u64,
     /// Numbers the calls that are made for it.
@@ -67,14 +72,15 @@ impl Host for SessionHost {
                 intent: Some(permission.title.clone()).filter(|title| !title.is_empty()),
             });
             let spec = spec(&call.name, permission.kind.as_deref());
-            let touches = touches(&call.arguments, &host.cwd());
+            let mut touches = touches(&call.arguments, &host.cwd());
+            touches.words = self.words(&call, spec.effect, &touches);
             let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
                     if let Some(shared) = self.shared.upgrade() {
                         shared.grant(granted);
                     }
-                    allow(&permission)
+                    self.allow(&permission, &*host)
                 }
                 Err(_) => permission.refuse(),
             }
@@ -199,8 +205,9 @@ impl Drop for SessionHost {
 
 impl SessionHost {
     /// The session, for a child that is the next one of `shared`.
-    pub fn new(shared: &Arc<Shared>) -> Self {
+    pub fn new(shared: &Arc<Shared>, agent: &str) -> Self {
         Self {
+            agent: agent.to_owned(),
             shared: Arc::downgrade(shared),
             terminals: Arc::clone(&shared.terminals),
             child: shared.children.fetch_add(1, Ordering::Relaxed),
@@ -251,6 +258,44 @@ impl SessionHost {
         }
     }
 
+    /// The whole call, where neither a command nor paths say what it does. An "always" to it must
+    /// not reach to other calls of tools that have no name either, or to those of other agents.
+    fn words(&self, call: &ToolCall, effect: ToolEffect, touches: &Touches) -> Option<String> {
+        let is_described = match effect {
+            ToolEffect::Nothing | ToolEffect::Executes => false,
+            ToolEffect::Reads | ToolEffect::Writes => !touches.paths.is_empty(),
+        };
+        if touches.command.is_some() || is_described {
+            return None;
+        }
+        let title = call.intent.as_deref().unwrap_or_default();
+        let mut words = format!("{}: {title}", self.agent);
+        if !call.arguments.is_empty() {
+            let arguments = Value::Object(call.arguments.clone());
+            words.push_str(&format!(" {arguments}"));
+        }
+        if words.len() > WORDS_BYTES {
+            // Too much to store: its id makes the words those of this call and no other.
+            words.truncate(words.floor_char_boundary(WORDS_BYTES));
+            words.push_str(&format!("… {}", call.id));
+        }
+        Some(words)
+    }
+
+    /// The answer that allows this once. An agent that can only be allowed something for good is
+    /// refused: what lasts is the session's to remember.
+    fn allow(&self, permission: &Permission, host: &dyn ModelHost) -> PermissionAnswer {
+        let answer = permission.allow_once();
+        if answer == PermissionAnswer::Cancelled {
+            host.warn(format!(
+                "agent/{}: it can only be allowed this for good, so it is refused: {}",
+                self.agent, permission.title
+            ));
+            return permission.refuse();
+        }
+        answer
+    }
+
     /// Waits until a call has been published, but not long: nobody is left waiting for one that never
     /// is.
     async fn published(&self, id: &str) {
@@ -266,19 +311,6 @@ impl SessionHost {
 fn named(path: &Path) -> Result<&str, HostRefusal> {
     let named = path.to_str().filter(|_| path.is_absolute());
     named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
-}
-
-/// The answer that allows this once, or, where the child has only that, for good.
-fn allow(permission: &Permission) -> PermissionAnswer {
-    match permission.allow_once() {
-        PermissionAnswer::Cancelled => {
-            let always = permission.option(PermissionKind::AllowAlways);
-            always.map_or(PermissionAnswer::Cancelled, |option| {
-                PermissionAnswer::Selected(option.id.clone())
-            })
-        }
-        answer => answer,
-    }
 }
 
 /// What a tool of a child does, as far as its name and kind say.

@@ -210,7 +210,7 @@ impl Starter {
         session_host: &dyn ModelHost,
         session: OpenSession,
     ) -> Result<(Agent, Events), AgentError> {
-        let host = SessionHost::new(&self.agent.shared);
+        let host = SessionHost::new(&self.agent.shared, self.agent.configured.name());
         let restrictions = self
             .agent
             .configured

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod acp_child;
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod behind;
 #[cfg(test)]
 mod choosing;
