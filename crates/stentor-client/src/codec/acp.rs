@@ -240,7 +240,7 @@ impl Acp {
                 fx.opened = Some(Err(AgentError::Unsupported {
                     feature: Feature::Resume,
                     dialect: crate::dialect::Dialect::Acp,
-                    reason: "the agent does not announce it",
+                    reason: "it does not announce this",
                 }));
             }
             None => self.new_session(None, fx),
