@@ -48,6 +48,7 @@ impl Host for SessionHost {
             read_files: has("read"),
             write_files: has("write"),
             terminals: has("bash"),
+            questions: true,
         }
     }
 
@@ -59,6 +60,9 @@ impl Host for SessionHost {
             let id = permission.call_id.clone().unwrap_or_default();
             if !id.is_empty() {
                 self.published(&id).await;
+            }
+            if permission.is_choice() {
+                return choose(permission, &*host).await;
             }
             let name = permission
                 .tool
@@ -94,15 +98,11 @@ impl Host for SessionHost {
             };
             let message = question.message.unwrap_or_default();
             let kind = match question.kind {
-                QuestionKind::Select(options) => DialogKind::Select {
-                    options: options
-                        .into_iter()
-                        .map(|(value, label)| DialogOption {
-                            value,
-                            label,
-                            description: None,
-                        })
-                        .collect(),
+                QuestionKind::Select(choices) => DialogKind::Select {
+                    options: options(choices),
+                },
+                QuestionKind::MultiSelect(choices) => DialogKind::MultiSelect {
+                    options: options(choices),
                 },
                 QuestionKind::Confirm => DialogKind::Confirm {
                     message,
@@ -123,7 +123,8 @@ impl Host for SessionHost {
             match host.ask(dialog).await {
                 DialogAnswer::Value(value) => Answer::Value(value),
                 DialogAnswer::Confirmed(yes) => Answer::Confirmed(yes),
-                DialogAnswer::Values(_) | DialogAnswer::Nothing => Answer::Cancelled,
+                DialogAnswer::Values(values) => Answer::Values(values),
+                DialogAnswer::Nothing => Answer::Cancelled,
             }
         })
     }
@@ -311,6 +312,35 @@ impl SessionHost {
 fn named(path: &Path) -> Result<&str, HostRefusal> {
     let named = path.to_str().filter(|_| path.is_absolute());
     named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
+}
+
+/// Has a person choose: the policy knows whether something may be done, not which of several things.
+async fn choose(permission: Permission, host: &dyn ModelHost) -> PermissionAnswer {
+    let choices = permission.options.into_iter();
+    let choices = choices.map(|option| (option.id, option.name)).collect();
+    let dialog = Dialog {
+        title: permission.title,
+        kind: DialogKind::Select {
+            options: options(choices),
+        },
+        timeout_ms: None,
+    };
+    match host.ask(dialog).await {
+        DialogAnswer::Value(id) => PermissionAnswer::Selected(id),
+        DialogAnswer::Values(_) | DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
+            PermissionAnswer::Cancelled
+        }
+    }
+}
+
+fn options(choices: Vec<(String, String)>) -> Vec<DialogOption> {
+    let choices = choices.into_iter();
+    let options = choices.map(|(value, label)| DialogOption {
+        value,
+        label,
+        description: None,
+    });
+    options.collect()
 }
 
 /// What a tool of a child does, as far as its name and kind say.

@@ -398,6 +398,7 @@ async fn answer(host: &dyn Host, ask: Ask) -> Answered {
     match ask {
         Ask::Permission(permission) => Answered::Permission(host.permission(permission).await),
         Ask::Question(question) => Answered::Question(host.question(question).await),
+        Ask::Form(form) => Answered::Form(form.fill_in(host).await),
         Ask::ReadFile {
             call_id,
             path,

@@ -95,6 +95,9 @@ pub struct Offers {
     pub write_files: bool,
     /// It runs commands.
     pub terminals: bool,
+    /// It puts questions that are no permissions to a person. Only the dialect that wants to know
+    /// whether it may ask is told.
+    pub questions: bool,
 }
 
 /// Why a host does not do something.
@@ -174,6 +177,8 @@ pub struct Question {
 pub enum QuestionKind {
     /// One of these: value and label.
     Select(Vec<(String, String)>),
+    /// Any number of these: value and label.
+    MultiSelect(Vec<(String, String)>),
     /// Yes or no.
     Confirm,
     /// Text; what the input holds at first.
@@ -185,6 +190,8 @@ pub enum QuestionKind {
 pub enum Answer {
     /// A value of a selection, or a text.
     Value(String),
+    /// The values of a selection of any number.
+    Values(Vec<String>),
     /// Yes or no.
     Confirmed(bool),
     /// None.
@@ -232,6 +239,16 @@ impl Permission {
     /// The option of that kind.
     pub fn option(&self, kind: PermissionKind) -> Option<&PermissionOption> {
         self.options.iter().find(|option| option.kind == kind)
+    }
+
+    /// True when it is a question with choices rather than a permission: there are several ways to
+    /// say yes, and which one is for a person to say.
+    pub fn is_choice(&self) -> bool {
+        let options = self.options.iter();
+        options
+            .filter(|option| option.kind == PermissionKind::AllowOnce)
+            .count()
+            > 1
     }
 
     /// The answer that refuses: this time only, where the agent has that.

@@ -5,6 +5,7 @@ use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::acp::{Acp, write};
+use super::acp_forms::{self, Form};
 use super::acp_unreported::Concerns;
 use super::json::{list, str, text};
 use super::{Answered, Ask, Effects};
@@ -20,9 +21,17 @@ const ASKED: usize = 256;
 pub(super) struct Asked {
     pub number: u64,
     pub id: Id,
-    is_permission: bool,
+    kind: AskedKind,
     /// What its answer means for a call that the agent has not reported.
     pub concerns: Option<Concerns>,
+}
+
+/// What the answer to a request looks like when nobody gives one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskedKind {
+    Permission,
+    Form,
+    Other,
 }
 
 impl Acp {
@@ -70,6 +79,13 @@ impl Acp {
                     options: options.collect(),
                 })
             }
+            method::ELICITATION_CREATE if self.offers.questions => match Form::of(params) {
+                Some(form) => Ask::Form(form),
+                None => {
+                    let (code, text) = (code::INVALID_PARAMS, "This form cannot be shown");
+                    return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+                }
+            },
             method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
                 call_id,
                 path: str(params, "path").into(),
@@ -121,7 +137,11 @@ impl Acp {
         self.asked.push(Asked {
             number: self.last_asked,
             id,
-            is_permission: matches!(ask, Ask::Permission(_)),
+            kind: match ask {
+                Ask::Permission(_) => AskedKind::Permission,
+                Ask::Form(_) => AskedKind::Form,
+                _ => AskedKind::Other,
+            },
             concerns,
         });
         fx.asks.push((self.last_asked, ask));
@@ -133,10 +153,7 @@ impl Acp {
             return;
         };
         let Asked {
-            id,
-            is_permission,
-            concerns,
-            ..
+            id, kind, concerns, ..
         } = self.asked.remove(place);
         if let Some(concerns) = concerns {
             let turn = &mut self.turn;
@@ -146,7 +163,9 @@ impl Acp {
             Answered::Permission(PermissionAnswer::Selected(option)) => {
                 Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))
             }
-            Answered::Withdrawn if !is_permission => {
+            Answered::Form(content) => Ok(acp_forms::result(content)),
+            Answered::Withdrawn if kind == AskedKind::Form => Ok(acp_forms::result(None)),
+            Answered::Withdrawn if kind == AskedKind::Other => {
                 let why = "too many requests at once".to_owned();
                 Err(HostRefusal::Because(why))
             }

@@ -3,6 +3,7 @@
 
 mod acp;
 mod acp_calls;
+mod acp_forms;
 mod acp_requests;
 mod acp_unreported;
 mod acp_updates;
@@ -96,6 +97,7 @@ pub(crate) enum Reply {
 pub(crate) enum Ask {
     Permission(Permission),
     Question(Question),
+    Form(acp_forms::Form),
     ReadFile {
         call_id: Option<String>,
         path: PathBuf,
@@ -119,7 +121,10 @@ pub(crate) enum Ask {
 impl Ask {
     /// True when a person may be the one who answers.
     pub fn is_for_people(&self) -> bool {
-        matches!(self, Self::Permission(_) | Self::Question(_))
+        matches!(
+            self,
+            Self::Permission(_) | Self::Question(_) | Self::Form(_)
+        )
     }
 }
 
@@ -127,6 +132,8 @@ impl Ask {
 pub(crate) enum Answered {
     Permission(PermissionAnswer),
     Question(Answer),
+    /// What was filled in; nothing when the form was not.
+    Form(Option<serde_json::Value>),
     File(Result<String, HostRefusal>),
     Written(Result<(), HostRefusal>),
     Terminal(Result<String, HostRefusal>),

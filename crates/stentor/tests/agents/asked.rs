@@ -93,3 +93,75 @@ fn an_agent_that_can_only_be_allowed_something_for_good_is_refused() {
     });
     assert_eq!(answers(&world)[0]["result"], selected("n"));
 }
+
+/// Two ways to say yes: a question of which only a person knows the answer.
+fn colours() -> Value {
+    json!([
+        { "optionId": "r", "name": "Red", "kind": "allow_once" },
+        { "optionId": "b", "name": "Blue", "kind": "allow_once" },
+        { "optionId": "n", "name": "Neither", "kind": "reject_once" },
+    ])
+}
+
+#[test]
+fn a_permission_with_several_ways_to_say_yes_is_put_to_a_person_in_every_mode() {
+    for mode in ["ask", "all"] {
+        let world = acp_child::world("", |_| nameless("Which colour?", colours()));
+        let asked = turn(&world, ("child", mode), json!({}), |params| {
+            let options = params["options"].as_array().unwrap();
+            let blue = options.iter().find(|option| option["name"] == "Blue");
+            selected(blue.unwrap()["optionId"].as_str().unwrap())
+        });
+        assert_eq!(asked.len(), 1, "{mode}: {asked:?}");
+        assert_eq!(answers(&world)[0]["result"], selected("b"), "{mode}");
+    }
+}
+
+#[test]
+fn a_question_of_a_child_that_nobody_can_answer_is_cancelled() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "Which?",
+        "requestedSchema": { "type": "object", "properties": { "a": { "type": "string" } } },
+    });
+    let world = acp_child::world("", |_| {
+        nameless("Which colour?", colours()).ask("elicitation/create", form)
+    });
+    world.asked(&["-p", "Go on.", "--model", "agent/child"]);
+    let answers = answers(&world);
+    let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
+    assert_eq!(answers[0]["result"], cancelled);
+    assert_eq!(answers[1]["result"], json!({ "action": "cancel" }));
+}
+
+#[test]
+fn a_form_of_a_child_is_asked_field_by_field() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "About the house",
+        "requestedSchema": { "type": "object", "properties": {
+            "colour": { "type": "string", "title": "Its colour", "enum": ["red", "blue"] },
+            "rooms": { "type": "integer" },
+            "sold": { "type": "boolean" },
+            "with": {
+                "type": "array",
+                "items": { "anyOf": [{ "const": "g", "title": "Garden" }, { "const": "c", "title": "Car" }] },
+            },
+        } },
+    });
+    let world = acp_child::world("", |_| Steps::default().ask("elicitation/create", form));
+    let filled_in = |params: &Value| {
+        let answer = &params["requestedSchema"]["properties"]["answer"];
+        let content = match answer["type"].as_str().unwrap() {
+            "boolean" => json!(true),
+            "array" => json!(["c"]),
+            "string" if answer.get("oneOf").is_some() => json!("blue"),
+            _ => json!(" 4 "),
+        };
+        json!({ "action": "accept", "content": { "answer": content } })
+    };
+    let has_forms = json!({ "elicitation": { "form": {} } });
+    let asked = turn(&world, ("child", "ask"), has_forms, filled_in);
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    let content = json!({ "colour": "blue", "rooms": 4, "sold": true, "with": ["c"] });
+    let accepted = json!({ "action": "accept", "content": content });
+    assert_eq!(answers(&world)[0]["result"], accepted);
+}
