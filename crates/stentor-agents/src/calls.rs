@@ -21,6 +21,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The steps of a call.
 pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
+    shared.follow(&id);
     let call = Call {
         shared,
         id,
@@ -48,6 +49,12 @@ struct Call {
     /// The terminals that are part of that.
     screens: Vec<watch::Receiver<Screen>>,
     next_report: Instant,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.shared.leave(&self.id);
+    }
 }
 
 impl Call {

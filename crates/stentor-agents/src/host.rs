@@ -10,8 +10,8 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
-    Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, Question,
-    QuestionKind, Terminal, TerminalExit, TerminalOutput,
+    Answer, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
+    Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
 use tokio::time::timeout;
@@ -57,9 +57,8 @@ impl Host for SessionHost {
             let Some(host) = self.host() else {
                 return permission.refuse();
             };
-            let id = permission.call_id.clone().unwrap_or_default();
-            if !id.is_empty() {
-                self.published(&id).await;
+            if let Some(call) = &permission.call {
+                self.published(call).await;
             }
             if permission.is_choice() {
                 return choose(permission, &*host).await;
@@ -68,8 +67,9 @@ impl Host for SessionHost {
                 .tool
                 .clone()
                 .unwrap_or_else(|| "other".to_owned());
+            let id = permission.call.as_ref().map(|call| call.id.clone());
             let call = Arc::new(ToolCall {
-                id,
+                id: id.unwrap_or_default(),
                 arguments: permission.input.as_object().cloned().unwrap_or_default(),
                 name,
                 thought_signature: None,
@@ -131,7 +131,7 @@ impl Host for SessionHost {
 
     fn read_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
@@ -144,7 +144,7 @@ impl Host for SessionHost {
                     arguments[name] = number.into();
                 }
             }
-            let call = self.call(call_id, "read", arguments, Granted::Read(path));
+            let call = self.call(call, "read", arguments, Granted::Read(path));
             let text = host.read_text(call.await).await;
             let text = text.map_err(HostRefusal::Because)?;
             // No lines at all are a question whether it may be read.
@@ -158,14 +158,14 @@ impl Host for SessionHost {
 
     fn write_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
         Box::pin(async move {
             let host = self.session()?;
             let arguments = json!({ "path": named(&path)?, "content": text });
-            let call = self.call(call_id, "write", arguments, Granted::Write(path));
+            let call = self.call(call, "write", arguments, Granted::Write(path));
             let written = host.run_tool(call.await).await;
             written.map(drop).map_err(HostRefusal::Because)
         })
@@ -177,7 +177,7 @@ impl Host for SessionHost {
             let line = command_line::of_terminal(&terminal, &host.cwd())?;
             let arguments = json!({ "command": line });
             let wanted = Granted::Command(line);
-            let call = self.call(terminal.call_id, "bash", arguments, wanted).await;
+            let call = self.call(terminal.call, "bash", arguments, wanted).await;
             let limit = terminal.output_limit_bytes;
             let terminals = &self.terminals;
             terminals.create(self.child, &*host, call, limit).await
@@ -230,15 +230,15 @@ impl SessionHost {
     /// that is known. Where that one was permitted in this turn, nobody is asked once more.
     async fn call(
         &self,
-        of: Option<String>,
+        of: Option<OpenCall>,
         tool: &str,
         arguments: Value,
         wanted: Granted,
     ) -> HostCall {
         let id = match of {
-            Some(id) => {
-                self.published(&id).await;
-                id
+            Some(call) => {
+                self.published(&call).await;
+                call.id
             }
             None => {
                 let number = self.calls.fetch_add(1, Ordering::Relaxed);
@@ -299,11 +299,11 @@ impl SessionHost {
 
     /// Waits until a call has been published, but not long: nobody is left waiting for one that never
     /// is.
-    async fn published(&self, id: &str) {
+    async fn published(&self, call: &OpenCall) {
         let Some(shared) = self.shared.upgrade() else {
             return;
         };
-        let published = shared.when_announced(id);
+        let published = shared.when_announced(call);
         let _ = timeout(PUBLISHED_WITHIN, published).await;
     }
 }

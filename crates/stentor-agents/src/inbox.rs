@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::model_host::ModelHost;
-use stentor_client::{Agent, AgentEvent, Events};
+use stentor_client::{Agent, AgentEvent, Events, OpenCall};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
 
@@ -42,6 +42,8 @@ struct State {
     calls: HashSet<String>,
     /// Those whose start has been published.
     announced: HashSet<String>,
+    /// Those that are being followed: nothing else of the child is published until they have ended.
+    followed: HashSet<String>,
     /// What permitted calls of this turn are about.
     granted: HashSet<Granted>,
     /// What may explain a failure of the child, for people.
@@ -108,13 +110,30 @@ impl Shared {
         self.announced.notify_waiters();
     }
 
-    /// Waits until the start of a call has been published: what is asked about it comes after.
-    pub async fn when_announced(&self, id: &str) {
+    /// A call of the answer is followed from now on, until it is left.
+    pub fn follow(&self, id: &str) {
+        self.lock().followed.insert(id.to_owned());
+        self.announced.notify_waiters();
+    }
+
+    pub fn leave(&self, id: &str) {
+        self.lock().followed.remove(id);
+    }
+
+    /// Waits until the start of a call has been published: what is asked about it comes after. One
+    /// that the child made while others run is published when those have ended, so that is not waited
+    /// for: they may wait for the answer.
+    pub async fn when_announced(&self, call: &OpenCall) {
         loop {
             let mut notified = std::pin::pin!(self.announced.notified());
             notified.as_mut().enable();
-            if self.lock().announced.contains(id) {
-                return;
+            {
+                let state = self.lock();
+                let comes_later =
+                    !call.is_alone && !state.followed.is_empty() && !state.calls.contains(&call.id);
+                if comes_later || state.announced.contains(&call.id) {
+                    return;
+                }
             }
             notified.await;
         }
@@ -292,5 +311,37 @@ fn is_of(event: &AgentEvent, call: &str) -> bool {
         | AgentEvent::ToolProgress { id, .. }
         | AgentEvent::ToolEnded { id, .. } => id == call,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_call_within_another_that_runs_is_not_waited_for() {
+        let shared = Shared::default();
+        let inner = |is_alone| OpenCall {
+            id: "inner".to_owned(),
+            is_alone,
+        };
+        let waits = |is_alone| {
+            let announced = shared.when_announced(&inner(is_alone)).now_or_never();
+            announced.is_none()
+        };
+        shared.add_call("outer");
+        // The answer that calls it may still come.
+        assert!(waits(false));
+        shared.follow("outer");
+        assert!(!waits(false));
+        // The other one has ended by now, and it is the next to be published.
+        assert!(waits(true));
+        // It is of the same answer.
+        shared.add_call("inner");
+        assert!(waits(false));
+        shared.announce("inner");
+        assert!(!waits(false) && !waits(true));
     }
 }

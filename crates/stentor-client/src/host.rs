@@ -32,23 +32,23 @@ pub trait Host: Send + Sync + 'static {
     /// known where only one is open.
     fn read_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
-        drop((call_id, path, line, limit));
+        drop((call, path, line, limit));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
     /// Writes a text file.
     fn write_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
-        drop((call_id, path, text));
+        drop((call, path, text));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
@@ -111,11 +111,20 @@ pub enum HostRefusal {
     Because(String),
 }
 
+/// A call that an agent asks something for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The call.
+    pub id: String,
+    /// No other call runs: the agent has told of everything that it does.
+    pub is_alone: bool,
+}
+
 /// An agent asks whether a call may run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permission {
     /// The call, where the dialect names it; else the newest that runs.
-    pub call_id: Option<String>,
+    pub call: Option<OpenCall>,
     /// The tool, where it is known.
     pub tool: Option<String>,
     /// The kind of tool, where the agent has kinds.
@@ -202,7 +211,7 @@ pub enum Answer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
     /// The call it is for, where only one is open.
-    pub call_id: Option<String>,
+    pub call: Option<OpenCall>,
     /// The program, or a shell command where there are no arguments.
     pub command: String,
     /// Its arguments.

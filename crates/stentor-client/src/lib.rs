@@ -53,7 +53,7 @@ pub use event::{
     TurnEnd, TurnEndReason, TurnUsage,
 };
 pub use host::{
-    Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer,
+    Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
     PermissionKind, PermissionOption, Question, QuestionKind, Terminal, TerminalExit,
     TerminalOutput,
 };

@@ -49,11 +49,13 @@ impl Acp {
             method::TERMINAL_CREATE => self.offers.terminals,
             _ => false,
         };
-        let (call_id, mut concerns) = match is_offered {
+        let (call, mut concerns) = match is_offered {
             true => {
                 self.calls.announce(&mut self.turn, fx);
                 let call = self.unreported.call_of(name, params, &mut self.turn, fx);
-                call.map_or((None, None), |(id, concerns)| (Some(id), concerns))
+                call.map_or((None, None), |(id, concerns)| {
+                    (Some(self.turn.open_call(&id)), concerns)
+                })
             }
             false => (None, None),
         };
@@ -68,7 +70,7 @@ impl Acp {
                 }
                 let options = list(params, "options").iter().filter_map(permission_option);
                 Ask::Permission(Permission {
-                    call_id: call.as_ref().map(|call| call.id.clone()),
+                    call: call.as_ref().map(|call| self.turn.open_call(&call.id)),
                     tool: call.as_ref().map(|call| call.name.clone()),
                     kind: call.as_ref().and_then(|call| call.kind.clone()),
                     title: call
@@ -87,13 +89,13 @@ impl Acp {
                 }
             },
             method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
-                call_id,
+                call,
                 path: str(params, "path").into(),
                 line: params.get("line").and_then(Value::as_u64),
                 limit: params.get("limit").and_then(Value::as_u64),
             },
             method::WRITE_TEXT_FILE if self.offers.write_files => Ask::WriteFile {
-                call_id,
+                call,
                 path: str(params, "path").into(),
                 text: str(params, "content").to_owned(),
             },
@@ -101,7 +103,7 @@ impl Acp {
                 let args = list(params, "args").iter().filter_map(Value::as_str);
                 let env = list(params, "env").iter();
                 Ask::TerminalCreate(Terminal {
-                    call_id,
+                    call,
                     command: str(params, "command").to_owned(),
                     args: args.map(str::to_owned).collect(),
                     env: env

@@ -30,8 +30,8 @@ use crate::dialect::Dialect;
 use crate::error::AgentError;
 use crate::event::AgentEvent;
 use crate::host::{
-    Answer, HostRefusal, Offers, Permission, PermissionAnswer, Question, Terminal, TerminalExit,
-    TerminalOutput,
+    Answer, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer, Question, Terminal,
+    TerminalExit, TerminalOutput,
 };
 use crate::options::{SessionOpened, StartOptions};
 use crate::prompt::{AgentModel, Picture, Prompt, SessionInfo};
@@ -99,13 +99,13 @@ pub(crate) enum Ask {
     Question(Question),
     Form(acp_forms::Form),
     ReadFile {
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     },
     WriteFile {
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     },

@@ -165,3 +165,43 @@ fn a_form_of_a_child_is_asked_field_by_field() {
     let accepted = json!({ "action": "accept", "content": content });
     assert_eq!(answers(&world)[0]["result"], accepted);
 }
+
+#[test]
+fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
+    let update = |id: &str, status: &str| {
+        json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
+        })
+    };
+    let call = |id: &str, kind: &str, status: &str, input: Value| {
+        json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": id, "kind": kind, "status": status,
+            "rawInput": input,
+        })
+    };
+    let may = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "inner" }, "options": yes_or_no(),
+    });
+    let world = acp_child::world("", |_| {
+        Steps::default()
+            .update(call("outer", "think", "in_progress", json!({})))
+            .update(call(
+                "inner",
+                "execute",
+                "pending",
+                json!({ "command": "make" }),
+            ))
+            .ask("session/request_permission", may)
+            .update(update("inner", "completed"))
+            .update(update("outer", "completed"))
+    });
+    let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("allow_once")
+    });
+    assert_eq!(asked.len(), 1);
+    assert_eq!(
+        asked[0]["params"]["toolCall"]["rawInput"]["command"],
+        "make"
+    );
+    assert_eq!(answers(&world)[0]["result"], selected("y"));
+}
