@@ -24,6 +24,9 @@ use crate::session_agent::SessionAgent;
 /// ended.
 const NEXT_TURN: Duration = Duration::from_secs(1);
 
+/// The longest title of a call that is stored.
+const INTENT_BYTES: usize = 512;
+
 /// An answer that is being given.
 pub(crate) struct Answer {
     agent: SessionAgent,
@@ -91,6 +94,9 @@ impl Answer {
                     name: call.name,
                 };
                 self.put(ModelEvent::BlockStarted(kind));
+                if let Some(title) = call.title.as_deref().and_then(intent) {
+                    self.put(ModelEvent::Intent(title));
+                }
                 self.put(ModelEvent::Delta(arguments));
                 self.put(ModelEvent::BlockEnded { signature: None });
             }
@@ -274,6 +280,13 @@ impl Answer {
     fn put(&mut self, event: ModelEvent) {
         self.out.push_back(Ok(event));
     }
+}
+
+/// The title of a call, as the one line that is stored with it.
+fn intent(title: &str) -> Option<String> {
+    let line = title.lines().find(|line| !line.trim().is_empty())?.trim();
+    let end = line.floor_char_boundary(INTENT_BYTES);
+    line.get(..end).map(str::to_owned)
 }
 
 fn converted(usage: &TurnUsage) -> Usage {

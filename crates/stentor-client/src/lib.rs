@@ -49,8 +49,8 @@ pub use connection::{Limits, Lost, Pipes, Process, ProcessFuture};
 pub use dialect::{Dialect, UnknownDialect};
 pub use error::AgentError;
 pub use event::{
-    AgentEvent, ContextUse, Diff, Exit, NoticeLevel, PlanEntry, PlanStatus, ToolCall, ToolOutput,
-    TurnEnd, TurnEndReason, TurnUsage,
+    AgentEvent, ContextUse, Diff, Exit, Location, NoticeLevel, PlanEntry, PlanStatus, ToolCall,
+    ToolOutput, TurnEnd, TurnEndReason, TurnUsage,
 };
 pub use host::{
     Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,

@@ -309,6 +309,7 @@ async fn answer(mut stream: ModelStream) -> (Result<(String, StopReason), Declin
                 ModelEvent::Delta(_)
                 | ModelEvent::Started { .. }
                 | ModelEvent::BlockEnded { .. }
+                | ModelEvent::Intent(_)
                 | ModelEvent::Became(_)
                 | ModelEvent::Nothing,
             ) => {}
