@@ -144,8 +144,9 @@ impl Host for SessionHost {
                     arguments[name] = number.into();
                 }
             }
-            let call = self.call(call, "read", arguments, Granted::Read(path));
-            let text = host.read_text(call.await).await;
+            let wanted = [Granted::Read(path)];
+            let call = self.call(call, "read", arguments, &wanted).await;
+            let text = host.read_text(call).await;
             let text = text.map_err(HostRefusal::Because)?;
             // No lines at all are a question whether it may be read.
             Ok(if limit == Some(0) {
@@ -165,8 +166,9 @@ impl Host for SessionHost {
         Box::pin(async move {
             let host = self.session()?;
             let arguments = json!({ "path": named(&path)?, "content": text });
-            let call = self.call(call, "write", arguments, Granted::Write(path));
-            let written = host.run_tool(call.await).await;
+            let wanted = [Granted::Write(path)];
+            let call = self.call(call, "write", arguments, &wanted).await;
+            let written = host.run_tool(call).await;
             written.map(drop).map_err(HostRefusal::Because)
         })
     }
@@ -176,8 +178,10 @@ impl Host for SessionHost {
             let host = self.session()?;
             let line = command_line::of_terminal(&terminal, &host.cwd())?;
             let arguments = json!({ "command": line });
-            let wanted = Granted::Command(line);
-            let call = self.call(terminal.call, "bash", arguments, wanted).await;
+            let plain = command_line::without_marks(&terminal, &host.cwd());
+            let wanted = [Some(line), plain].into_iter().flatten();
+            let wanted: Vec<Granted> = wanted.map(Granted::Command).collect();
+            let call = self.call(terminal.call, "bash", arguments, &wanted).await;
             let limit = terminal.output_limit_bytes;
             let terminals = &self.terminals;
             terminals.create(self.child, &*host, call, limit).await
@@ -233,7 +237,7 @@ impl SessionHost {
         of: Option<OpenCall>,
         tool: &str,
         arguments: Value,
-        wanted: Granted,
+        wanted: &[Granted],
     ) -> HostCall {
         let id = match of {
             Some(call) => {
@@ -255,7 +259,8 @@ impl SessionHost {
         let shared = self.shared.upgrade();
         HostCall {
             call,
-            is_approved: shared.is_some_and(|shared| shared.is_granted(&wanted)),
+            is_approved: shared
+                .is_some_and(|shared| wanted.iter().any(|wanted| shared.is_granted(wanted))),
         }
     }
 

@@ -205,3 +205,33 @@ fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
     );
     assert_eq!(answers(&world)[0]["result"], selected("y"));
 }
+
+#[test]
+fn a_permitted_command_is_not_asked_about_again_when_it_runs_with_marks_in_its_environment() {
+    for (variable, questions) in [("AGENT_SESSION_ID", 1), ("BASH_ENV", 2)] {
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
+            "rawInput": { "command": "printf hi" },
+        });
+        let may = json!({
+            "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
+        });
+        let terminal = json!({
+            "sessionId": "s", "command": "printf hi",
+            "env": [{ "name": variable, "value": "x" }],
+        });
+        let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
+        let world = acp_child::world("", |_| {
+            Steps::default()
+                .update(call)
+                .ask("session/request_permission", may)
+                .ask("terminal/create", terminal)
+                .ask("terminal/wait_for_exit", wait)
+        });
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+            selected("allow_once")
+        });
+        assert_eq!(asked.len(), questions, "{variable}");
+        assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+    }
+}
