@@ -10,7 +10,7 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
 use stentor_client::{
-    AgentEvent, PlanEntry, PlanStatus as Status, TurnEnd, TurnEndReason, TurnUsage,
+    AgentEvent, PlanEntry, PlanStatus as Status, Prompt, TurnEnd, TurnEndReason, TurnUsage,
 };
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Cost, Usage};
@@ -71,8 +71,28 @@ impl Answer {
             if self.is_over {
                 return None;
             }
-            let event = self.inbox.next().await;
-            self.take(event).await;
+            match self.heard().await {
+                Ok(event) => self.take(event).await,
+                Err(limit) => self.fail(format!(
+                    "it has said nothing for {} s (`idle_timeout`)",
+                    limit.as_secs()
+                )),
+            }
+        }
+    }
+
+    /// What the child says next, or how long it has said nothing, where that is too long.
+    async fn heard(&mut self) -> Result<Option<AgentEvent>, Duration> {
+        let Some(limit) = self.agent.configured.settings().idle_limit() else {
+            return Ok(self.inbox.next().await);
+        };
+        loop {
+            match timeout(limit, self.inbox.next()).await {
+                Ok(event) => return Ok(event),
+                // It waits for an answer, and so does everybody.
+                Err(_) if self.agent.shared.is_asking() => {}
+                Err(_) => return Err(limit),
+            }
         }
     }
 
@@ -202,6 +222,12 @@ impl Answer {
                 Ok(None) | Err(_) => {}
             }
         }
+        if matches!(end.reason, TurnEndReason::Completed | TurnEndReason::Limit)
+            && let Some(message) = self.inbox.unsteered.take()
+            && self.prompt(message).await
+        {
+            return self.close();
+        }
         self.agent.shared.busy.store(false, Ordering::Release);
         // Told answer by answer, or once for all of them.
         let is_counted = self.inbox.cost.end_turn();
@@ -223,6 +249,22 @@ impl Answer {
                     self.inbox.drop_child();
                 }
                 self.fail(why + &self.agent.shared.hint());
+            }
+        }
+    }
+
+    /// Gives the child what it could not be steered with, as a prompt of its own.
+    async fn prompt(&mut self, message: Prompt) -> bool {
+        let Some(agent) = self.inbox.agent().cloned() else {
+            return false;
+        };
+        match self.inbox.while_reading(agent.prompt(message)).await {
+            Ok(()) => true,
+            Err(error) => {
+                let name = self.agent.name();
+                let why = format!("{name}: a message could not be given to it: {error}");
+                self.agent.shared.warn(why);
+                false
             }
         }
     }

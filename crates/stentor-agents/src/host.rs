@@ -57,6 +57,7 @@ impl Host for SessionHost {
             let Some(host) = self.host() else {
                 return permission.refuse();
             };
+            let _open = self.shared.upgrade().map(|shared| shared.ask());
             if let Some(call) = &permission.call {
                 self.published(call).await;
             }
@@ -96,6 +97,7 @@ impl Host for SessionHost {
             let Some(host) = self.host() else {
                 return Answer::Cancelled;
             };
+            let _open = self.shared.upgrade().map(|shared| shared.ask());
             let message = question.message.unwrap_or_default();
             let kind = match question.kind {
                 QuestionKind::Select(choices) => DialogKind::Select {

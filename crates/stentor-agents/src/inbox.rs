@@ -2,12 +2,12 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::model_host::ModelHost;
-use stentor_client::{Agent, AgentEvent, Events, OpenCall};
+use stentor_client::{Agent, AgentEvent, Events, OpenCall, Prompt};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
 
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
+    /// Questions of the child that somebody may be thinking about.
+    asking: AtomicUsize,
     /// How many children there have been.
     pub children: AtomicU64,
     /// The commands the session runs for the child.
@@ -139,6 +141,17 @@ impl Shared {
         }
     }
 
+    /// A question is open as long as what is returned.
+    pub fn ask(self: &Arc<Self>) -> OpenQuestion {
+        self.asking.fetch_add(1, Ordering::AcqRel);
+        OpenQuestion(Arc::clone(self))
+    }
+
+    /// Whether the child waits for an answer.
+    pub fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
+    }
+
     /// Warns whoever watches the session.
     pub fn warn(&self, text: String) {
         match self.host() {
@@ -152,6 +165,15 @@ impl Shared {
     }
 }
 
+/// A question of the child that is open.
+pub(crate) struct OpenQuestion(Arc<Shared>);
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The child and what it said. Whoever has it locked reads from the child.
 #[derive(Default)]
 pub(crate) struct Inbox {
@@ -161,6 +183,10 @@ pub(crate) struct Inbox {
     pub told: Option<Arc<Message>>,
     /// Messages that steer and have not reached its model yet, as far as one knows.
     pub owed: usize,
+    /// What it refused to be steered with: its next prompt.
+    pub unsteered: Option<Prompt>,
+    /// What its session was last resumed by, as far as is known.
+    pub session: Option<String>,
     pub cost: SessionCost,
     /// The model that the child had before anybody chose one.
     pub begun_with: Option<String>,
@@ -195,6 +221,8 @@ impl Inbox {
     pub fn set_child(&mut self, agent: Agent, events: Events) {
         self.backlog.clear();
         self.owed = 0;
+        self.unsteered = None;
+        self.session = None;
         self.cost = SessionCost::default();
         self.begun_with = None;
         self.model = None;
@@ -285,6 +313,7 @@ impl Inbox {
             }
         }
         self.owed = 0;
+        self.unsteered = None;
         shared.busy.store(false, Ordering::Release);
         shared.abandoned.store(false, Ordering::Release);
     }

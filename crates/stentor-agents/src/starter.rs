@@ -24,6 +24,9 @@ use crate::session_cost::SessionCost;
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
 
+/// How long a child that works may take to say which session it is in.
+const SESSION_WITHIN: Duration = Duration::from_secs(2);
+
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
 const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
@@ -70,9 +73,7 @@ impl Starter {
         let session = match self.agent.shared.busy.load(Ordering::Acquire) {
             true => {
                 self.steer(&mut inbox, &request).await?;
-                inbox
-                    .agent()
-                    .and_then(|agent| agent.opened().resume_id.clone())
+                self.session_now(&mut inbox).await
             }
             false => self.prompt(&mut inbox, &request).await?,
         };
@@ -94,11 +95,36 @@ impl Starter {
         let message = conversation.prompt(&conversation.missed_since_own());
         let message = self.visible(message, &agent);
         let echoes = agent.dialect() != Dialect::Psi;
+        let again = message.clone();
         match inbox.while_reading(agent.steer(message)).await {
             Ok(()) => inbox.owed += usize::from(echoes),
-            Err(error) => self.warn(&error),
+            Err(error) => {
+                let later = "it is given the message when its turn is over";
+                self.agent
+                    .shared
+                    .warn(format!("{}: {error}; {later}", self.agent.name()));
+                // Several are one prompt.
+                inbox.unsteered = Some(match inbox.unsteered.take() {
+                    Some(mut before) => {
+                        before.text = format!("{}\n\n{}", before.text, again.text);
+                        before.pictures.extend(again.pictures);
+                        before
+                    }
+                    None => again,
+                });
+            }
         }
         Ok(())
+    }
+
+    /// What the child's session can be resumed by, which it may have said since its turn began.
+    async fn session_now(&self, inbox: &mut Inbox) -> Option<String> {
+        let agent = inbox.agent().cloned()?;
+        let session = timeout(SESSION_WITHIN, agent.session());
+        if let Ok(Ok(session)) = inbox.while_reading(session).await {
+            inbox.session = session.resume_id;
+        }
+        inbox.session.clone()
     }
 
     async fn prompt(
@@ -170,6 +196,7 @@ impl Starter {
             }
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
+        inbox.session = session.clone();
         self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)

@@ -318,6 +318,7 @@ impl Driver {
     fn write_line(&mut self, line: Vec<u8>) {
         let Some(outbox) = &self.outbox else { return };
         if outbox.try_send(line).is_err() {
+            self.lost.unwritten();
             tracing::debug!("an agent does not read: a line to it was dropped");
         }
     }

@@ -54,6 +54,8 @@ pub(super) struct Psi {
     /// What was seen of the answer and the thinking that are being written.
     text: String,
     thinking: String,
+    /// The session has begun to work on the prompt: when it is idle then, it is done with it.
+    has_streamed: bool,
     /// How the turn ends once its session is idle.
     end: Option<(TurnEndReason, Option<TurnUsage>)>,
     /// The dialogs that are open: our number, their id, whether it is a yes or no.
@@ -75,6 +77,7 @@ impl Psi {
             is_open: false,
             text: String::new(),
             thinking: String::new(),
+            has_streamed: false,
             end: None,
             dialogs: Vec::new(),
             last_dialog: 0,
@@ -107,6 +110,7 @@ impl Psi {
             return answer(Some(reply), Err(AgentError::Busy));
         }
         self.end = None;
+        self.has_streamed = false;
         self.forget_texts();
         self.turn.begin(fx);
         let params = |params: &mut EdnWriter<'_>| message(params, prompt);
@@ -324,10 +328,13 @@ impl Psi {
             self.end = None;
             self.turn.begin(fx);
         }
-        if is_idle
-            && !streams
-            && let Some((reason, usage)) = self.end.take()
-        {
+        self.has_streamed |= streams;
+        let end = self.end.take_if(|_| is_idle && !streams);
+        // Not every turn has an answer.
+        let silent = (is_idle && !streams && self.has_streamed && self.turn.is_active())
+            .then_some((TurnEndReason::Completed, None));
+        if let Some((reason, usage)) = end.or(silent) {
+            self.has_streamed = false;
             self.forget_texts();
             self.turn.end(reason, usage, fx);
         }

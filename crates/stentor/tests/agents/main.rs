@@ -25,6 +25,8 @@ mod host_tools;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod patience;
+#[cfg(test)]
 mod reported;
 #[cfg(test)]
 mod resumed;
