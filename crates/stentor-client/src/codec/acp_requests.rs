@@ -10,8 +10,8 @@ use super::acp_unreported::Concerns;
 use super::json::{list, str, text};
 use super::{Answered, Ask, Effects};
 use crate::host::{
-    HostRefusal, Permission, PermissionAnswer, PermissionKind, PermissionOption, Terminal,
-    TerminalExit,
+    HostRefusal, OpenCall, Permission, PermissionAnswer, PermissionKind, PermissionOption,
+    Terminal, TerminalExit,
 };
 
 /// Requests of the agent that may wait for their answers.
@@ -100,18 +100,7 @@ impl Acp {
                 text: str(params, "content").to_owned(),
             },
             method::TERMINAL_CREATE if self.offers.terminals => {
-                let args = list(params, "args").iter().filter_map(Value::as_str);
-                let env = list(params, "env").iter();
-                Ask::TerminalCreate(Terminal {
-                    call,
-                    command: str(params, "command").to_owned(),
-                    args: args.map(str::to_owned).collect(),
-                    env: env
-                        .map(|pair| (str(pair, "name").to_owned(), str(pair, "value").to_owned()))
-                        .collect(),
-                    cwd: text(params, "cwd").map(Into::into),
-                    output_limit_bytes: params.get("outputByteLimit").and_then(Value::as_u64),
-                })
+                Ask::TerminalCreate(terminal_of(params, call))
             }
             method::TERMINAL_OUTPUT if self.offers.terminals => Ask::TerminalOutput(terminal()),
             method::TERMINAL_WAIT_FOR_EXIT if self.offers.terminals => {
@@ -213,6 +202,21 @@ fn permission_option(option: &Value) -> Option<PermissionOption> {
         name: str(option, "name").to_owned(),
         kind,
     })
+}
+
+fn terminal_of(params: &Value, call: Option<OpenCall>) -> Terminal {
+    let args = list(params, "args").iter().filter_map(Value::as_str);
+    let env = list(params, "env").iter();
+    Terminal {
+        call,
+        command: str(params, "command").to_owned(),
+        args: args.map(str::to_owned).collect(),
+        env: env
+            .map(|pair| (str(pair, "name").to_owned(), str(pair, "value").to_owned()))
+            .collect(),
+        cwd: text(params, "cwd").map(Into::into),
+        output_limit_bytes: params.get("outputByteLimit").and_then(Value::as_u64),
+    }
 }
 
 fn exit_status(exit: &TerminalExit) -> Value {

@@ -322,19 +322,17 @@ impl Psi {
             self.opened.model = Some(format!("{provider}/{id}"));
         }
         self.opened.resume_id = text(data, "session-file");
-        let is_idle = text(data, "phase").as_deref() == Some("idle");
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
+        let is_idle = !streams && of("phase") == Some("idle");
         if streams && self.is_open && !self.turn.is_active() {
             self.end = None;
             self.turn.begin(fx);
         }
         self.has_streamed |= streams;
-        let end = self.end.take_if(|_| is_idle && !streams);
         // Not every turn has an answer.
-        let silent = (is_idle && !streams && self.has_streamed && self.turn.is_active())
-            .then_some((TurnEndReason::Completed, None));
-        if let Some((reason, usage)) = end.or(silent) {
-            self.has_streamed = false;
+        if is_idle && (self.end.is_some() || std::mem::take(&mut self.has_streamed)) {
+            let end = self.end.take();
+            let (reason, usage) = end.unwrap_or((TurnEndReason::Completed, None));
             self.forget_texts();
             self.turn.end(reason, usage, fx);
         }

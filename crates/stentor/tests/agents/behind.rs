@@ -172,4 +172,9 @@ async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
         synaps behind synaps
     "#]]
     .assert_eq(&table);
+    let page = include_str!("../../../../docs/agents.md");
+    assert!(
+        page.contains(&format!("```text\n{table}```\n")),
+        "docs/agents.md must list:\n{table}"
+    );
 }
