@@ -246,6 +246,8 @@ pub enum ModelEvent {
     BlockStarted(LiveBlockKind),
     /// More of the block that is open.
     Delta(String),
+    /// One line in which the call that is open says what it is for.
+    Intent(String),
     /// The open block is complete. The signature is opaque provider data that goes back with it.
     BlockEnded {
         signature: Option<String>,

@@ -10,7 +10,7 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
 use stentor_client::{
-    AgentEvent, PlanEntry, PlanStatus as Status, TurnEnd, TurnEndReason, TurnUsage,
+    AgentEvent, PlanEntry, PlanStatus as Status, Prompt, TurnEnd, TurnEndReason, TurnUsage,
 };
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Cost, Usage};
@@ -23,6 +23,9 @@ use crate::session_agent::SessionAgent;
 /// How long the turn may take to begin that a message began which came just after the last one had
 /// ended.
 const NEXT_TURN: Duration = Duration::from_secs(1);
+
+/// The longest title of a call that is stored.
+const INTENT_BYTES: usize = 512;
 
 /// An answer that is being given.
 pub(crate) struct Answer {
@@ -68,8 +71,28 @@ impl Answer {
             if self.is_over {
                 return None;
             }
-            let event = self.inbox.next().await;
-            self.take(event).await;
+            match self.heard().await {
+                Ok(event) => self.take(event).await,
+                Err(limit) => self.fail(format!(
+                    "it has said nothing for {} s (`idle_timeout`)",
+                    limit.as_secs()
+                )),
+            }
+        }
+    }
+
+    /// What the child says next, or how long it has said nothing, where that is too long.
+    async fn heard(&mut self) -> Result<Option<AgentEvent>, Duration> {
+        let Some(limit) = self.agent.configured.settings().idle_limit() else {
+            return Ok(self.inbox.next().await);
+        };
+        loop {
+            match timeout(limit, self.inbox.next()).await {
+                Ok(event) => return Ok(event),
+                // It waits for an answer, and so does everybody.
+                Err(_) if self.agent.shared.is_asking() => {}
+                Err(_) => return Err(limit),
+            }
         }
     }
 
@@ -91,6 +114,9 @@ impl Answer {
                     name: call.name,
                 };
                 self.put(ModelEvent::BlockStarted(kind));
+                if let Some(title) = call.title.as_deref().and_then(intent) {
+                    self.put(ModelEvent::Intent(title));
+                }
                 self.put(ModelEvent::Delta(arguments));
                 self.put(ModelEvent::BlockEnded { signature: None });
             }
@@ -196,6 +222,12 @@ impl Answer {
                 Ok(None) | Err(_) => {}
             }
         }
+        if matches!(end.reason, TurnEndReason::Completed | TurnEndReason::Limit)
+            && let Some(message) = self.inbox.unsteered.take()
+            && self.prompt(message).await
+        {
+            return self.close();
+        }
         self.agent.shared.busy.store(false, Ordering::Release);
         // Told answer by answer, or once for all of them.
         let is_counted = self.inbox.cost.end_turn();
@@ -217,6 +249,22 @@ impl Answer {
                     self.inbox.drop_child();
                 }
                 self.fail(why + &self.agent.shared.hint());
+            }
+        }
+    }
+
+    /// Gives the child what it could not be steered with, as a prompt of its own.
+    async fn prompt(&mut self, message: Prompt) -> bool {
+        let Some(agent) = self.inbox.agent().cloned() else {
+            return false;
+        };
+        match self.inbox.while_reading(agent.prompt(message)).await {
+            Ok(()) => true,
+            Err(error) => {
+                let name = self.agent.name();
+                let why = format!("{name}: a message could not be given to it: {error}");
+                self.agent.shared.warn(why);
+                false
             }
         }
     }
@@ -274,6 +322,13 @@ impl Answer {
     fn put(&mut self, event: ModelEvent) {
         self.out.push_back(Ok(event));
     }
+}
+
+/// The title of a call, as the one line that is stored with it.
+fn intent(title: &str) -> Option<String> {
+    let line = title.lines().find(|line| !line.trim().is_empty())?.trim();
+    let end = line.floor_char_boundary(INTENT_BYTES);
+    line.get(..end).map(str::to_owned)
 }
 
 fn converted(usage: &TurnUsage) -> Usage {

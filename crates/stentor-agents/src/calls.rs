@@ -21,6 +21,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The steps of a call.
 pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
+    shared.follow(&id);
     let call = Call {
         shared,
         id,
@@ -48,6 +49,12 @@ struct Call {
     /// The terminals that are part of that.
     screens: Vec<watch::Receiver<Screen>>,
     next_report: Instant,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.shared.leave(&self.id);
+    }
 }
 
 impl Call {
@@ -122,17 +129,27 @@ fn converted(output: Output, is_error: bool) -> ToolOutput {
     let pictures = output.pictures.into_iter();
     content.extend(pictures.map(|(kind, data)| ContentBlock::image(data, kind)));
     let mut details = output.details;
+    let mut add = |name: &str, value: Value| {
+        let mut with = match details.take() {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        with.insert(name.to_owned(), value);
+        details = Some(Value::Object(with));
+    };
+    if !output.locations.is_empty() {
+        let locations = output
+            .locations
+            .iter()
+            .map(|location| json!({ "path": location.path, "line": location.line }));
+        add("locations", locations.collect());
+    }
     if !output.diffs.is_empty() {
         let diffs = output
             .diffs
             .iter()
             .map(|diff| json!({ "path": diff.path, "oldText": diff.old, "newText": diff.new }));
-        let mut with = match details {
-            Some(Value::Object(map)) => map,
-            _ => Map::new(),
-        };
-        with.insert("diffs".to_owned(), diffs.collect());
-        details = Some(Value::Object(with));
+        add("diffs", diffs.collect());
     }
     if is_error && details.is_none() {
         details = Some(Value::Object(Map::new()));

@@ -1,9 +1,14 @@
-//! What a real child can do: it is started, asked, and ended. No model is asked anything.
+//! What a real child can do: it is started, asked, and ended. Its model is asked nothing, unless there is
+//! a prompt for it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use stentor_agent::sandbox::SandboxState;
-use stentor_client::{AgentError, DenyAll, Feature, OpenSession, Support};
+use stentor_client::{
+    Agent, AgentError, AgentEvent, AgentModel, DenyAll, Events, Feature, OpenSession, Support,
+    TurnEndReason,
+};
 use stentor_tools::process::Launcher;
 
 use crate::child;
@@ -22,34 +27,185 @@ pub struct CheckReport {
     pub models: Option<usize>,
     /// How many sessions it has stored, where it can be asked.
     pub sessions: Option<usize>,
-    /// What it has of each feature.
-    pub features: Vec<(Feature, Support)>,
+    /// What came of the prompt, if there was one.
+    pub turn: Option<CheckedTurn>,
+    /// What it has of each feature, and how that is known.
+    pub features: Vec<(Feature, Support, KnownBy)>,
 }
 
-/// Starts an agent and finds out what it can do.
+/// How it is known whether an agent has a feature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownBy {
+    /// It was tried, and worked.
+    Tried,
+    /// It was tried, and did not work: why.
+    Failed(String),
+    /// The agent says so.
+    Announced,
+    /// Its dialect has it, or has not.
+    Dialect,
+}
+
+/// A turn of an agent that was tried.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckedTurn {
+    /// What it answered.
+    pub text: String,
+    /// Why it ended early, if it did.
+    pub failed: Option<String>,
+}
+
+/// Starts an agent and finds out what it can do, with a prompt also what its answer is like. What it asks
+/// is refused.
 pub async fn check(
     settings: &AgentSettings,
     launcher: &Launcher,
     sandbox: &SandboxState,
     cwd: &Path,
+    prompt: Option<&str>,
 ) -> Result<CheckReport, AgentError> {
     let launcher = launcher.restricted(settings.restrictions(sandbox));
     let session = OpenSession::New;
     let (agent, events) = child::start(settings, &launcher, cwd, session, DenyAll).await?;
-    // Nobody reads them.
-    drop(events);
-    let models = agent.models().await.ok().map(|models| models.len());
-    let sessions = agent.sessions().await.ok().map(|sessions| sessions.len());
+    let mut tried = HashMap::new();
+    let turn = match prompt {
+        Some(prompt) => Some(ask(&agent, events, prompt, &mut tried).await?),
+        None => {
+            // Nobody reads them.
+            drop(events);
+            None
+        }
+    };
+    let models = agent.models().await.ok();
+    let sessions = agent.sessions().await;
+    note(&mut tried, Feature::ListSessions, &sessions);
+    try_settings(&agent, models.as_deref().unwrap_or_default(), &mut tried).await;
+    try_sessions(&agent, turn.is_some(), &mut tried).await;
     let opened = agent.opened();
-    let features = Feature::ALL.map(|feature| (feature, agent.support(feature)));
+    let features = Feature::ALL.map(|feature| {
+        let known_by =
+            tried
+                .remove(&feature)
+                .unwrap_or_else(|| match feature.support_in(agent.dialect()) {
+                    Support::IfAnnounced => KnownBy::Announced,
+                    Support::Yes | Support::Partly(_) | Support::No(_) => KnownBy::Dialect,
+                });
+        (feature, agent.support(feature), known_by)
+    });
     let report = CheckReport {
         agent: opened.agent.clone(),
         model: opened.model.clone(),
         modes: opened.modes.iter().map(|(id, _)| id.clone()).collect(),
-        models,
-        sessions,
+        models: models.map(|models| models.len()),
+        sessions: sessions.ok().map(|sessions| sessions.len()),
+        turn,
         features: features.into(),
     };
     agent.stop().await;
     Ok(report)
+}
+
+type Tried = HashMap<Feature, KnownBy>;
+
+/// Notes what came of trying something. What is not there to be tried was not.
+fn note<T>(tried: &mut Tried, feature: Feature, outcome: &Result<T, AgentError>) {
+    let known_by = match outcome {
+        Ok(_) => KnownBy::Tried,
+        Err(AgentError::Unsupported { .. }) => return,
+        Err(error) => KnownBy::Failed(error.to_string()),
+    };
+    tried.insert(feature, known_by);
+}
+
+/// Chooses the model and the mode that the agent has anyway.
+async fn try_settings(agent: &Agent, models: &[AgentModel], tried: &mut Tried) {
+    let opened = agent.opened();
+    // Some know more of it by now than when they were opened.
+    let now = agent.session().await.ok();
+    let model = now.and_then(|now| now.model).or(opened.model.clone());
+    // Not all name it at once as it is chosen.
+    if let Some(model) = model.filter(|model| models.iter().any(|known| known.id == *model)) {
+        note(tried, Feature::Models, &agent.set_model(&model).await);
+    }
+    if let Some(mode) = &opened.mode {
+        note(tried, Feature::Modes, &agent.set_mode(mode).await);
+    }
+}
+
+/// Begins another session, and goes on with the first if something was said there: many store no others.
+async fn try_sessions(agent: &Agent, was_used: bool, tried: &mut Tried) {
+    let first = agent.session().await.ok();
+    note(tried, Feature::NewSession, &agent.new_session().await);
+    let first = first.and_then(|session| session.resume_id);
+    // Where the program must be started for it, it is not tried.
+    let is_command = !matches!(agent.dialect(), stentor_client::Dialect::Synaps);
+    if let Some(first) = first.filter(|_| was_used && is_command) {
+        let resumed = agent.resume_session(&first).await;
+        note(tried, Feature::Resume, &resumed);
+    }
+}
+
+/// One turn, and what was seen in it.
+async fn ask(
+    agent: &Agent,
+    mut events: Events,
+    prompt: &str,
+    tried: &mut Tried,
+) -> Result<CheckedTurn, AgentError> {
+    agent.prompt(prompt).await?;
+    let mut turn = CheckedTurn::default();
+    let mut saw = |feature| drop(tried.insert(feature, KnownBy::Tried));
+    while let Some(event) = events.next().await {
+        match event {
+            AgentEvent::Text(text) => turn.text.push_str(&text),
+            AgentEvent::Thinking(_) => saw(Feature::Thinking),
+            AgentEvent::ToolCalled(call) => {
+                saw(Feature::ToolInput);
+                if call.title.is_some() {
+                    saw(Feature::ToolTitles);
+                }
+            }
+            AgentEvent::ToolProgress { .. } => saw(Feature::ToolProgress),
+            AgentEvent::ToolEnded {
+                output, is_error, ..
+            } => {
+                for (feature, is_seen) in [
+                    (Feature::ToolErrors, is_error),
+                    (Feature::Diffs, !output.diffs.is_empty()),
+                    (Feature::ToolLocations, !output.locations.is_empty()),
+                ] {
+                    if is_seen {
+                        saw(feature);
+                    }
+                }
+            }
+            AgentEvent::Plan(_) => saw(Feature::Plan),
+            AgentEvent::Usage(usage) => {
+                saw(Feature::Usage);
+                if usage.cost_usd.is_some() {
+                    saw(Feature::Cost);
+                }
+            }
+            AgentEvent::TurnEnded(end) => {
+                if let Some(usage) = end.usage {
+                    saw(Feature::Usage);
+                    if usage.cost_usd.is_some() {
+                        saw(Feature::Cost);
+                    }
+                }
+                turn.failed = match end.reason {
+                    TurnEndReason::Completed => None,
+                    TurnEndReason::Limit => Some("a limit was reached".to_owned()),
+                    TurnEndReason::Refused => Some("it declined to answer".to_owned()),
+                    TurnEndReason::Aborted => Some("it was stopped".to_owned()),
+                    TurnEndReason::Failed(why) => Some(why),
+                };
+                break;
+            }
+            _ => {}
+        }
+    }
+    // Nobody reads what comes after it.
+    drop(events);
+    Ok(turn)
 }

@@ -8,6 +8,16 @@ use stentor_client::{HostRefusal, Terminal};
 /// Shells whose `-c` runs a line.
 const SHELLS: [&str; 4] = ["sh", "bash", "dash", "zsh"];
 
+/// Variables that say who runs a command and what its terminal is like, and do nothing else.
+const MARKS: [&str; 6] = [
+    "AGENT",
+    "COLUMNS",
+    "GOOSE_TERMINAL",
+    "LINES",
+    "NO_COLOR",
+    "TERM",
+];
+
 /// The line that a terminal of a child runs, in the folder `cwd`.
 ///
 /// What the child adds to the environment and its folder are part of the line, so that they are judged
@@ -37,6 +47,21 @@ pub(crate) fn of_terminal(terminal: &Terminal, cwd: &Path) -> Result<String, Hos
     }
     line.push_str(&command);
     Ok(line)
+}
+
+/// The same without the variables, if there are some and none can make the command another one: what
+/// an agent has added by which commands know it. A call that was permitted is the same with them.
+pub(crate) fn without_marks(terminal: &Terminal, cwd: &Path) -> Option<String> {
+    let is_mark = |name: &str| MARKS.contains(&name) || name.ends_with("_SESSION_ID");
+    let only_marks = terminal.env.iter().all(|(name, _)| is_mark(name));
+    if terminal.env.is_empty() || !only_marks {
+        return None;
+    }
+    let plain = Terminal {
+        env: Vec::new(),
+        ..terminal.clone()
+    };
+    of_terminal(&plain, cwd).ok()
 }
 
 /// The command of a call, as far as its arguments have one: a line, or a list of words.
@@ -128,6 +153,21 @@ mod tests {
         given.cwd = Some("relative".into());
         assert!(line(given).is_err());
         assert!(line(terminal("", &[])).is_err());
+    }
+
+    #[test]
+    fn variables_that_only_mark_a_command_can_be_left_out() {
+        let mut given = terminal("ls", &["-l"]);
+        given.cwd = Some("/other".into());
+        let left = |given: &Terminal| without_marks(given, Path::new("/work"));
+        assert_eq!(left(&given), None);
+        given.env = vec![("AGENT_SESSION_ID".to_owned(), "1; rm x".to_owned())];
+        assert_eq!(left(&given).as_deref(), Some("cd /other && ls -l"));
+        for name in ["PATH", "LD_PRELOAD", "BASH_ENV", "IFS", "GIT_SSH", "agent"] {
+            let mut given = given.clone();
+            given.env.push((name.to_owned(), "x".to_owned()));
+            assert_eq!(left(&given), None, "{name}");
+        }
     }
 
     #[test]

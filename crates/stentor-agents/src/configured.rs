@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stentor_agent::model::{ModelInfo, ModelMode};
+use stentor_agent::model::{InputKind, ModelInfo, ModelMode};
 use stentor_client::{AgentModel as ChildModel, Dialect};
 
 use crate::form::Form;
@@ -26,6 +26,7 @@ struct Found {
     /// Id and name of each.
     modes: Vec<(String, String)>,
     has_levels: bool,
+    takes_pictures: bool,
 }
 
 impl ConfiguredAgent {
@@ -38,6 +39,7 @@ impl ConfiguredAgent {
         };
         let found = Found {
             has_levels,
+            takes_pictures: true,
             ..Found::default()
         };
         Self {
@@ -103,6 +105,9 @@ impl ConfiguredAgent {
         let mut info = self
             .settings
             .info(format!("{agent}{form}"), name, found.has_levels);
+        if !found.takes_pictures {
+            info.input.retain(|kind| *kind != InputKind::Image);
+        }
         info.modes = modes;
         Arc::new(info)
     }
@@ -118,8 +123,9 @@ impl ConfiguredAgent {
     }
 
     /// Takes in what a child says of its session.
-    pub(crate) fn learn(&self, modes: &[(String, String)], has_levels: bool) {
+    pub(crate) fn learn(&self, modes: &[(String, String)], has_levels: bool, takes_pictures: bool) {
         let mut found = self.lock();
+        found.takes_pictures = takes_pictures;
         found.modes = modes.to_vec();
         found.has_levels = has_levels;
     }

@@ -21,6 +21,8 @@ pub(crate) struct Conversation<'a> {
     before: &'a [Arc<Message>],
     /// What was said since the last answer.
     fresh: &'a [Arc<Message>],
+    /// Of what was said since, the agent was told something: it knows everything before.
+    is_told: bool,
     agent: &'a str,
 }
 
@@ -34,8 +36,19 @@ impl<'a> Conversation<'a> {
         Self {
             before,
             fresh,
+            is_told: false,
             agent,
         }
+    }
+
+    /// The same for an agent that was last told `told`. There is no answer to that when its turn
+    /// failed, or was aborted before it said anything: it is not new all the same.
+    pub fn after(mut self, told: Option<&Arc<Message>>) -> Self {
+        if let Some(place) = told.and_then(|told| place_of(told, self.fresh)) {
+            self.fresh = self.fresh.get(place + 1..).unwrap_or_default();
+            self.is_told = true;
+        }
+        self
     }
 
     /// The child's own session that it last answered in.
@@ -65,11 +78,13 @@ impl<'a> Conversation<'a> {
     /// What a child missed that was last told `told`; everything if that is not in the conversation,
     /// or nothing was.
     pub fn missed(&self, told: Option<&Arc<Message>>) -> Missed<'a> {
-        let place = told.and_then(|told| {
-            let same = |message: &Arc<Message>| Arc::ptr_eq(message, told) || message == told;
-            self.before.iter().rposition(same)
-        });
-        match place {
+        if self.is_told {
+            return Missed {
+                messages: Vec::new(),
+                is_known: true,
+            };
+        }
+        match told.and_then(|told| place_of(told, self.before)) {
             Some(place) => Missed {
                 messages: self.of_others(self.before.get(place + 1..).unwrap_or_default()),
                 is_known: true,
@@ -178,6 +193,11 @@ impl Missed<'_> {
     }
 }
 
+fn place_of(told: &Arc<Message>, messages: &[Arc<Message>]) -> Option<usize> {
+    let same = |message: &Arc<Message>| Arc::ptr_eq(message, told) || message == told;
+    messages.iter().rposition(same)
+}
+
 fn part(message: &Message) -> String {
     let mut text = String::new();
     if let Some(user) = message.as_user() {
@@ -278,6 +298,26 @@ mod tests {
             prompt.ends_with("User: two\nAssistant: 2\n</conversation>\n\nthree"),
             "{prompt}"
         );
+    }
+
+    #[test]
+    fn a_prompt_that_has_no_answer_is_not_told_twice() {
+        let (first, failed) = (said("one"), said("fails"));
+        let messages = [
+            first,
+            answered("agent", "a", "1"),
+            failed.clone(),
+            said("two"),
+        ];
+        let conversation = Conversation::new(&messages, "a").after(Some(&failed));
+        let missed = conversation.missed(Some(&failed));
+        assert!(missed.is_known && missed.is_empty());
+        assert_eq!(conversation.prompt(&missed).text, "two");
+        // Also if it is the only one so far.
+        let conversation = Conversation::new(&messages[2..], "a").after(Some(&failed));
+        let missed = conversation.missed(Some(&failed));
+        assert!(missed.is_known && missed.is_empty());
+        assert_eq!(conversation.prompt(&missed).text, "two");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a child asks, answered by the session: its policy first, then whoever can answer.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
-    Answer, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer, PermissionKind,
+    Answer, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
     Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
@@ -18,13 +18,21 @@ use tokio::time::timeout;
 
 use crate::command_line;
 use crate::inbox::{Granted, Shared};
+use crate::terminals::Terminals;
 
 /// How long the publication of a call is awaited before whoever can is asked about it.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
+/// The longest description of a call that an "always" is stored with.
+const WORDS_BYTES: usize = 4 * 1024;
+
 /// The session, for its child.
 pub(crate) struct SessionHost {
-    shared: Arc<Shared>,
+    /// The child belongs to this, and ends with it.
+    shared: Weak<Shared>,
+    terminals: Arc<Terminals>,
+    /// The name of the agent.
+    agent: String,
     /// Which child of the session it is for.
     child: u64,
     /// Numbers the calls that are made for it.
@@ -34,42 +42,50 @@ pub(crate) struct SessionHost {
 impl Host for SessionHost {
     fn offers(&self) -> Offers {
         // What the session has no tool for is not done for its agent either.
-        let host = self.shared.host();
+        let host = self.host();
         let has = |tool| host.as_ref().is_some_and(|host| host.has_tool(tool));
         Offers {
             read_files: has("read"),
             write_files: has("write"),
             terminals: has("bash"),
+            questions: true,
         }
     }
 
     fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
         Box::pin(async move {
-            let Some(host) = self.shared.host() else {
+            let Some(host) = self.host() else {
                 return permission.refuse();
             };
-            let id = permission.call_id.clone().unwrap_or_default();
-            if !id.is_empty() {
-                self.published(&id).await;
+            let _open = self.shared.upgrade().map(|shared| shared.ask());
+            if let Some(call) = &permission.call {
+                self.published(call).await;
+            }
+            if permission.is_choice() {
+                return choose(permission, &*host).await;
             }
             let name = permission
                 .tool
                 .clone()
                 .unwrap_or_else(|| "other".to_owned());
+            let id = permission.call.as_ref().map(|call| call.id.clone());
             let call = Arc::new(ToolCall {
-                id,
+                id: id.unwrap_or_default(),
                 arguments: permission.input.as_object().cloned().unwrap_or_default(),
                 name,
                 thought_signature: None,
                 intent: Some(permission.title.clone()).filter(|title| !title.is_empty()),
             });
             let spec = spec(&call.name, permission.kind.as_deref());
-            let touches = touches(&call.arguments, &host.cwd());
+            let mut touches = touches(&call.arguments, &host.cwd());
+            touches.words = self.words(&call, spec.effect, &touches);
             let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
-                    self.shared.grant(granted);
-                    allow(&permission)
+                    if let Some(shared) = self.shared.upgrade() {
+                        shared.grant(granted);
+                    }
+                    self.allow(&permission, &*host)
                 }
                 Err(_) => permission.refuse(),
             }
@@ -78,20 +94,17 @@ impl Host for SessionHost {
 
     fn question(&self, question: Question) -> HostFuture<'_, Answer> {
         Box::pin(async move {
-            let Some(host) = self.shared.host() else {
+            let Some(host) = self.host() else {
                 return Answer::Cancelled;
             };
+            let _open = self.shared.upgrade().map(|shared| shared.ask());
             let message = question.message.unwrap_or_default();
             let kind = match question.kind {
-                QuestionKind::Select(options) => DialogKind::Select {
-                    options: options
-                        .into_iter()
-                        .map(|(value, label)| DialogOption {
-                            value,
-                            label,
-                            description: None,
-                        })
-                        .collect(),
+                QuestionKind::Select(choices) => DialogKind::Select {
+                    options: options(choices),
+                },
+                QuestionKind::MultiSelect(choices) => DialogKind::MultiSelect {
+                    options: options(choices),
                 },
                 QuestionKind::Confirm => DialogKind::Confirm {
                     message,
@@ -112,14 +125,15 @@ impl Host for SessionHost {
             match host.ask(dialog).await {
                 DialogAnswer::Value(value) => Answer::Value(value),
                 DialogAnswer::Confirmed(yes) => Answer::Confirmed(yes),
-                DialogAnswer::Values(_) | DialogAnswer::Nothing => Answer::Cancelled,
+                DialogAnswer::Values(values) => Answer::Values(values),
+                DialogAnswer::Nothing => Answer::Cancelled,
             }
         })
     }
 
     fn read_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
@@ -132,8 +146,9 @@ impl Host for SessionHost {
                     arguments[name] = number.into();
                 }
             }
-            let call = self.call(call_id, "read", arguments, Granted::Read(path));
-            let text = host.read_text(call.await).await;
+            let wanted = [Granted::Read(path)];
+            let call = self.call(call, "read", arguments, &wanted).await;
+            let text = host.read_text(call).await;
             let text = text.map_err(HostRefusal::Because)?;
             // No lines at all are a question whether it may be read.
             Ok(if limit == Some(0) {
@@ -146,15 +161,16 @@ impl Host for SessionHost {
 
     fn write_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
         Box::pin(async move {
             let host = self.session()?;
             let arguments = json!({ "path": named(&path)?, "content": text });
-            let call = self.call(call_id, "write", arguments, Granted::Write(path));
-            let written = host.run_tool(call.await).await;
+            let wanted = [Granted::Write(path)];
+            let call = self.call(call, "write", arguments, &wanted).await;
+            let written = host.run_tool(call).await;
             written.map(drop).map_err(HostRefusal::Because)
         })
     }
@@ -164,65 +180,71 @@ impl Host for SessionHost {
             let host = self.session()?;
             let line = command_line::of_terminal(&terminal, &host.cwd())?;
             let arguments = json!({ "command": line });
-            let wanted = Granted::Command(line);
-            let call = self.call(terminal.call_id, "bash", arguments, wanted).await;
-            let (terminals, limit) = (&self.shared.terminals, terminal.output_limit_bytes);
+            let plain = command_line::without_marks(&terminal, &host.cwd());
+            let wanted = [Some(line), plain].into_iter().flatten();
+            let wanted: Vec<Granted> = wanted.map(Granted::Command).collect();
+            let call = self.call(terminal.call, "bash", arguments, &wanted).await;
+            let limit = terminal.output_limit_bytes;
+            let terminals = &self.terminals;
             terminals.create(self.child, &*host, call, limit).await
         })
     }
 
     fn terminal_output(&self, id: String) -> HostFuture<'_, Result<TerminalOutput, HostRefusal>> {
-        let output = self.shared.terminals.output(self.child, &id);
+        let output = self.terminals.output(self.child, &id);
         Box::pin(std::future::ready(output))
     }
 
     fn terminal_wait(&self, id: String) -> HostFuture<'_, Result<TerminalExit, HostRefusal>> {
-        Box::pin(async move { self.shared.terminals.wait(self.child, &id).await })
+        Box::pin(async move { self.terminals.wait(self.child, &id).await })
     }
 
     fn terminal_kill(&self, id: String, release: bool) -> HostFuture<'_, Result<(), HostRefusal>> {
-        Box::pin(async move {
-            let terminals = &self.shared.terminals;
-            terminals.kill(self.child, &id, release).await
-        })
+        Box::pin(async move { self.terminals.kill(self.child, &id, release).await })
     }
 }
 
 impl Drop for SessionHost {
     fn drop(&mut self) {
-        self.shared.terminals.end_all_of(self.child);
+        self.terminals.end_all_of(self.child);
     }
 }
 
 impl SessionHost {
     /// The session, for a child that is the next one of `shared`.
-    pub fn new(shared: Arc<Shared>) -> Self {
-        let child = shared.children.fetch_add(1, Ordering::Relaxed);
+    pub fn new(shared: &Arc<Shared>, agent: &str) -> Self {
         Self {
-            shared,
-            child,
+            agent: agent.to_owned(),
+            shared: Arc::downgrade(shared),
+            terminals: Arc::clone(&shared.terminals),
+            child: shared.children.fetch_add(1, Ordering::Relaxed),
             calls: AtomicU64::new(1),
         }
     }
 
+    /// The session, while it works on something.
+    fn host(&self) -> Option<Arc<dyn ModelHost>> {
+        self.shared.upgrade()?.host()
+    }
+
     fn session(&self) -> Result<Arc<dyn ModelHost>, HostRefusal> {
-        let gone = || HostRefusal::Because("there is no session".to_owned());
-        self.shared.host().ok_or_else(gone)
+        let gone = || HostRefusal::Because("the session works on nothing".to_owned());
+        self.host().ok_or_else(gone)
     }
 
     /// A call of one of the session's tools, under the id of the child's call that it is part of, where
     /// that is known. Where that one was permitted in this turn, nobody is asked once more.
     async fn call(
         &self,
-        of: Option<String>,
+        of: Option<OpenCall>,
         tool: &str,
         arguments: Value,
-        wanted: Granted,
+        wanted: &[Granted],
     ) -> HostCall {
         let id = match of {
-            Some(id) => {
-                self.published(&id).await;
-                id
+            Some(call) => {
+                self.published(&call).await;
+                call.id
             }
             None => {
                 let number = self.calls.fetch_add(1, Ordering::Relaxed);
@@ -236,16 +258,59 @@ impl SessionHost {
             thought_signature: None,
             intent: None,
         });
+        let shared = self.shared.upgrade();
         HostCall {
             call,
-            is_approved: self.shared.is_granted(&wanted),
+            is_approved: shared
+                .is_some_and(|shared| wanted.iter().any(|wanted| shared.is_granted(wanted))),
         }
+    }
+
+    /// The whole call, where neither a command nor paths say what it does. An "always" to it must
+    /// not reach to other calls of tools that have no name either, or to those of other agents.
+    fn words(&self, call: &ToolCall, effect: ToolEffect, touches: &Touches) -> Option<String> {
+        let is_described = match effect {
+            ToolEffect::Nothing | ToolEffect::Executes => false,
+            ToolEffect::Reads | ToolEffect::Writes => !touches.paths.is_empty(),
+        };
+        if touches.command.is_some() || is_described {
+            return None;
+        }
+        let title = call.intent.as_deref().unwrap_or_default();
+        let mut words = format!("{}: {title}", self.agent);
+        if !call.arguments.is_empty() {
+            let arguments = Value::Object(call.arguments.clone());
+            words.push_str(&format!(" {arguments}"));
+        }
+        if words.len() > WORDS_BYTES {
+            // Too much to store: its id makes the words those of this call and no other.
+            words.truncate(words.floor_char_boundary(WORDS_BYTES));
+            words.push_str(&format!("… {}", call.id));
+        }
+        Some(words)
+    }
+
+    /// The answer that allows this once. An agent that can only be allowed something for good is
+    /// refused: what lasts is the session's to remember.
+    fn allow(&self, permission: &Permission, host: &dyn ModelHost) -> PermissionAnswer {
+        let answer = permission.allow_once();
+        if answer == PermissionAnswer::Cancelled {
+            host.warn(format!(
+                "agent/{}: it can only be allowed this for good, so it is refused: {}",
+                self.agent, permission.title
+            ));
+            return permission.refuse();
+        }
+        answer
     }
 
     /// Waits until a call has been published, but not long: nobody is left waiting for one that never
     /// is.
-    async fn published(&self, id: &str) {
-        let published = self.shared.when_announced(id);
+    async fn published(&self, call: &OpenCall) {
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        let published = shared.when_announced(call);
         let _ = timeout(PUBLISHED_WITHIN, published).await;
     }
 }
@@ -256,17 +321,33 @@ fn named(path: &Path) -> Result<&str, HostRefusal> {
     named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
 }
 
-/// The answer that allows this once, or, where the child has only that, for good.
-fn allow(permission: &Permission) -> PermissionAnswer {
-    match permission.allow_once() {
-        PermissionAnswer::Cancelled => {
-            let always = permission.option(PermissionKind::AllowAlways);
-            always.map_or(PermissionAnswer::Cancelled, |option| {
-                PermissionAnswer::Selected(option.id.clone())
-            })
+/// Has a person choose: the policy knows whether something may be done, not which of several things.
+async fn choose(permission: Permission, host: &dyn ModelHost) -> PermissionAnswer {
+    let choices = permission.options.into_iter();
+    let choices = choices.map(|option| (option.id, option.name)).collect();
+    let dialog = Dialog {
+        title: permission.title,
+        kind: DialogKind::Select {
+            options: options(choices),
+        },
+        timeout_ms: None,
+    };
+    match host.ask(dialog).await {
+        DialogAnswer::Value(id) => PermissionAnswer::Selected(id),
+        DialogAnswer::Values(_) | DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
+            PermissionAnswer::Cancelled
         }
-        answer => answer,
     }
+}
+
+fn options(choices: Vec<(String, String)>) -> Vec<DialogOption> {
+    let choices = choices.into_iter();
+    let options = choices.map(|(value, label)| DialogOption {
+        value,
+        label,
+        description: None,
+    });
+    options.collect()
 }
 
 /// What a tool of a child does, as far as its name and kind say.

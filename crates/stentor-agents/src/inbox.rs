@@ -2,12 +2,12 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::model_host::ModelHost;
-use stentor_client::{Agent, AgentEvent, Events};
+use stentor_client::{Agent, AgentEvent, Events, OpenCall, Prompt};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
 
@@ -26,22 +26,26 @@ pub(crate) struct Shared {
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
+    /// Questions of the child that somebody may be thinking about.
+    asking: AtomicUsize,
     /// How many children there have been.
     pub children: AtomicU64,
     /// The commands the session runs for the child.
-    pub terminals: Terminals,
+    pub terminals: Arc<Terminals>,
     state: Mutex<State>,
     announced: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// The session, as of the last request.
+    /// The session, while a run of it goes on. It owns the model, so it is not held any longer.
     host: Option<Arc<dyn ModelHost>>,
     /// The calls of the last answer.
     calls: HashSet<String>,
     /// Those whose start has been published.
     announced: HashSet<String>,
+    /// Those that are being followed: nothing else of the child is published until they have ended.
+    followed: HashSet<String>,
     /// What permitted calls of this turn are about.
     granted: HashSet<Granted>,
     /// What may explain a failure of the child, for people.
@@ -108,16 +112,44 @@ impl Shared {
         self.announced.notify_waiters();
     }
 
-    /// Waits until the start of a call has been published: what is asked about it comes after.
-    pub async fn when_announced(&self, id: &str) {
+    /// A call of the answer is followed from now on, until it is left.
+    pub fn follow(&self, id: &str) {
+        self.lock().followed.insert(id.to_owned());
+        self.announced.notify_waiters();
+    }
+
+    pub fn leave(&self, id: &str) {
+        self.lock().followed.remove(id);
+    }
+
+    /// Waits until the start of a call has been published: what is asked about it comes after. One
+    /// that the child made while others run is published when those have ended, so that is not waited
+    /// for: they may wait for the answer.
+    pub async fn when_announced(&self, call: &OpenCall) {
         loop {
             let mut notified = std::pin::pin!(self.announced.notified());
             notified.as_mut().enable();
-            if self.lock().announced.contains(id) {
-                return;
+            {
+                let state = self.lock();
+                let comes_later =
+                    !call.is_alone && !state.followed.is_empty() && !state.calls.contains(&call.id);
+                if comes_later || state.announced.contains(&call.id) {
+                    return;
+                }
             }
             notified.await;
         }
+    }
+
+    /// A question is open as long as what is returned.
+    pub fn ask(self: &Arc<Self>) -> OpenQuestion {
+        self.asking.fetch_add(1, Ordering::AcqRel);
+        OpenQuestion(Arc::clone(self))
+    }
+
+    /// Whether the child waits for an answer.
+    pub fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
     }
 
     /// Warns whoever watches the session.
@@ -133,6 +165,15 @@ impl Shared {
     }
 }
 
+/// A question of the child that is open.
+pub(crate) struct OpenQuestion(Arc<Shared>);
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The child and what it said. Whoever has it locked reads from the child.
 #[derive(Default)]
 pub(crate) struct Inbox {
@@ -142,6 +183,10 @@ pub(crate) struct Inbox {
     pub told: Option<Arc<Message>>,
     /// Messages that steer and have not reached its model yet, as far as one knows.
     pub owed: usize,
+    /// What it refused to be steered with: its next prompt.
+    pub unsteered: Option<Prompt>,
+    /// What its session was last resumed by, as far as is known.
+    pub session: Option<String>,
     pub cost: SessionCost,
     /// The model that the child had before anybody chose one.
     pub begun_with: Option<String>,
@@ -176,6 +221,8 @@ impl Inbox {
     pub fn set_child(&mut self, agent: Agent, events: Events) {
         self.backlog.clear();
         self.owed = 0;
+        self.unsteered = None;
+        self.session = None;
         self.cost = SessionCost::default();
         self.begun_with = None;
         self.model = None;
@@ -266,6 +313,7 @@ impl Inbox {
             }
         }
         self.owed = 0;
+        self.unsteered = None;
         shared.busy.store(false, Ordering::Release);
         shared.abandoned.store(false, Ordering::Release);
     }
@@ -292,5 +340,37 @@ fn is_of(event: &AgentEvent, call: &str) -> bool {
         | AgentEvent::ToolProgress { id, .. }
         | AgentEvent::ToolEnded { id, .. } => id == call,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_call_within_another_that_runs_is_not_waited_for() {
+        let shared = Shared::default();
+        let inner = |is_alone| OpenCall {
+            id: "inner".to_owned(),
+            is_alone,
+        };
+        let waits = |is_alone| {
+            let announced = shared.when_announced(&inner(is_alone)).now_or_never();
+            announced.is_none()
+        };
+        shared.add_call("outer");
+        // The answer that calls it may still come.
+        assert!(waits(false));
+        shared.follow("outer");
+        assert!(!waits(false));
+        // The other one has ended by now, and it is the next to be published.
+        assert!(waits(true));
+        // It is of the same answer.
+        shared.add_call("inner");
+        assert!(waits(false));
+        shared.announce("inner");
+        assert!(!waits(false) && !waits(true));
     }
 }

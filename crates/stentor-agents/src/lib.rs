@@ -32,7 +32,7 @@ mod starter;
 mod table;
 mod terminals;
 
-pub use check::{CheckReport, check};
+pub use check::{CheckReport, CheckedTurn, KnownBy, check};
 pub use configured::ConfiguredAgent;
 pub use form::Form;
 pub use known::{KNOWN, KnownAgent};

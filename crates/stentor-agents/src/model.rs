@@ -93,6 +93,7 @@ impl Model for AgentModel {
     }
 
     fn run_ended(&self) {
+        self.agent.shared.set_host(None);
         if !self.agent.shared.busy.load(Ordering::Acquire) {
             return;
         }

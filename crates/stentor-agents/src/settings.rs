@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo};
@@ -49,6 +50,15 @@ pub struct AgentSettings {
     /// Where it may write in the sandbox, besides where commands may.
     #[serde(default)]
     pub writable: Vec<PathBuf>,
+    /// Seconds of silence in a turn after which it is given up; zero for never. While it runs a tool or
+    /// waits for an answer it may be silent.
+    #[serde(default = "idle_seconds")]
+    pub idle_timeout: u64,
+}
+
+/// Half an hour: longer than models think.
+fn idle_seconds() -> u64 {
+    30 * 60
 }
 
 fn yes() -> bool {
@@ -112,6 +122,7 @@ impl AgentSettings {
             sandbox: true,
             network: false,
             writable: Vec::new(),
+            idle_timeout: idle_seconds(),
         }
     }
 
@@ -125,6 +136,11 @@ impl AgentSettings {
             restrictions.writable.extend(there);
         }
         Some(restrictions)
+    }
+
+    /// How long it may be silent in a turn.
+    pub(crate) fn idle_limit(&self) -> Option<Duration> {
+        (self.idle_timeout > 0).then(|| Duration::from_secs(self.idle_timeout))
     }
 
     /// The agent as a model.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::model_host::ModelHost;
 use stentor_agent::tasks;
-use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Support};
+use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Prompt, Support};
 use stentor_policy::PermissionMode;
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
@@ -23,6 +23,9 @@ use crate::session_cost::SessionCost;
 
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a child that works may take to say which session it is in.
+const SESSION_WITHIN: Duration = Duration::from_secs(2);
 
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
@@ -70,9 +73,7 @@ impl Starter {
         let session = match self.agent.shared.busy.load(Ordering::Acquire) {
             true => {
                 self.steer(&mut inbox, &request).await?;
-                inbox
-                    .agent()
-                    .and_then(|agent| agent.opened().resume_id.clone())
+                self.session_now(&mut inbox).await
             }
             false => self.prompt(&mut inbox, &request).await?,
         };
@@ -84,6 +85,7 @@ impl Starter {
     /// What came while the child works, if anything did.
     async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) -> Result<(), ModelError> {
         let conversation = Conversation::new(&request.messages, self.agent.configured.name());
+        let conversation = conversation.after(inbox.told.as_ref());
         let Some(agent) = inbox.agent().cloned() else {
             return Ok(());
         };
@@ -91,12 +93,38 @@ impl Starter {
             return Ok(());
         }
         let message = conversation.prompt(&conversation.missed_since_own());
+        let message = self.visible(message, &agent);
         let echoes = agent.dialect() != Dialect::Psi;
+        let again = message.clone();
         match inbox.while_reading(agent.steer(message)).await {
             Ok(()) => inbox.owed += usize::from(echoes),
-            Err(error) => self.warn(&error),
+            Err(error) => {
+                let later = "it is given the message when its turn is over";
+                self.agent
+                    .shared
+                    .warn(format!("{}: {error}; {later}", self.agent.name()));
+                // Several are one prompt.
+                inbox.unsteered = Some(match inbox.unsteered.take() {
+                    Some(mut before) => {
+                        before.text = format!("{}\n\n{}", before.text, again.text);
+                        before.pictures.extend(again.pictures);
+                        before
+                    }
+                    None => again,
+                });
+            }
         }
         Ok(())
+    }
+
+    /// What the child's session can be resumed by, which it may have said since its turn began.
+    async fn session_now(&self, inbox: &mut Inbox) -> Option<String> {
+        let agent = inbox.agent().cloned()?;
+        let session = timeout(SESSION_WITHIN, agent.session());
+        if let Ok(Ok(session)) = inbox.while_reading(session).await {
+            inbox.session = session.resume_id;
+        }
+        inbox.session.clone()
     }
 
     async fn prompt(
@@ -104,7 +132,8 @@ impl Starter {
         inbox: &mut Inbox,
         request: &ModelRequest,
     ) -> Result<Option<String>, ModelError> {
-        let conversation = Conversation::new(&request.messages, self.agent.configured.name());
+        let whole = || Conversation::new(&request.messages, self.agent.configured.name());
+        let mut conversation = whole().after(inbox.told.as_ref());
         let Some(host) = request.host.as_deref() else {
             return Err(self.failed(ModelErrorKind::Other, "there is no session"));
         };
@@ -119,9 +148,12 @@ impl Starter {
         if !missed.is_known || !is_newest {
             // What its session knows is not what was said here.
             inbox.drop_child();
+            conversation = whole();
             missed = conversation.missed(None);
         }
         if inbox.agent().is_none() {
+            conversation = whole();
+            missed = conversation.missed(None);
             let session = recorded.filter(|_| is_newest);
             let session = session.and_then(|id| session_of(id, &request.session_id));
             if self.start(inbox, host, session).await? {
@@ -147,16 +179,48 @@ impl Starter {
             ));
         }
         self.agent.shared.forget_granted();
-        let prompt = conversation.prompt(&missed);
+        let prompt = self.visible(conversation.prompt(&missed), &agent);
         let session = session.and_then(|session| session.resume_id);
         let prompted = inbox.while_reading(agent.prompt(prompt)).await;
         if let Err(error) = prompted {
-            inbox.drop_child();
+            // One that could not be given just this is as good as before.
+            let is_well = matches!(
+                error,
+                AgentError::Unsupported { .. }
+                    | AgentError::Busy
+                    | AgentError::TooLong { .. }
+                    | AgentError::Picture(_)
+            );
+            if !is_well {
+                inbox.drop_child();
+            }
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
+        inbox.session = session.clone();
         self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)
+    }
+
+    /// What a child is given that takes no pictures: that there were some.
+    fn visible(&self, mut prompt: Prompt, agent: &Agent) -> Prompt {
+        if prompt.pictures.is_empty() || can(agent, Feature::Pictures) {
+            return prompt;
+        }
+        for picture in std::mem::take(&mut prompt.pictures) {
+            let bytes = picture.data.len() / 4 * 3;
+            let note = format!(
+                "\n\n(an image, {}, about {bytes} bytes, which {} cannot see)",
+                picture.mime_type,
+                self.agent.name()
+            );
+            prompt.text.push_str(&note);
+        }
+        self.agent.shared.warn(format!(
+            "{} takes no pictures: it is only told that there is one",
+            self.agent.name()
+        ));
+        prompt
     }
 
     /// Asks a child what it has, if nobody has asked yet. Nothing waits for it: not every child answers.
@@ -210,7 +274,7 @@ impl Starter {
         session_host: &dyn ModelHost,
         session: OpenSession,
     ) -> Result<(Agent, Events), AgentError> {
-        let host = SessionHost::new(Arc::clone(&self.agent.shared));
+        let host = SessionHost::new(&self.agent.shared, self.agent.configured.name());
         let restrictions = self
             .agent
             .configured
@@ -239,14 +303,15 @@ impl Starter {
         agent: Agent,
         events: Events,
     ) -> Result<(), ModelError> {
-        let can = |feature| !matches!(agent.support(feature), Support::No(_));
         self.agent
             .shared
             .can_steer
-            .store(can(Feature::Steer), Ordering::Release);
-        self.agent
-            .configured
-            .learn(&agent.opened().modes, can(Feature::ThinkingLevel));
+            .store(can(&agent, Feature::Steer), Ordering::Release);
+        self.agent.configured.learn(
+            &agent.opened().modes,
+            can(&agent, Feature::ThinkingLevel),
+            can(&agent, Feature::Pictures),
+        );
         inbox.set_child(agent.clone(), events);
         self.choose_mode(inbox, &agent).await?;
         if let Some(level) = &self.agent.configured.settings().thinking
@@ -337,6 +402,11 @@ impl Starter {
     fn failed(&self, kind: ModelErrorKind, why: &str) -> ModelError {
         ModelError::new(kind, format!("{}: {why}", self.agent.name()))
     }
+}
+
+/// Whether a child has something, at least in part.
+fn can(agent: &Agent, feature: Feature) -> bool {
+    !matches!(agent.support(feature), Support::No(_))
 }
 
 /// What is recorded of a child's session: its id, and the session that it belongs to.

@@ -130,7 +130,7 @@ impl Agent {
             {
                 Support::Partly("by loading it: what it repeats is left out")
             }
-            Support::IfAnnounced => Support::No("the agent does not announce it"),
+            Support::IfAnnounced => Support::No("it does not announce this"),
             support => support,
         }
     }

@@ -18,12 +18,22 @@ pub enum Feature {
     ToolErrors,
     /// The change a tool made to a file.
     Diffs,
+    /// What a call does, in words for people.
+    ToolTitles,
+    /// The places in files that a call is about.
+    ToolLocations,
+    /// Pictures in its answers.
+    AnswerPictures,
     /// Its plan.
     Plan,
     /// What its turns consume.
     Usage,
     /// What its turns cost.
     Cost,
+    /// How full its context is.
+    ContextFill,
+    /// What it calls the conversation.
+    SessionTitle,
     /// A message for the turn that runs.
     Steer,
     /// A message for after the turn that runs.
@@ -69,16 +79,21 @@ use Support::{IfAnnounced, No, Partly, Yes};
 
 impl Feature {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 27] = [
         Self::Pictures,
         Self::Thinking,
         Self::ToolInput,
         Self::ToolProgress,
         Self::ToolErrors,
         Self::Diffs,
+        Self::ToolTitles,
+        Self::ToolLocations,
+        Self::AnswerPictures,
         Self::Plan,
         Self::Usage,
         Self::Cost,
+        Self::ContextFill,
+        Self::SessionTitle,
         Self::Steer,
         Self::FollowUp,
         Self::Abort,
@@ -101,11 +116,16 @@ impl Feature {
             Self::Thinking => "thinking as it comes",
             Self::ToolInput => "arguments of tool calls",
             Self::ToolProgress => "output of running tools",
-            Self::ToolErrors => "failed tools told from others",
+            Self::ToolErrors => "failed calls are recognisable",
             Self::Diffs => "changes to files as diffs",
+            Self::ToolTitles => "titles of calls",
+            Self::ToolLocations => "places that a call is about",
+            Self::AnswerPictures => "pictures in answers",
             Self::Plan => "plan",
             Self::Usage => "tokens",
             Self::Cost => "cost",
+            Self::ContextFill => "how full the context is",
+            Self::SessionTitle => "title of the conversation",
             Self::Steer => "steering",
             Self::FollowUp => "follow-ups",
             Self::Abort => "abort",
@@ -131,9 +151,14 @@ impl Feature {
             Self::ToolProgress => "show the output of running tools",
             Self::ToolErrors => "report failed tools",
             Self::Diffs => "show diffs",
+            Self::ToolTitles => "show the titles of calls",
+            Self::ToolLocations => "show the places that calls are about",
+            Self::AnswerPictures => "show pictures",
             Self::Plan => "show a plan",
             Self::Usage => "report tokens",
             Self::Cost => "report costs",
+            Self::ContextFill => "report how full its context is",
+            Self::SessionTitle => "name the conversation",
             Self::Steer => "be steered",
             Self::FollowUp => "queue follow-ups",
             Self::Abort => "be stopped",
@@ -176,6 +201,26 @@ impl Feature {
                 Partly("as text in the details of a result"),
                 No("a result is text"),
             ],
+            Self::ToolTitles => [
+                Partly("yes, but in ACP a known tool with its arguments is titled by the session"),
+                Partly("where the agent fills in `intent`"),
+                Partly("as a summary of the arguments"),
+                No("a call has no title"),
+            ],
+            Self::ToolLocations => [
+                Partly("with the result of the call"),
+                No("a call has no locations"),
+                No("a call has no locations"),
+                No("a call has no locations"),
+            ],
+            Self::AnswerPictures => [No("the session's answers are text"); 4],
+            Self::ContextFill => [
+                No("the session shows its own count"),
+                No("the session shows its own count"),
+                No("the session shows its own count"),
+                No("the session shows its own count"),
+            ],
+            Self::SessionTitle => [No("the session has its own title"); 4],
             Self::Plan => [
                 Yes,
                 No("plans are tool calls there"),
@@ -203,13 +248,13 @@ impl Feature {
             ],
             Self::Permissions => [
                 Yes,
-                Partly("as a dialog, told by its words"),
-                Partly("as a dialog, told by its options"),
+                Partly("as a dialog, recognised by its words"),
+                Partly("as a dialog, recognised by its options"),
                 NO_QUESTIONS,
             ],
             Self::Questions => [
-                No("elicitation is not offered to it"),
-                Yes,
+                Partly("as forms, and as permissions with several ways to say yes"),
+                Partly("yes, but the tool `ask` of omp needs `--mode rpc-ui`"),
                 Yes,
                 NO_QUESTIONS,
             ],

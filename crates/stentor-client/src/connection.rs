@@ -67,7 +67,7 @@ impl Default for Limits {
     }
 }
 
-/// What a child wrote that could not be used.
+/// What a child wrote that could not be used, and what could not be written to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Lines longer than [`Limits::line_bytes`].
@@ -78,6 +78,8 @@ pub struct Lost {
     pub unexpected: u64,
     /// Questions that were refused because too many were open.
     pub questions: u64,
+    /// Lines to the child that were dropped because it does not read.
+    pub unwritten: u64,
 }
 
 /// Counts what is lost. Clones count together.
@@ -92,6 +94,7 @@ struct Counts {
     unreadable: AtomicU64,
     unexpected: AtomicU64,
     questions: AtomicU64,
+    unwritten: AtomicU64,
 }
 
 impl LostCounter {
@@ -111,6 +114,10 @@ impl LostCounter {
         self.counts.questions.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub fn unwritten(&self) {
+        self.counts.unwritten.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub fn so_far(&self) -> Lost {
         let counts = &self.counts;
         Lost {
@@ -118,6 +125,7 @@ impl LostCounter {
             unreadable: counts.unreadable.load(Ordering::Relaxed),
             unexpected: counts.unexpected.load(Ordering::Relaxed),
             questions: counts.questions.load(Ordering::Relaxed),
+            unwritten: counts.unwritten.load(Ordering::Relaxed),
         }
     }
 }

@@ -318,6 +318,7 @@ impl Driver {
     fn write_line(&mut self, line: Vec<u8>) {
         let Some(outbox) = &self.outbox else { return };
         if outbox.try_send(line).is_err() {
+            self.lost.unwritten();
             tracing::debug!("an agent does not read: a line to it was dropped");
         }
     }
@@ -398,17 +399,16 @@ async fn answer(host: &dyn Host, ask: Ask) -> Answered {
     match ask {
         Ask::Permission(permission) => Answered::Permission(host.permission(permission).await),
         Ask::Question(question) => Answered::Question(host.question(question).await),
+        Ask::Form(form) => Answered::Form(form.fill_in(host).await),
         Ask::ReadFile {
-            call_id,
+            call,
             path,
             line,
             limit,
-        } => Answered::File(host.read_text_file(call_id, path, line, limit).await),
-        Ask::WriteFile {
-            call_id,
-            path,
-            text,
-        } => Answered::Written(host.write_text_file(call_id, path, text).await),
+        } => Answered::File(host.read_text_file(call, path, line, limit).await),
+        Ask::WriteFile { call, path, text } => {
+            Answered::Written(host.write_text_file(call, path, text).await)
+        }
         Ask::TerminalCreate(terminal) => Answered::Terminal(host.terminal_create(terminal).await),
         Ask::TerminalOutput(id) => Answered::Output(host.terminal_output(id).await),
         Ask::TerminalWait(id) => Answered::Exit(host.terminal_wait(id).await),

@@ -35,7 +35,7 @@ pub enum AgentError {
         why: String,
     },
     /// The dialect, or this agent, has no words for it.
-    #[error("{dialect} cannot {feature}: {reason}", feature = .feature.phrase())]
+    #[error("the agent cannot {feature}: {reason}", feature = .feature.phrase())]
     Unsupported {
         /// What was wanted.
         feature: Feature,
@@ -62,7 +62,7 @@ pub enum AgentError {
     #[error("a picture could not be given to the agent: {0}")]
     Picture(String),
     /// A turn is going on already.
-    #[error("the agent is still at work on the prompt before")]
+    #[error("the agent is still at work on the previous prompt")]
     Busy,
     /// It is gone; the text says how it ended.
     #[error("{0}")]

@@ -96,10 +96,21 @@ pub struct ToolOutput {
     pub pictures: Vec<(String, String)>,
     /// The files it changed.
     pub diffs: Vec<Diff>,
+    /// The places in files that it is about, as far as the agent tells.
+    pub locations: Vec<Location>,
     /// Terminals of the host whose output is part of it.
     pub terminals: Vec<String>,
     /// What else the agent reports of it, as it wrote it.
     pub details: Option<Value>,
+}
+
+/// A place that a call is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from one on.
+    pub line: Option<u64>,
 }
 
 /// A file that a call changed.

@@ -32,23 +32,23 @@ pub trait Host: Send + Sync + 'static {
     /// known where only one is open.
     fn read_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
-        drop((call_id, path, line, limit));
+        drop((call, path, line, limit));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
     /// Writes a text file.
     fn write_text_file(
         &self,
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
-        drop((call_id, path, text));
+        drop((call, path, text));
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
 
@@ -95,6 +95,9 @@ pub struct Offers {
     pub write_files: bool,
     /// It runs commands.
     pub terminals: bool,
+    /// It puts questions that are no permissions to a person. Only the dialect that wants to know
+    /// whether it may ask is told.
+    pub questions: bool,
 }
 
 /// Why a host does not do something.
@@ -108,11 +111,20 @@ pub enum HostRefusal {
     Because(String),
 }
 
+/// A call that an agent asks something for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The call.
+    pub id: String,
+    /// No other call runs: the agent has told of everything that it does.
+    pub is_alone: bool,
+}
+
 /// An agent asks whether a call may run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permission {
     /// The call, where the dialect names it; else the newest that runs.
-    pub call_id: Option<String>,
+    pub call: Option<OpenCall>,
     /// The tool, where it is known.
     pub tool: Option<String>,
     /// The kind of tool, where the agent has kinds.
@@ -174,6 +186,8 @@ pub struct Question {
 pub enum QuestionKind {
     /// One of these: value and label.
     Select(Vec<(String, String)>),
+    /// Any number of these: value and label.
+    MultiSelect(Vec<(String, String)>),
     /// Yes or no.
     Confirm,
     /// Text; what the input holds at first.
@@ -185,6 +199,8 @@ pub enum QuestionKind {
 pub enum Answer {
     /// A value of a selection, or a text.
     Value(String),
+    /// The values of a selection of any number.
+    Values(Vec<String>),
     /// Yes or no.
     Confirmed(bool),
     /// None.
@@ -195,7 +211,7 @@ pub enum Answer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
     /// The call it is for, where only one is open.
-    pub call_id: Option<String>,
+    pub call: Option<OpenCall>,
     /// The program, or a shell command where there are no arguments.
     pub command: String,
     /// Its arguments.
@@ -232,6 +248,16 @@ impl Permission {
     /// The option of that kind.
     pub fn option(&self, kind: PermissionKind) -> Option<&PermissionOption> {
         self.options.iter().find(|option| option.kind == kind)
+    }
+
+    /// True when it is a question with choices rather than a permission: there are several ways to
+    /// say yes, and which one is for a person to say.
+    pub fn is_choice(&self) -> bool {
+        let options = self.options.iter();
+        options
+            .filter(|option| option.kind == PermissionKind::AllowOnce)
+            .count()
+            > 1
     }
 
     /// The answer that refuses: this time only, where the agent has that.

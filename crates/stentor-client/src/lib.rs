@@ -49,11 +49,11 @@ pub use connection::{Limits, Lost, Pipes, Process, ProcessFuture};
 pub use dialect::{Dialect, UnknownDialect};
 pub use error::AgentError;
 pub use event::{
-    AgentEvent, ContextUse, Diff, Exit, NoticeLevel, PlanEntry, PlanStatus, ToolCall, ToolOutput,
-    TurnEnd, TurnEndReason, TurnUsage,
+    AgentEvent, ContextUse, Diff, Exit, Location, NoticeLevel, PlanEntry, PlanStatus, ToolCall,
+    ToolOutput, TurnEnd, TurnEndReason, TurnUsage,
 };
 pub use host::{
-    Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, Permission, PermissionAnswer,
+    Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
     PermissionKind, PermissionOption, Question, QuestionKind, Terminal, TerminalExit,
     TerminalOutput,
 };

@@ -64,6 +64,7 @@ impl EchoFilter {
                     name: self.replaced(name),
                 })
             }
+            ModelEvent::Intent(text) => ModelEvent::Intent(self.replaced(text)),
             ModelEvent::BlockEnded { signature } => ModelEvent::BlockEnded {
                 signature: signature.map(|signature| self.replaced(signature)),
             },

@@ -47,13 +47,18 @@ struct AnswerText {
     /// Everything on that host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<String>,
+    /// The call that is described with exactly these words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
     decision: RuleDecision,
 }
 
 /// An answer that nobody can have given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAnswer {
-    #[error("an answer about `{0}` names more than one of command, words, folder, path and host")]
+    #[error(
+        "an answer about `{0}` names more than one of command, words, folder, path, host and call"
+    )]
     Ambiguous(String),
     #[error("an answer about `{0}` allows or denies, it does not ask")]
     Asks(String),
@@ -72,6 +77,7 @@ impl TryFrom<AnswerText> for Remembered {
             folder,
             path,
             host,
+            call,
             decision,
         } = text;
         if decision == RuleDecision::Ask {
@@ -87,6 +93,7 @@ impl TryFrom<AnswerText> for Remembered {
             folder.map(About::Folder),
             path.map(About::Path),
             host.map(About::Host),
+            call.map(About::Call),
         ];
         let mut named = named.into_iter().flatten();
         let about = named.next().unwrap_or(About::EveryCall);
@@ -110,6 +117,7 @@ impl From<Remembered> for AnswerText {
             folder: None,
             path: None,
             host: None,
+            call: None,
             decision: answer.decision,
         };
         match answer.about {
@@ -119,6 +127,7 @@ impl From<Remembered> for AnswerText {
             About::Folder(folder) => text.folder = Some(folder),
             About::Path(path) => text.path = Some(path),
             About::Host(host) => text.host = Some(host),
+            About::Call(words) => text.call = Some(words),
         }
         text
     }
@@ -138,6 +147,7 @@ impl fmt::Display for Remembered {
             About::Folder(folder) => write!(f, " in {} and below", folder.display()),
             About::Path(path) => write!(f, " on {}", path.display()),
             About::Host(host) => write!(f, " from {host}"),
+            About::Call(words) => write!(f, " exactly `{words}`"),
         }
     }
 }
@@ -167,6 +177,7 @@ impl Remembered {
             About::Folder(folder) => format!("{tool} in {} and below", folder.display()),
             About::Path(path) => format!("{tool} on {}", path.display()),
             About::Host(host) => format!("{tool} from {host}"),
+            About::Call(_) => "exactly this call".to_owned(),
         };
         visible(&scope).into_owned()
     }
@@ -189,8 +200,14 @@ impl Remembered {
         };
         match &self.about {
             About::EveryCall => {
-                subject.paths.is_empty() && subject.command.is_none() && subject.web.is_empty()
+                let is_plain =
+                    subject.paths.is_empty() && subject.command.is_none() && subject.web.is_empty();
+                // One that only its words describe was not meant by a yes to others.
+                is_plain && (is_denial || subject.words.is_none())
             }
+            About::Call(words) => subject.words == Some(words),
+            // A path alone does not say what it does there.
+            About::Folder(_) | About::Path(_) if !is_denial && subject.words.is_some() => false,
             About::Command(command) => subject.command == Some(command),
             About::Words(words) if is_denial => {
                 let spelled = part.into_iter().flat_map(|part| [&part.text, &part.plain]);

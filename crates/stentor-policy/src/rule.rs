@@ -136,6 +136,7 @@ pub(super) struct Subject<'a> {
     pub inside: Inside,
     pub web: &'a [WebAddress],
     pub claims_to_read: bool,
+    pub words: Option<&'a str>,
 }
 
 /// A path a call names, and where it really is.
@@ -175,6 +176,7 @@ impl<'a> Subject<'a> {
             inside: command.map(look_through::inside).unwrap_or_default(),
             web: &touches.web,
             claims_to_read: touches.claims_to_read,
+            words: touches.words.as_deref(),
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum About {
     Path(PathBuf),
     /// Everything on that host.
     Host(String),
+    /// The call that is described with exactly these words.
+    Call(String),
 }
 
 /// The commands that change nothing and run nothing else, whatever words follow. Few are like
@@ -50,8 +52,12 @@ const RUN_OTHERS: [&str; 26] = [
 ];
 
 impl About {
-    /// What an "always" to a call is about: its command, else its host, else its paths.
+    /// What an "always" to a call is about: its words where it has no better description, else its
+    /// command, else its host, else its paths.
     pub(super) fn of(decision: RuleDecision, touches: &Touches, cwd: &Path) -> Self {
+        if let Some(words) = &touches.words {
+            return Self::Call(words.clone());
+        }
         if let Some(command) = &touches.command {
             return about_command(decision, command);
         }

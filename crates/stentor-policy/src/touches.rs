@@ -35,6 +35,9 @@ pub struct Touches {
     /// Whoever brought the tool says that it only reads. Nothing shows that this is true, so it is
     /// only a reason to ask where everything else is denied.
     pub claims_to_read: bool,
+    /// The whole call in words, where nothing else says what it does: a tool without a name, of
+    /// another agent. An "always" is about exactly these words.
+    pub words: Option<String>,
 }
 
 /// What stands for the host where a provider's own server looks for something on the web.

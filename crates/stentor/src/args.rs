@@ -52,10 +52,13 @@ pub struct Args {
 /// What to do with other agents.
 #[derive(Debug, Subcommand)]
 pub enum AgentsAction {
-    /// Start an agent and print what it can do; its model is asked nothing
+    /// Start an agent and print what it can do; without `--prompt` its model is asked nothing
     Check {
         /// Its name in the configuration
         name: String,
+        /// Give it this prompt, and print its answer and what it showed on the way
+        #[arg(long, value_name = "TEXT")]
+        prompt: Option<String>,
     },
 }
 

@@ -343,10 +343,20 @@ impl Job<'_> {
     }
 
     fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let name = action.map(|AgentsAction::Check { name }| name.as_str());
+        let (name, prompt) = match action {
+            Some(AgentsAction::Check { name, prompt }) => (Some(name.as_str()), prompt.as_deref()),
+            None => (None, None),
+        };
         let registry = self.models.registry();
         let json = self.args.ask.json;
-        let work = commands::agents::run(name, &self.config, &registry, &self.cwd, json, out);
+        let work = commands::agents::run(
+            (name, prompt),
+            &self.config,
+            &registry,
+            &self.cwd,
+            json,
+            out,
+        );
         match block_on(work)? {
             Err(AgentsFailure::Unknown(name)) => {
                 Err(Failure::usage(format!("there is no agent `{name}`")))

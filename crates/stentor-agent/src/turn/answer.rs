@@ -230,6 +230,8 @@ struct Writing<'a> {
     first_ms: Option<u64>,
     begun: bool,
     open: Option<Arc<LiveBlock>>,
+    /// What the open call says it is for.
+    intent: Option<String>,
     done: Vec<FinishedBlock>,
     unreadable: HashMap<String, String>,
     stopped_by: Vec<Rule>,
@@ -262,6 +264,7 @@ impl<'a> Writing<'a> {
             first_ms: None,
             begun: false,
             open: None,
+            intent: None,
             done: Vec::new(),
             unreadable: HashMap::new(),
             stopped_by: Vec::new(),
@@ -314,6 +317,7 @@ impl<'a> Writing<'a> {
                     return Err(self.limit.exceeded(&self.model_name));
                 }
             }
+            ModelEvent::Intent(text) => self.intent = Some(text),
             ModelEvent::BlockEnded { signature } => {
                 if self.open.is_none() {
                     return Err(out_of_order("the end of a block that is not open"));
@@ -346,6 +350,7 @@ impl<'a> Writing<'a> {
     }
 
     fn close(&mut self, signature: Option<String>, cut: bool) {
+        let intent = self.intent.take();
         let Some(block) = self.open.take() else {
             return;
         };
@@ -360,7 +365,7 @@ impl<'a> Writing<'a> {
                     name: name.clone(),
                     arguments,
                     thought_signature: signature.clone(),
-                    intent: None,
+                    intent,
                 }))
             }
             LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted => None,

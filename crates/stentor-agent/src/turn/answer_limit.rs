@@ -36,6 +36,7 @@ impl AnswerLimit {
                 LiveBlockKind::Text | LiveBlockKind::Thinking | LiveBlockKind::Redacted,
             ) => BLOCK_BYTES,
             ModelEvent::Delta(text) if text.is_empty() => EVENT_BYTES,
+            ModelEvent::Intent(text) => EVENT_BYTES + text.len(),
             ModelEvent::BlockEnded { signature } => signature.as_ref().map_or(0, String::len),
             ModelEvent::Usage(_) | ModelEvent::Became(_) | ModelEvent::Nothing => EVENT_BYTES,
             ModelEvent::Started { .. } | ModelEvent::Delta(_) | ModelEvent::Finished(_) => 0,

@@ -286,6 +286,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             | ModelEvent::Started { .. }
             | ModelEvent::BlockEnded { .. }
             | ModelEvent::Usage(_)
+            | ModelEvent::Intent(_)
             | ModelEvent::Became(_)
             | ModelEvent::Nothing => {}
         }

@@ -240,7 +240,7 @@ impl Acp {
                 fx.opened = Some(Err(AgentError::Unsupported {
                     feature: Feature::Resume,
                     dialect: crate::dialect::Dialect::Acp,
-                    reason: "the agent does not announce it",
+                    reason: "it does not announce this",
                 }));
             }
             None => self.new_session(None, fx),
@@ -407,16 +407,20 @@ impl Acp {
 
 impl Codec for Acp {
     fn open(&mut self, fx: &mut Effects) {
+        let mut capabilities = json!({
+            "fs": {
+                "readTextFile": self.offers.read_files,
+                "writeTextFile": self.offers.write_files,
+            },
+            "terminal": self.offers.terminals,
+            "session": { "notices": {} },
+        });
+        if let (true, Some(all)) = (self.offers.questions, capabilities.as_object_mut()) {
+            all.insert("elicitation".to_owned(), json!({ "form": {} }));
+        }
         let params = json!({
             "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": {
-                "fs": {
-                    "readTextFile": self.offers.read_files,
-                    "writeTextFile": self.offers.write_files,
-                },
-                "terminal": self.offers.terminals,
-                "session": { "notices": {} },
-            },
+            "clientCapabilities": capabilities,
             "clientInfo": { "name": self.client, "version": env!("CARGO_PKG_VERSION") },
         });
         self.send(Expected::Initialize, None, method::INITIALIZE, &params, fx);

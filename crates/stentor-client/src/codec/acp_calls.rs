@@ -5,10 +5,13 @@ use serde_json::{Value, json};
 use super::Effects;
 use super::json::{list, str, text};
 use super::turn::Turn;
-use crate::event::{Diff, ToolCall, ToolOutput};
+use crate::event::{Diff, Location, ToolCall, ToolOutput};
 
 /// Calls that are remembered; the oldest goes when there are more.
 const CALLS: usize = 1024;
+
+/// Places of one call that are remembered.
+const LOCATIONS: usize = 64;
 
 /// What is known of the calls of a session.
 #[derive(Default)]
@@ -34,6 +37,7 @@ impl Calls {
         if has_content || update.get("rawOutput").is_some() {
             learn_output(&mut call.output, update);
         }
+        learn_locations(&mut call.output, update);
         let output = call.output.clone();
         match str(update, "status") {
             "in_progress" => {
@@ -108,6 +112,19 @@ impl Calls {
             call.input = input.clone();
         }
         Some(place)
+    }
+}
+
+fn learn_locations(output: &mut ToolOutput, update: &Value) {
+    if update.get("locations").is_some_and(Value::is_array) {
+        let locations = list(update, "locations").iter().take(LOCATIONS);
+        let locations = locations.filter_map(|location| {
+            Some(Location {
+                path: text(location, "path")?.into(),
+                line: location.get("line").and_then(Value::as_u64),
+            })
+        });
+        output.locations = locations.collect();
     }
 }
 

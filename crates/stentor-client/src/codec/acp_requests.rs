@@ -5,12 +5,13 @@ use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::acp::{Acp, write};
+use super::acp_forms::{self, Form};
 use super::acp_unreported::Concerns;
 use super::json::{list, str, text};
 use super::{Answered, Ask, Effects};
 use crate::host::{
-    HostRefusal, Permission, PermissionAnswer, PermissionKind, PermissionOption, Terminal,
-    TerminalExit,
+    HostRefusal, OpenCall, Permission, PermissionAnswer, PermissionKind, PermissionOption,
+    Terminal, TerminalExit,
 };
 
 /// Requests of the agent that may wait for their answers.
@@ -20,9 +21,17 @@ const ASKED: usize = 256;
 pub(super) struct Asked {
     pub number: u64,
     pub id: Id,
-    is_permission: bool,
+    kind: AskedKind,
     /// What its answer means for a call that the agent has not reported.
     pub concerns: Option<Concerns>,
+}
+
+/// What the answer to a request looks like when nobody gives one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskedKind {
+    Permission,
+    Form,
+    Other,
 }
 
 impl Acp {
@@ -40,11 +49,13 @@ impl Acp {
             method::TERMINAL_CREATE => self.offers.terminals,
             _ => false,
         };
-        let (call_id, mut concerns) = match is_offered {
+        let (call, mut concerns) = match is_offered {
             true => {
                 self.calls.announce(&mut self.turn, fx);
                 let call = self.unreported.call_of(name, params, &mut self.turn, fx);
-                call.map_or((None, None), |(id, concerns)| (Some(id), concerns))
+                call.map_or((None, None), |(id, concerns)| {
+                    (Some(self.turn.open_call(&id)), concerns)
+                })
             }
             false => (None, None),
         };
@@ -59,7 +70,7 @@ impl Acp {
                 }
                 let options = list(params, "options").iter().filter_map(permission_option);
                 Ask::Permission(Permission {
-                    call_id: call.as_ref().map(|call| call.id.clone()),
+                    call: call.as_ref().map(|call| self.turn.open_call(&call.id)),
                     tool: call.as_ref().map(|call| call.name.clone()),
                     kind: call.as_ref().and_then(|call| call.kind.clone()),
                     title: call
@@ -70,30 +81,26 @@ impl Acp {
                     options: options.collect(),
                 })
             }
+            method::ELICITATION_CREATE if self.offers.questions => match Form::of(params) {
+                Some(form) => Ask::Form(form),
+                None => {
+                    let (code, text) = (code::INVALID_PARAMS, "This form cannot be shown");
+                    return write(fx, |out| encode::error(out, Some(&id), code, text, None));
+                }
+            },
             method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
-                call_id,
+                call,
                 path: str(params, "path").into(),
                 line: params.get("line").and_then(Value::as_u64),
                 limit: params.get("limit").and_then(Value::as_u64),
             },
             method::WRITE_TEXT_FILE if self.offers.write_files => Ask::WriteFile {
-                call_id,
+                call,
                 path: str(params, "path").into(),
                 text: str(params, "content").to_owned(),
             },
             method::TERMINAL_CREATE if self.offers.terminals => {
-                let args = list(params, "args").iter().filter_map(Value::as_str);
-                let env = list(params, "env").iter();
-                Ask::TerminalCreate(Terminal {
-                    call_id,
-                    command: str(params, "command").to_owned(),
-                    args: args.map(str::to_owned).collect(),
-                    env: env
-                        .map(|pair| (str(pair, "name").to_owned(), str(pair, "value").to_owned()))
-                        .collect(),
-                    cwd: text(params, "cwd").map(Into::into),
-                    output_limit_bytes: params.get("outputByteLimit").and_then(Value::as_u64),
-                })
+                Ask::TerminalCreate(terminal_of(params, call))
             }
             method::TERMINAL_OUTPUT if self.offers.terminals => Ask::TerminalOutput(terminal()),
             method::TERMINAL_WAIT_FOR_EXIT if self.offers.terminals => {
@@ -121,7 +128,11 @@ impl Acp {
         self.asked.push(Asked {
             number: self.last_asked,
             id,
-            is_permission: matches!(ask, Ask::Permission(_)),
+            kind: match ask {
+                Ask::Permission(_) => AskedKind::Permission,
+                Ask::Form(_) => AskedKind::Form,
+                _ => AskedKind::Other,
+            },
             concerns,
         });
         fx.asks.push((self.last_asked, ask));
@@ -133,10 +144,7 @@ impl Acp {
             return;
         };
         let Asked {
-            id,
-            is_permission,
-            concerns,
-            ..
+            id, kind, concerns, ..
         } = self.asked.remove(place);
         if let Some(concerns) = concerns {
             let turn = &mut self.turn;
@@ -146,7 +154,9 @@ impl Acp {
             Answered::Permission(PermissionAnswer::Selected(option)) => {
                 Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))
             }
-            Answered::Withdrawn if !is_permission => {
+            Answered::Form(content) => Ok(acp_forms::result(content)),
+            Answered::Withdrawn if kind == AskedKind::Form => Ok(acp_forms::result(None)),
+            Answered::Withdrawn if kind == AskedKind::Other => {
                 let why = "too many requests at once".to_owned();
                 Err(HostRefusal::Because(why))
             }
@@ -192,6 +202,21 @@ fn permission_option(option: &Value) -> Option<PermissionOption> {
         name: str(option, "name").to_owned(),
         kind,
     })
+}
+
+fn terminal_of(params: &Value, call: Option<OpenCall>) -> Terminal {
+    let args = list(params, "args").iter().filter_map(Value::as_str);
+    let env = list(params, "env").iter();
+    Terminal {
+        call,
+        command: str(params, "command").to_owned(),
+        args: args.map(str::to_owned).collect(),
+        env: env
+            .map(|pair| (str(pair, "name").to_owned(), str(pair, "value").to_owned()))
+            .collect(),
+        cwd: text(params, "cwd").map(Into::into),
+        output_limit_bytes: params.get("outputByteLimit").and_then(Value::as_u64),
+    }
 }
 
 fn exit_status(exit: &TerminalExit) -> Value {

@@ -3,6 +3,7 @@
 
 mod acp;
 mod acp_calls;
+mod acp_forms;
 mod acp_requests;
 mod acp_unreported;
 mod acp_updates;
@@ -29,8 +30,8 @@ use crate::dialect::Dialect;
 use crate::error::AgentError;
 use crate::event::AgentEvent;
 use crate::host::{
-    Answer, HostRefusal, Offers, Permission, PermissionAnswer, Question, Terminal, TerminalExit,
-    TerminalOutput,
+    Answer, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer, Question, Terminal,
+    TerminalExit, TerminalOutput,
 };
 use crate::options::{SessionOpened, StartOptions};
 use crate::prompt::{AgentModel, Picture, Prompt, SessionInfo};
@@ -96,14 +97,15 @@ pub(crate) enum Reply {
 pub(crate) enum Ask {
     Permission(Permission),
     Question(Question),
+    Form(acp_forms::Form),
     ReadFile {
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         line: Option<u64>,
         limit: Option<u64>,
     },
     WriteFile {
-        call_id: Option<String>,
+        call: Option<OpenCall>,
         path: PathBuf,
         text: String,
     },
@@ -119,7 +121,10 @@ pub(crate) enum Ask {
 impl Ask {
     /// True when a person may be the one who answers.
     pub fn is_for_people(&self) -> bool {
-        matches!(self, Self::Permission(_) | Self::Question(_))
+        matches!(
+            self,
+            Self::Permission(_) | Self::Question(_) | Self::Form(_)
+        )
     }
 }
 
@@ -127,6 +132,8 @@ impl Ask {
 pub(crate) enum Answered {
     Permission(PermissionAnswer),
     Question(Answer),
+    /// What was filled in; nothing when the form was not.
+    Form(Option<serde_json::Value>),
     File(Result<String, HostRefusal>),
     Written(Result<(), HostRefusal>),
     Terminal(Result<String, HostRefusal>),

@@ -332,7 +332,7 @@ impl Omp {
                     Some(options) => {
                         let call = self.turn.newest();
                         Ask::Permission(Permission {
-                            call_id: call.map(|call| call.id.clone()),
+                            call: call.map(|call| self.turn.open_call(&call.id)),
                             tool: call.map(|call| call.name.clone()),
                             kind: None,
                             input: call.map(|call| call.input.clone()).unwrap_or_default(),

@@ -54,6 +54,8 @@ pub(super) struct Psi {
     /// What was seen of the answer and the thinking that are being written.
     text: String,
     thinking: String,
+    /// The session has begun to work on the prompt: when it is idle then, it is done with it.
+    has_streamed: bool,
     /// How the turn ends once its session is idle.
     end: Option<(TurnEndReason, Option<TurnUsage>)>,
     /// The dialogs that are open: our number, their id, whether it is a yes or no.
@@ -75,6 +77,7 @@ impl Psi {
             is_open: false,
             text: String::new(),
             thinking: String::new(),
+            has_streamed: false,
             end: None,
             dialogs: Vec::new(),
             last_dialog: 0,
@@ -107,6 +110,7 @@ impl Psi {
             return answer(Some(reply), Err(AgentError::Busy));
         }
         self.end = None;
+        self.has_streamed = false;
         self.forget_texts();
         self.turn.begin(fx);
         let params = |params: &mut EdnWriter<'_>| message(params, prompt);
@@ -318,16 +322,17 @@ impl Psi {
             self.opened.model = Some(format!("{provider}/{id}"));
         }
         self.opened.resume_id = text(data, "session-file");
-        let is_idle = text(data, "phase").as_deref() == Some("idle");
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
+        let is_idle = !streams && of("phase") == Some("idle");
         if streams && self.is_open && !self.turn.is_active() {
             self.end = None;
             self.turn.begin(fx);
         }
-        if is_idle
-            && !streams
-            && let Some((reason, usage)) = self.end.take()
-        {
+        self.has_streamed |= streams;
+        // Not every turn has an answer.
+        if is_idle && (self.end.is_some() || std::mem::take(&mut self.has_streamed)) {
+            let end = self.end.take();
+            let (reason, usage) = end.unwrap_or((TurnEndReason::Completed, None));
             self.forget_texts();
             self.turn.end(reason, usage, fx);
         }
@@ -346,7 +351,7 @@ impl Psi {
             ("select", Some(options)) => {
                 let call = self.turn.newest();
                 Ask::Permission(Permission {
-                    call_id: call.map(|call| call.id.clone()),
+                    call: call.map(|call| self.turn.open_call(&call.id)),
                     tool: call.map(|call| call.name.clone()),
                     kind: None,
                     input: call.map(|call| call.input.clone()).unwrap_or_default(),

@@ -3,6 +3,7 @@
 use super::Effects;
 use crate::connection::LostCounter;
 use crate::event::{AgentEvent, ToolCall, ToolOutput, TurnEnd, TurnEndReason, TurnUsage};
+use crate::host::OpenCall;
 
 /// Calls of one turn that may be open at once. Further ones are lost, and counted.
 const OPEN_CALLS: usize = 1024;
@@ -66,6 +67,15 @@ impl Turn {
         }
         self.calls.push((call.clone(), false));
         fx.events.push_back(AgentEvent::ToolCalled(call));
+    }
+
+    /// The call, with whether another one runs.
+    pub fn open_call(&self, id: &str) -> OpenCall {
+        let mut others = self.calls.iter().filter(|(call, _)| call.id != id);
+        OpenCall {
+            id: id.to_owned(),
+            is_alone: !others.any(|(_, started)| *started),
+        }
     }
 
     pub fn has_started(&self, id: &str) -> bool {

@@ -98,6 +98,7 @@ async fn say(request: ModelRequest) -> Said {
             ModelEvent::Started { .. }
             | ModelEvent::Usage(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Intent(_)
             | ModelEvent::Nothing => {}
         }
     }

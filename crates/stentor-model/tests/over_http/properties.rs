@@ -107,7 +107,10 @@ proptest! {
                     prop_assert!(open);
                     open = false;
                 }
-                ModelEvent::Usage(_) | ModelEvent::Became(_) | ModelEvent::Nothing => {}
+                ModelEvent::Usage(_)
+                | ModelEvent::Intent(_)
+                | ModelEvent::Became(_)
+                | ModelEvent::Nothing => {}
                 ModelEvent::Finished(_) => {
                     prop_assert!(started && !open);
                     finished = true;

@@ -189,6 +189,7 @@ pub fn message_of(events: &[ModelEvent], info: &ModelInfo) -> Message {
             ModelEvent::Started { .. }
             | ModelEvent::Usage(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Intent(_)
             | ModelEvent::Nothing => {}
         }
     }

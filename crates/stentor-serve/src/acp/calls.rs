@@ -162,7 +162,9 @@ impl CallViewer {
             .status(status)
             .content(content)
             .raw_output(bounded(Value::Object(raw)));
+        let reported = outcome.details.map(reported_locations).unwrap_or_default();
         let fields = match first_line {
+            _ if !reported.is_empty() => fields.locations(reported),
             Some(line) => fields.locations(self.locations(call, Some(line))),
             None => fields,
         };
@@ -220,6 +222,18 @@ impl CallViewer {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
         let number = |name: &str| call.arguments.get(name).and_then(Value::as_f64);
         let place = self.path(call).map(|path| self.relative(&path));
+        // What a call is about says more than what it says of itself, and cannot be made up.
+        let is_about_something = match call.name.as_str() {
+            "read" | "write" | "edit" => place.is_some(),
+            "bash" => text("command").is_some(),
+            "grep" | "find" => text("pattern").is_some(),
+            "fetch" => text("url").is_some(),
+            "web_search" => text("query").is_some(),
+            _ => true,
+        };
+        if let (false, Some(intent)) = (is_about_something, &call.intent) {
+            return one_line(intent);
+        }
         let at = place.as_deref().unwrap_or("a file");
         let within = match place.as_deref() {
             None | Some(".") => String::new(),
@@ -272,9 +286,12 @@ impl CallViewer {
         match name {
             "read" | "ls" => acp::ToolKind::Read,
             "write" | "edit" => acp::ToolKind::Edit,
-            "bash" => acp::ToolKind::Execute,
-            "grep" | "find" => acp::ToolKind::Search,
-            "todo" => acp::ToolKind::Think,
+            // An agent's calls that have no name have their kind as one.
+            "bash" | "execute" => acp::ToolKind::Execute,
+            "grep" | "find" | "search" => acp::ToolKind::Search,
+            "todo" | "think" => acp::ToolKind::Think,
+            "delete" => acp::ToolKind::Delete,
+            "move" => acp::ToolKind::Move,
             EXIT_PLAN_MODE => acp::ToolKind::SwitchMode,
             "fetch" | "web_fetch" | "web_search" => acp::ToolKind::Fetch,
             name => match self.tools.get(name).map(|tool| tool.spec().effect) {
@@ -304,6 +321,18 @@ impl CallViewer {
             Err(_) => path.display().to_string(),
         }
     }
+}
+
+/// The places that a call of another agent is about, as that agent told.
+fn reported_locations(details: &Value) -> Vec<acp::ToolCallLocation> {
+    let locations = details.get("locations").and_then(Value::as_array);
+    let locations = locations.into_iter().flatten().filter_map(|location| {
+        let path = location.get("path")?.as_str()?;
+        let line = location.get("line").and_then(Value::as_u64);
+        let line = line.and_then(|line| u32::try_from(line).ok());
+        Some(acp::ToolCallLocation::new(path).line(line))
+    });
+    locations.collect()
 }
 
 /// The tool that asks questions.

@@ -391,6 +391,7 @@ async fn answer(
             }
             ModelEvent::Started { .. }
             | ModelEvent::BlockEnded { .. }
+            | ModelEvent::Intent(_)
             | ModelEvent::Became(_)
             | ModelEvent::Nothing => {}
         }

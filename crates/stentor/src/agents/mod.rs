@@ -50,7 +50,8 @@ pub fn configured(config: &Config) -> Result<BTreeMap<String, AgentSettings>, Co
             Ok(path) => PathBuf::from(at_home(path, home)),
             Err(path) => path.into(),
         };
-        agent.cwd = agent.cwd.take().map(expanded);
+        let cwd = agent.cwd.take().map(expanded);
+        agent.cwd = cwd.map(|folder| base(raw).join(folder));
         let writable = std::mem::take(&mut agent.writable).into_iter();
         agent.writable = writable
             .map(|folder| base(raw).join(expanded(folder)))

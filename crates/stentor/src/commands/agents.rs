@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, PROVIDER};
+use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, KnownBy, PROVIDER};
 use stentor_model::registry::Registry;
+use stentor_text::visible::visible;
 use stentor_tools::sandbox::Refused;
 
 use crate::agents;
@@ -30,7 +31,7 @@ pub enum AgentsFailure {
 
 /// Lists the agents, or starts the one of this name and prints what it can do.
 pub async fn run(
-    name: Option<&str>,
+    (name, prompt): (Option<&str>, Option<&str>),
     config: &Config,
     registry: &Registry,
     cwd: &Path,
@@ -47,7 +48,7 @@ pub async fn run(
     let launcher = launcher(config, registry.key_variables());
     let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher);
     let sandbox = sandbox.map_err(AgentsFailure::Sandbox)?.state;
-    let found = stentor_agents::check(settings, &launcher, &sandbox, cwd).await;
+    let found = stentor_agents::check(settings, &launcher, &sandbox, cwd, prompt).await;
     let found = found.map_err(AgentsFailure::Agent)?;
     Ok(report(name, &found, json, out))
 }
@@ -104,15 +105,27 @@ fn list(
 fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) -> io::Result<()> {
     if json {
         let features = report.features.iter();
-        let features = features.map(
-            |(feature, support)| json!({ "feature": feature.title(), "support": support.cell() }),
-        );
+        let features = features.map(|(feature, support, known_by)| {
+            let (known_by, error) = match known_by {
+                KnownBy::Tried => ("tried", None),
+                KnownBy::Failed(why) => ("tried", Some(why)),
+                KnownBy::Announced => ("announced", None),
+                KnownBy::Dialect => ("dialect", None),
+            };
+            json!({
+                "feature": feature.title(), "support": support.cell(), "known_by": known_by,
+                "error": error,
+            })
+        });
+        let turn = report.turn.as_ref();
+        let turn = turn.map(|turn| json!({ "text": turn.text, "error": turn.failed }));
         let report = json!({
             "agent": report.agent,
             "model": report.model,
             "modes": report.modes,
             "models": report.models,
             "sessions": report.sessions,
+            "turn": turn,
             "features": features.collect::<Vec<_>>(),
         });
         return writeln!(out, "{report}");
@@ -127,13 +140,28 @@ fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) ->
     }
     writeln!(out, "models    {}", count(report.models))?;
     writeln!(out, "sessions  {}\n", count(report.sessions))?;
+    if let Some(turn) = &report.turn {
+        let end = turn.failed.as_deref().unwrap_or("it has answered");
+        writeln!(out, "prompt    {}", visible(end))?;
+        for line in turn.text.lines() {
+            writeln!(out, "  {}", visible(line))?;
+        }
+        writeln!(out)?;
+    }
     let width = report
         .features
         .iter()
-        .map(|(feature, _)| feature.title().len());
+        .map(|(feature, ..)| feature.title().len());
     let width = width.max().unwrap_or(0);
-    for (feature, support) in &report.features {
-        writeln!(out, "{:<width$}  {}", feature.title(), support.cell())?;
+    for (feature, support, known_by) in &report.features {
+        let known_by = match known_by {
+            KnownBy::Tried => "tried".to_owned(),
+            KnownBy::Failed(why) => format!("tried: {}", visible(why)),
+            KnownBy::Announced => "by its own word".to_owned(),
+            KnownBy::Dialect => "by its dialect".to_owned(),
+        };
+        let cell = support.cell();
+        writeln!(out, "{:<width$}  {cell}  ({known_by})", feature.title())?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use expect_test::expect;
 use stentor_client::{Agent, AgentEvent, Dialect, Events};
 
-use crate::shown::{Answering, options, turn, until, words};
+use crate::shown::{Answering, options, titled_turn, turn, until, words};
 use crate::world::World;
 
 /// Thinking, two tools, a permission, then an answer that is aborted, then one that is steered.
@@ -45,7 +45,7 @@ pub fn agent(inner: &World, dialect: Dialect) -> String {
 /// The whole conversation as lines.
 async fn conversation(agent: &Agent, events: &mut Events, world: &World) -> Vec<String> {
     agent.prompt("Go on.").await.unwrap();
-    let mut lines = turn(events).await;
+    let mut lines = titled_turn(events).await;
     agent.prompt("Hang.").await.unwrap();
     until(events, |event| matches!(event, AgentEvent::Text(_))).await;
     agent.abort().await.unwrap();
@@ -145,9 +145,13 @@ async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
             + ended call_1_2 Successfully wrote 6 bytes to new.txt
             asked [] instead of ["Some(\"write\") {\"content\":\"hello\\n\",\"path\":\"new.txt\"}"]
         acp behind omp
+            + title List the working folder
+            + title Write new.txt
         omp behind omp
         psi behind omp
             - end Completed 6+2
+            + title ls
+            + title write new.txt
             + end Completed 3+1
         synaps behind omp
             asked [] instead of ["Some(\"write\") {\"content\":\"hello\\n\",\"path\":\"new.txt\"}"]
@@ -168,4 +172,9 @@ async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
         synaps behind synaps
     "#]]
     .assert_eq(&table);
+    let page = include_str!("../../../../docs/agents.md");
+    assert!(
+        page.contains(&format!("```text\n{table}```\n")),
+        "docs/agents.md must list:\n{table}"
+    );
 }

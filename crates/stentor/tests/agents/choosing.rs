@@ -121,8 +121,8 @@ async fn a_setting_that_a_child_does_not_have_is_warned_about_and_the_prompt_is_
     let out = command.output().unwrap();
     let warnings = String::from_utf8(out.stderr).unwrap();
     for warning in [
-        "agent/child: acp cannot change its mode: the agent does not announce it",
-        "agent/child: acp cannot change its model: the agent does not announce it",
+        "agent/child: the agent cannot change its mode: it does not announce this",
+        "agent/child: the agent cannot change its model: it does not announce this",
     ] {
         assert!(warnings.contains(warning), "{warnings}");
     }

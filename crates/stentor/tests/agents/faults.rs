@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stentor_client::{Agent, AgentError, AgentEvent, DenyAll, Dialect, StartOptions};
 
-use crate::shown::turn;
+use crate::shown::{turn, until};
 
 /// A child that is a shell script.
 fn script(dialect: Dialect, script: &str) -> StartOptions {
@@ -175,4 +175,89 @@ async fn an_old_child_that_answers_unknown_commands_without_their_id_is_driven()
         .await
         .unwrap();
     assert_eq!(agent.opened().id.as_deref(), Some("s"));
+}
+
+/// Children of a shell that have begun to answer: what they do up to then, their first words, and how
+/// they end their turn.
+fn begun(dialect: Dialect) -> (String, String) {
+    match dialect {
+        Dialect::Omp => {
+            let state = r#"{"id":"c2","type":"response","command":"get_state","success":true,"data":{"sessionId":"s"}}"#;
+            let start = r#"{"type":"agent_start"}"#;
+            let delta = r#"{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"I"}}"#;
+            let begin = format!(
+                "read a; read a; echo '{state}'; read prompt; echo '{start}'; echo '{delta}'"
+            );
+            (begin, r#"echo '{"type":"agent_settled"}'"#.to_owned())
+        }
+        Dialect::Psi => {
+            let answer = |id: &str, op: &str, data: &str| {
+                format!(r#"echo '{{:id "{id}" :kind :response :op "{op}" :ok true :data {data}}}'"#)
+            };
+            let event = |name: &str, data: &str| {
+                format!(
+                    r#"echo '{{:kind :event :event "{name}" :data {{:session-id "s" {data}}}}}'"#
+                )
+            };
+            let steps = [
+                "read a".to_owned(),
+                answer("c1", "handshake", r#"{:server-info {:session-id "s"}}"#),
+                "read a".to_owned(),
+                answer("c2", "subscribe", "{}"),
+                "read prompt".to_owned(),
+                answer("c3", "prompt", "{}"),
+                event(
+                    "session/updated",
+                    r#":phase "streaming" :is-streaming true"#,
+                ),
+                event("assistant/delta", r#":text "I""#),
+            ];
+            let end = event("session/updated", r#":phase "idle" :is-streaming false"#);
+            (steps.join("; "), end)
+        }
+        Dialect::Acp | Dialect::Synaps => unreachable!("other tests have these"),
+    }
+}
+
+#[tokio::test]
+async fn faults_in_the_turn_of_an_omp_and_of_a_psi_child_end_or_spare_it_as_in_other_dialects() {
+    let garbage = "lost it wrote a line that cannot be read";
+    for dialect in [Dialect::Omp, Dialect::Psi] {
+        let (begin, end) = begun(dialect);
+        for (fault, aborts, expected) in [
+            (
+                "echo 'out of memory' >&2; exit 9".to_owned(),
+                false,
+                vec![
+                    "turn",
+                    "text I",
+                    "end Failed the agent ended (exit status: 9); its last lines: out of memory 0+0",
+                ],
+            ),
+            (
+                "exec sleep 600".to_owned(),
+                true,
+                vec!["end Failed the agent was given up: it did not stop when it was told to 0+0"],
+            ),
+            (
+                format!("echo '}}rubbish'; echo ']'; {end}; {end}; read more"),
+                false,
+                vec!["turn", "text I", garbage, "end Completed 0+0"],
+            ),
+        ] {
+            let child = format!("{begin}; {fault}");
+            let started = Agent::start(script(dialect, &child), DenyAll).await;
+            let (agent, mut events) = started.unwrap();
+            agent.prompt("Go on.").await.unwrap();
+            if aborts {
+                until(&mut events, |event| matches!(event, AgentEvent::Text(_))).await;
+                agent.abort().await.unwrap();
+            }
+            let lines = turn(&mut events).await;
+            assert_eq!(lines.len(), expected.len(), "{dialect}: {lines:?}");
+            for (line, expected) in lines.iter().zip(expected) {
+                assert!(line.starts_with(expected), "{dialect}: {lines:?}");
+            }
+        }
+    }
 }

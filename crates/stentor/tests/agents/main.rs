@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod acp_child;
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod behind;
 #[cfg(test)]
 mod choosing;
@@ -13,6 +15,8 @@ mod costs;
 #[cfg(test)]
 mod driven;
 #[cfg(test)]
+mod ending;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod faults;
@@ -20,6 +24,8 @@ mod faults;
 mod host_tools;
 #[cfg(test)]
 mod modes;
+#[cfg(test)]
+mod patience;
 #[cfg(test)]
 mod reported;
 #[cfg(test)]

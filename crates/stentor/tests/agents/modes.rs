@@ -73,9 +73,9 @@ async fn a_child_without_modes_refuses_one_with_the_reason() {
         let mut command = world.command(&["-p", "Go on.", "--model", "agent/inner@plan"]);
         let out = command.output().unwrap();
         let error = String::from_utf8(out.stderr).unwrap();
-        let why = format!("agent/inner@plan: {inner} cannot change its mode: there are no modes");
+        let why = "agent/inner@plan: the agent cannot change its mode: there are no modes";
         assert!(
-            out.status.code() == Some(1) && error.contains(&why),
+            out.status.code() == Some(1) && error.contains(why),
             "{error}"
         );
     }

@@ -1,7 +1,7 @@
 //! What a child reports of its turn, for whoever watches and for whoever reads it later.
 
 use serde_json::json;
-use stentor_client::AgentEvent;
+use stentor_client::{AgentEvent, Location};
 
 use crate::acp_child::{self, Steps, outer};
 use crate::shown::{Answering, turn};
@@ -105,4 +105,35 @@ async fn what_a_child_reports_is_shown_and_is_in_a_replay_and_an_export() {
     for text in ["Let me see.", "changed", "It is two now."] {
         assert!(page.contains(text), "{text} in {page}");
     }
+}
+
+#[tokio::test]
+async fn the_title_the_kind_and_the_places_of_a_call_without_arguments_are_the_child_s() {
+    let world = acp_child::world("", |work| {
+        let place = json!({ "path": format!("{work}/f"), "line": 7 });
+        Steps::default()
+            .update(json!({
+                "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Search for cats",
+                "kind": "fetch", "status": "in_progress", "locations": [place],
+            }))
+            .update(json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
+            }))
+    });
+    let path = world.path("work/f");
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Look.").await.unwrap();
+    let (mut called, mut places) = (None, None);
+    loop {
+        match events.next().await.unwrap() {
+            AgentEvent::TurnEnded(_) => break,
+            AgentEvent::ToolCalled(call) => called = Some((call.title, call.kind)),
+            AgentEvent::ToolEnded { output, .. } => places = Some(output.locations),
+            _ => {}
+        }
+    }
+    let expected = (Some("Search for cats".to_owned()), Some("fetch".to_owned()));
+    assert_eq!(called, Some(expected));
+    let line = Some(7);
+    assert_eq!(places, Some(vec![Location { path, line }]));
 }

@@ -60,8 +60,22 @@ fn a_check_starts_the_agent_and_prints_what_it_can_do() {
     for line in [
         "agent/inner works.",
         "modes     ask, accept-edits, plan, read-only, all\n",
-        "steering                             yes",
-        "follow-ups                           no: a session has one prompt at a time",
+        "steering                             yes  (by its own word)",
+        "follow-ups                           no: a session has one prompt at a time  (by its dialect)",
+        "choice of the model                  yes  (tried)",
+        "choice of the mode                   yes  (tried)",
+        "new session in the same process      yes  (tried)",
+        "list of sessions                     yes  (tried)",
+        "resuming a session                   yes  (by its own word)",
+    ] {
+        assert!(report.contains(line), "{line} in {report}");
+    }
+    // Its model is asked only if there is a prompt.
+    assert!(!report.contains("Hello from the child."), "{report}");
+    let report = world.asked(&["agents", "check", "inner", "--prompt", "Hi."]);
+    for line in [
+        "prompt    it has answered\n  Hello from the child.\n",
+        "resuming a session                   yes  (tried)",
     ] {
         assert!(report.contains(line), "{line} in {report}");
     }

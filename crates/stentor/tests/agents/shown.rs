@@ -72,6 +72,24 @@ pub async fn turn(events: &mut Events) -> Vec<String> {
     }
 }
 
+/// The same, where a call with a title has it in the line after.
+pub async fn titled_turn(events: &mut Events) -> Vec<String> {
+    let mut lines = Vec::new();
+    loop {
+        let event = events.next().await.expect("the turn has not ended");
+        let last = matches!(event, AgentEvent::TurnEnded(_));
+        let title = match &event {
+            AgentEvent::ToolCalled(call) => call.title.clone(),
+            _ => None,
+        };
+        lines.extend(line(event));
+        lines.extend(title.map(|title| format!("title {title}")));
+        if last {
+            return lines;
+        }
+    }
+}
+
 /// Waits for an event.
 pub async fn until(events: &mut Events, fits: impl Fn(&AgentEvent) -> bool) {
     while !fits(&events.next().await.expect("it has not come")) {}

@@ -237,3 +237,44 @@ fn a_yes_for_a_folder_does_not_reach_what_is_protected_in_it() {
         );
     }
 }
+
+#[test]
+fn always_to_a_call_that_only_its_words_describe_is_about_exactly_these_words() {
+    let ground = ground();
+    let words = |words: &str| Touches {
+        words: Some(words.into()),
+        ..Touches::default()
+    };
+    let executes = ToolEffect::Executes;
+    let look = words("goose: Look around");
+    let said = always("other", executes, &look, &ground.work);
+    assert_eq!(said.allow.scope(), "exactly this call");
+    let stored = serde_json::to_value(&said.allow).unwrap();
+    assert_eq!(
+        stored,
+        serde_json::json!({ "tool": "other", "call": "goose: Look around", "decision": "allow" })
+    );
+    let stored: Remembered = serde_json::from_value(stored).unwrap();
+    let every: Remembered =
+        serde_json::from_str(r#"{ "tool": "other", "decision": "allow" }"#).unwrap();
+    let on = |path: &str| Touches {
+        words: Some("goose: Delete".into()),
+        ..ground.on(path)
+    };
+    let folder = always("other", ToolEffect::Writes, &ground.on("a"), &ground.work).allow;
+    for (remembered, touches, expected) in [
+        (stored.clone(), look.clone(), 'r'),
+        (stored.clone(), words("codex: Look around"), 'a'),
+        (stored.clone(), words("goose: Delete the database"), 'a'),
+        (stored, Touches::default(), 'a'),
+        // What was stored for every call before.
+        (every.clone(), look, 'a'),
+        (every, Touches::default(), 'r'),
+        (folder, on("a"), 'a'),
+    ] {
+        let policy =
+            Policy::new(PermissionMode::Ask, Vec::new()).with_remembered(vec![remembered.clone()]);
+        let decision = policy.decide("other", executes, &touches, &ground.work);
+        assert_eq!(letter(&decision), expected, "{remembered} {touches:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Forms that an ACP agent asks to have filled in, a question for each field.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::json::{list, str, text};
+use crate::host::{Answer, Host, Question, QuestionKind};
+
+/// Fields that a form may have. One with more is not asked.
+const FIELDS: usize = 16;
+
+/// A form, as questions.
+pub(crate) struct Form {
+    fields: Vec<Field>,
+}
+
+struct Field {
+    name: String,
+    kind: Kind,
+    question: Question,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    List,
+}
+
+impl Form {
+    /// The form of an `elicitation/create`; none where it cannot be asked in questions.
+    pub fn of(params: &Value) -> Option<Self> {
+        if !matches!(str(params, "mode"), "form" | "") {
+            return None;
+        }
+        let schema = params.get("requestedSchema")?;
+        let properties = schema.get("properties")?.as_object()?;
+        if properties.is_empty() || properties.len() > FIELDS {
+            return None;
+        }
+        let message = str(params, "message");
+        let is_alone = properties.len() == 1;
+        let fields = properties.iter().map(|(name, field)| {
+            let title = text(field, "title").unwrap_or_else(|| name.clone());
+            let (title, more) = match is_alone && !message.is_empty() {
+                true => (message.to_owned(), text(field, "description")),
+                false => (title, Some(message.to_owned()).filter(|m| !m.is_empty())),
+            };
+            let (kind, asked) = asked(field)?;
+            Some(Field {
+                name: name.clone(),
+                kind,
+                question: Question {
+                    title,
+                    message: more,
+                    kind: asked,
+                },
+            })
+        });
+        Some(Self {
+            fields: fields.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Asks field by field. None as soon as one is not answered.
+    pub async fn fill_in(self, host: &dyn Host) -> Option<Value> {
+        let mut content = Map::new();
+        for field in self.fields {
+            let answer = host.question(field.question).await;
+            content.insert(field.name, value(field.kind, answer)?);
+        }
+        Some(Value::Object(content))
+    }
+}
+
+/// The answer to `elicitation/create`.
+pub(super) fn result(content: Option<Value>) -> Value {
+    match content {
+        Some(content) => json!({ "action": "accept", "content": content }),
+        None => json!({ "action": "cancel" }),
+    }
+}
+
+fn asked(field: &Value) -> Option<(Kind, QuestionKind)> {
+    let prefill = || {
+        let default = field.get("default").filter(|default| !default.is_null());
+        default.map_or_else(String::new, |default| match default.as_str() {
+            Some(text) => text.to_owned(),
+            None => default.to_string(),
+        })
+    };
+    Some(match str(field, "type") {
+        "string" => match choices(field) {
+            choices if choices.is_empty() => (Kind::Text, QuestionKind::Text(prefill())),
+            choices => (Kind::Text, QuestionKind::Select(choices)),
+        },
+        "integer" => (Kind::Integer, QuestionKind::Text(prefill())),
+        "number" => (Kind::Number, QuestionKind::Text(prefill())),
+        "boolean" => (Kind::Boolean, QuestionKind::Confirm),
+        "array" => {
+            let choices = choices(field.get("items")?);
+            if choices.is_empty() {
+                return None;
+            }
+            (Kind::List, QuestionKind::MultiSelect(choices))
+        }
+        _ => return None,
+    })
+}
+
+/// The values of a choice, with their labels.
+fn choices(schema: &Value) -> Vec<(String, String)> {
+    let named = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key));
+    let named = named.filter_map(|choice| {
+        let value = text(choice, "const")?;
+        Some((value.clone(), text(choice, "title").unwrap_or(value)))
+    });
+    let plain = list(schema, "enum").iter().filter_map(Value::as_str);
+    let plain = plain.map(|value| (value.to_owned(), value.to_owned()));
+    named.chain(plain).collect()
+}
+
+fn value(kind: Kind, answer: Answer) -> Option<Value> {
+    Some(match (kind, answer) {
+        (Kind::Text, Answer::Value(text)) => text.into(),
+        (Kind::Integer, Answer::Value(text)) => text.trim().parse::<i64>().ok()?.into(),
+        (Kind::Number, Answer::Value(text)) => {
+            Value::Number(Number::from_f64(text.trim().parse().ok()?)?)
+        }
+        (Kind::Boolean, Answer::Confirmed(yes)) => yes.into(),
+        (Kind::List, Answer::Values(values)) => values.into(),
+        _ => return None,
+    })
+}

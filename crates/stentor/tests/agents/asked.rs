@@ -1,0 +1,237 @@
+//! What children ask, and who answers: the policy of the session, or whoever it asks.
+
+use serde_json::{Value, json};
+
+use crate::acp_child::{self, Steps, answers};
+use crate::world::World;
+
+/// A turn of a session with `agent`, in which a client gives every request the answer that `answer`
+/// makes of its parameters. Returns what was asked.
+fn turn(
+    world: &World,
+    (agent, mode): (&str, &str),
+    capabilities: Value,
+    answer: impl Fn(&Value) -> Value,
+) -> Vec<Value> {
+    let model = format!("agent/{agent}");
+    let mut program = world.child(&["acp", "--model", &model, "--permission-mode", mode]);
+    let session = program.shake_hands_acp(capabilities, &world.path("work"));
+    let prompt = json!([{ "type": "text", "text": "Go on." }]);
+    let params = json!({ "sessionId": session, "prompt": prompt });
+    program.request_acp(3, "session/prompt", params);
+    let mut asked = Vec::new();
+    loop {
+        let frame = program.json();
+        if frame["id"] == 3 && frame.get("method").is_none() {
+            break;
+        }
+        if let (Some(_), Some(id)) = (frame.get("method"), frame.get("id")) {
+            let result = answer(&frame["params"]);
+            program.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string());
+            asked.push(frame);
+        }
+    }
+    program.end();
+    asked
+}
+
+fn selected(option: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": option } })
+}
+
+/// A child that asks whether a call may run that has a title, and nothing else that says what it does.
+fn nameless(title: &str, options: Value) -> Steps {
+    let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": title });
+    let params = json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": options });
+    Steps::default()
+        .update(call)
+        .ask("session/request_permission", params)
+}
+
+fn yes_or_no() -> Value {
+    json!([
+        { "optionId": "y", "name": "Yes", "kind": "allow_once" },
+        { "optionId": "n", "name": "No", "kind": "reject_once" },
+    ])
+}
+
+#[test]
+fn always_to_a_call_without_a_command_or_a_path_is_about_this_call_of_this_agent() {
+    let world = acp_child::world("", |_| nameless("Look around", yes_or_no()));
+    let always = |agent: &str| {
+        let asked = turn(&world, (agent, "ask"), json!({}), |_| {
+            selected("allow_always")
+        });
+        asked.len()
+    };
+    assert_eq!(always("child"), 1);
+    // It has been answered for good.
+    assert_eq!(always("child"), 0);
+    let config = world.path("home/.config/stentor/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let other = text.replace("[agents.child]", "[agents.other]");
+    world.file(
+        "home/.config/stentor/config.toml",
+        &format!("{text}\n{other}"),
+    );
+    assert_eq!(always("other"), 1, "another agent");
+    let script = std::fs::read_to_string(world.path("home/child.sh")).unwrap();
+    let script = script.replace("Look around", "Delete the database");
+    world.file("home/child.sh", &script);
+    assert_eq!(always("child"), 1, "another call");
+}
+
+#[test]
+fn an_agent_that_can_only_be_allowed_something_for_good_is_refused() {
+    let options = json!([
+        { "optionId": "a", "name": "Always", "kind": "allow_always" },
+        { "optionId": "n", "name": "No", "kind": "reject_once" },
+    ]);
+    let world = acp_child::world("", |_| nameless("Look around", options));
+    turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("allow_once")
+    });
+    assert_eq!(answers(&world)[0]["result"], selected("n"));
+}
+
+/// Two ways to say yes: a question of which only a person knows the answer.
+fn colours() -> Value {
+    json!([
+        { "optionId": "r", "name": "Red", "kind": "allow_once" },
+        { "optionId": "b", "name": "Blue", "kind": "allow_once" },
+        { "optionId": "n", "name": "Neither", "kind": "reject_once" },
+    ])
+}
+
+#[test]
+fn a_permission_with_several_ways_to_say_yes_is_put_to_a_person_in_every_mode() {
+    for mode in ["ask", "all"] {
+        let world = acp_child::world("", |_| nameless("Which colour?", colours()));
+        let asked = turn(&world, ("child", mode), json!({}), |params| {
+            let options = params["options"].as_array().unwrap();
+            let blue = options.iter().find(|option| option["name"] == "Blue");
+            selected(blue.unwrap()["optionId"].as_str().unwrap())
+        });
+        assert_eq!(asked.len(), 1, "{mode}: {asked:?}");
+        assert_eq!(answers(&world)[0]["result"], selected("b"), "{mode}");
+    }
+}
+
+#[test]
+fn a_question_of_a_child_that_nobody_can_answer_is_cancelled() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "Which?",
+        "requestedSchema": { "type": "object", "properties": { "a": { "type": "string" } } },
+    });
+    let world = acp_child::world("", |_| {
+        nameless("Which colour?", colours()).ask("elicitation/create", form)
+    });
+    world.asked(&["-p", "Go on.", "--model", "agent/child"]);
+    let answers = answers(&world);
+    let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
+    assert_eq!(answers[0]["result"], cancelled);
+    assert_eq!(answers[1]["result"], json!({ "action": "cancel" }));
+}
+
+#[test]
+fn a_form_of_a_child_is_asked_field_by_field() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "About the house",
+        "requestedSchema": { "type": "object", "properties": {
+            "colour": { "type": "string", "title": "Its colour", "enum": ["red", "blue"] },
+            "rooms": { "type": "integer" },
+            "sold": { "type": "boolean" },
+            "with": {
+                "type": "array",
+                "items": { "anyOf": [{ "const": "g", "title": "Garden" }, { "const": "c", "title": "Car" }] },
+            },
+        } },
+    });
+    let world = acp_child::world("", |_| Steps::default().ask("elicitation/create", form));
+    let filled_in = |params: &Value| {
+        let answer = &params["requestedSchema"]["properties"]["answer"];
+        let content = match answer["type"].as_str().unwrap() {
+            "boolean" => json!(true),
+            "array" => json!(["c"]),
+            "string" if answer.get("oneOf").is_some() => json!("blue"),
+            _ => json!(" 4 "),
+        };
+        json!({ "action": "accept", "content": { "answer": content } })
+    };
+    let has_forms = json!({ "elicitation": { "form": {} } });
+    let asked = turn(&world, ("child", "ask"), has_forms, filled_in);
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    let content = json!({ "colour": "blue", "rooms": 4, "sold": true, "with": ["c"] });
+    let accepted = json!({ "action": "accept", "content": content });
+    assert_eq!(answers(&world)[0]["result"], accepted);
+}
+
+#[test]
+fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
+    let update = |id: &str, status: &str| {
+        json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
+        })
+    };
+    let call = |id: &str, kind: &str, status: &str, input: Value| {
+        json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": id, "kind": kind, "status": status,
+            "rawInput": input,
+        })
+    };
+    let may = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "inner" }, "options": yes_or_no(),
+    });
+    let world = acp_child::world("", |_| {
+        Steps::default()
+            .update(call("outer", "think", "in_progress", json!({})))
+            .update(call(
+                "inner",
+                "execute",
+                "pending",
+                json!({ "command": "make" }),
+            ))
+            .ask("session/request_permission", may)
+            .update(update("inner", "completed"))
+            .update(update("outer", "completed"))
+    });
+    let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("allow_once")
+    });
+    assert_eq!(asked.len(), 1);
+    assert_eq!(
+        asked[0]["params"]["toolCall"]["rawInput"]["command"],
+        "make"
+    );
+    assert_eq!(answers(&world)[0]["result"], selected("y"));
+}
+
+#[test]
+fn a_permitted_command_is_not_asked_about_again_when_it_runs_with_marks_in_its_environment() {
+    for (variable, questions) in [("AGENT_SESSION_ID", 1), ("BASH_ENV", 2)] {
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
+            "rawInput": { "command": "printf hi" },
+        });
+        let may = json!({
+            "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
+        });
+        let terminal = json!({
+            "sessionId": "s", "command": "printf hi",
+            "env": [{ "name": variable, "value": "x" }],
+        });
+        let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
+        let world = acp_child::world("", |_| {
+            Steps::default()
+                .update(call)
+                .ask("session/request_permission", may)
+                .ask("terminal/create", terminal)
+                .ask("terminal/wait_for_exit", wait)
+        });
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+            selected("allow_once")
+        });
+        assert_eq!(asked.len(), questions, "{variable}");
+        assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+    }
+}
