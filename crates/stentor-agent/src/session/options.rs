@@ -67,10 +67,11 @@ pub struct SessionOptions {
     pub inline_pictures: bool,
     pub name: Option<String>,
     pub policy: Policy,
-    /// In a resumed session the permission mode counts that was chosen in it, where one was.
+    /// In a resumed session the permission mode counts that was chosen in it, where one was. One that
+    /// allows less than the policy's counts without this, too.
     pub keeps_permission_mode: bool,
-    /// Somebody named the permission mode for this session: it counts also where a resumed session was
-    /// to plan.
+    /// Somebody named the permission mode for this session: it counts also where one was chosen in a
+    /// resumed session that allows less.
     pub names_permission_mode: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_store: Option<Arc<dyn AnswerStore>>,

@@ -78,7 +78,7 @@ impl Actor {
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
         self.close_interrupted_calls(&stored.context)?;
-        if self.permissions.unanswered.is_empty() {
+        if self.permissions.unanswered.calls.is_empty() {
             self.shells.deliver(&mut self.log)?;
         }
         self.report_lost_jobs(&stored.context)?;
@@ -225,8 +225,9 @@ impl Actor {
         }
     }
 
-    /// The mode that was chosen last, unless the options want their own. A session that was to plan
-    /// goes on planning, unless a mode was named for it now.
+    /// The mode that was chosen last, if the options want that. One that allows less than theirs counts
+    /// in any case, unless a mode was named for this session now: whoever had the session ask or plan
+    /// did not mean one client, and not every frontend asks by itself.
     fn restore_permission_mode(&mut self, context: &[Entry], options: &SessionOptions) {
         let chosen = notes(context, PERMISSION_MODE)
             .filter_map(|data| Some((mode_in(data, "mode")?, mode_in(data, "beforePlan"))))
@@ -234,8 +235,9 @@ impl Actor {
         let Some((mode, before_plan)) = chosen else {
             return;
         };
-        let plans = mode == PermissionMode::Plan && !options.names_permission_mode;
-        if options.keeps_permission_mode || plans {
+        let careful = mode.more_careful(self.permissions.mode());
+        let counts = mode == PermissionMode::Plan || mode == careful;
+        if options.keeps_permission_mode || (counts && !options.names_permission_mode) {
             self.permissions.restore_mode(mode, before_plan);
         }
     }
@@ -261,7 +263,7 @@ impl Actor {
         };
         self.keep_unanswered(context, &answer);
         for call in open {
-            if !self.permissions.unanswered.contains(&call.id) {
+            if !self.permissions.unanswered.calls.contains(&call.id) {
                 self.log_unrun(&call, text)?;
             }
         }
