@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
-use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
+use crate::session::{
+    Environment, ForkPoint, Session, SessionError, SessionOptions, Storage, WeakSession,
+};
 use crate::tasks;
 
 /// What a new session in a folder is started with: configuration, context files, tools.
@@ -267,6 +269,12 @@ impl Agent {
             Some(sharing) => sharing.live.activities().await,
             None => Vec::new(),
         }
+    }
+
+    /// The live sessions it shares that work in a folder, the newest first.
+    pub fn live_in(&self, cwd: &Path) -> Vec<WeakSession> {
+        let sharing = self.sharing.as_ref();
+        sharing.map_or_else(Vec::new, |sharing| sharing.live.in_folder(cwd))
     }
 
     /// The session in a file, if it is live: then it is what it was opened with.

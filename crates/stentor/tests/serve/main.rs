@@ -29,6 +29,8 @@ mod observers;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod psi_tree;
+#[cfg(test)]
 mod relays;
 #[cfg(test)]
 mod sandboxed;
