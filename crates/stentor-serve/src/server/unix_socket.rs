@@ -133,6 +133,7 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
     let served = Served {
         epoch: server.epoch().to_owned(),
         pid: std::process::id(),
+        resume_within_ms: token.is_some().then(|| server.links().resume_within_ms()),
         token,
     };
     let greeted = welcome(&mut stream, Outcome::Served(served)).await;
