@@ -318,7 +318,7 @@ impl Agent {
     /// A session has what its client brings: tools, servers, files. One that is opened by who only
     /// watches has what its folder says and nothing else.
     fn resumed(&self, opened: Opened, options: SessionOptions) -> Result<Session, AgentError> {
-        let options = match self.may_drive() {
+        let mut options = match self.may_drive() {
             Ok(()) => options,
             Err(_) => {
                 let folder = PathBuf::from(&opened.journal.header().cwd);
@@ -333,6 +333,7 @@ impl Agent {
                 own
             }
         };
+        options.counts_messages_on = self.is_sharing();
         Ok(Session::resume(self.environment.clone(), options, opened)?)
     }
 

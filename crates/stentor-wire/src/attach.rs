@@ -84,6 +84,8 @@ pub struct Release {
 pub enum Control {
     Status,
     Stop,
+    /// To be reached over HTTP from this machine, if it is not already.
+    Http,
 }
 
 /// What the server answers to a client of a dialect.

@@ -73,6 +73,9 @@ pub struct SessionOptions {
     /// Somebody named the permission mode for this session: it counts also where one was chosen in a
     /// resumed session that allows less.
     pub names_permission_mode: bool,
+    /// A resumed session counts its messages on, so that no number means another message than before: it
+    /// has clients that outlive it.
+    pub counts_messages_on: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_store: Option<Arc<dyn AnswerStore>>,
     /// What the tools that run commands are held back from. It is shown here, and enforced elsewhere.
@@ -225,6 +228,7 @@ impl SessionOptions {
             policy: Policy::default(),
             keeps_permission_mode: false,
             names_permission_mode: false,
+            counts_messages_on: false,
             answer_store: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),

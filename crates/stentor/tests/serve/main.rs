@@ -25,6 +25,8 @@ mod idle_sessions;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod message_ids;
+#[cfg(test)]
 mod observers;
 #[cfg(test)]
 mod page;

@@ -74,6 +74,9 @@ impl Actor {
         }
         self.restore_model(stored.model.clone(), stored.thinking_level.clone(), options);
         self.restore_messages(&stored.context);
+        if options.counts_messages_on {
+            self.signals.count_from(self.most_messages());
+        }
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
@@ -84,6 +87,15 @@ impl Actor {
         self.report_lost_jobs(&stored.context)?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
+    }
+
+    /// So many messages at most are in the file, wherever in its tree. Counting them would be reading
+    /// them all.
+    fn most_messages(&self) -> u64 {
+        /// The fields of an entry around its message are longer.
+        const SHORTEST_ENTRY_BYTES: u64 = 100;
+        let metadata = self.log.path().and_then(|file| file.metadata().ok());
+        metadata.map_or(0, |metadata| metadata.len() / SHORTEST_ENTRY_BYTES)
     }
 
     /// What the options say otherwise than the file goes into the file.
