@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
-use crate::session::{Environment, ForkPoint, Session, SessionError, SessionOptions, Storage};
+use crate::session::{
+    Environment, ForkPoint, Session, SessionError, SessionOptions, Storage, WeakSession,
+};
 use crate::tasks;
 
 /// What a new session in a folder is started with: configuration, context files, tools.
@@ -269,6 +271,12 @@ impl Agent {
         }
     }
 
+    /// The live sessions it shares that work in a folder, the newest first.
+    pub fn live_in(&self, cwd: &Path) -> Vec<WeakSession> {
+        let sharing = self.sharing.as_ref();
+        sharing.map_or_else(Vec::new, |sharing| sharing.live.in_folder(cwd))
+    }
+
     /// The session in a file, if it is live: then it is what it was opened with.
     pub fn join(&self, path: &Path) -> Option<Session> {
         let sharing = self.sharing.as_ref()?;
@@ -310,7 +318,7 @@ impl Agent {
     /// A session has what its client brings: tools, servers, files. One that is opened by who only
     /// watches has what its folder says and nothing else.
     fn resumed(&self, opened: Opened, options: SessionOptions) -> Result<Session, AgentError> {
-        let options = match self.may_drive() {
+        let mut options = match self.may_drive() {
             Ok(()) => options,
             Err(_) => {
                 let folder = PathBuf::from(&opened.journal.header().cwd);
@@ -325,6 +333,7 @@ impl Agent {
                 own
             }
         };
+        options.counts_messages_on = self.is_sharing();
         Ok(Session::resume(self.environment.clone(), options, opened)?)
     }
 

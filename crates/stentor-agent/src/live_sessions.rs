@@ -5,6 +5,7 @@
 //! Clients that only watch keep nobody from a session: it is closed all the same when somebody wants
 //! to delete it or to go on with it elsewhere.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,7 +16,7 @@ use tokio::runtime::RuntimeFlavor;
 use tokio::sync::broadcast;
 
 use crate::event::{EventKind, NoticeLevel, NoticeSource, Queues};
-use crate::session::{Attached, Session};
+use crate::session::{Attached, Session, WeakSession};
 use crate::tasks;
 
 /// Sessions at once that a client may not have heard of yet.
@@ -270,6 +271,19 @@ impl LiveSessions {
         });
         let looked = futures_util::future::join_all(looking).await;
         looked.into_iter().flatten().collect()
+    }
+
+    /// The live sessions that work in a folder, the newest first.
+    pub fn in_folder(&self, cwd: &Path) -> Vec<WeakSession> {
+        let table = self.shared.lock();
+        let open = table
+            .sessions
+            .values()
+            .filter(|live| !live.is_closing && !live.session.is_closed());
+        let open = open.map(|live| (live.number, live.session.downgrade()));
+        let mut here: Vec<_> = open.filter(|(_, session)| session.cwd() == cwd).collect();
+        here.sort_by_key(|(number, _)| Reverse(*number));
+        here.into_iter().map(|(_, session)| session).collect()
     }
 
     /// The live sessions, by file.

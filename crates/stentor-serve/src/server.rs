@@ -59,9 +59,14 @@ struct Shared {
     end: CancellationToken,
     /// Where it is reached over HTTP, if it is.
     http: OnceLock<HttpStatus>,
+    /// Has it be reached over HTTP when somebody wants that later.
+    http_opener: OnceLock<HttpOpener>,
     /// The other nodes of its fleet, if it is in one.
     peers: OnceLock<Arc<dyn Peers>>,
 }
+
+/// Has a server be reached over HTTP from this machine, or says why it cannot be.
+pub type HttpOpener = Box<dyn Fn(&Server) -> Result<(), Refused> + Send + Sync>;
 
 /// What a server is started with.
 #[derive(Debug, Clone)]
@@ -130,6 +135,7 @@ impl Server {
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
             http: OnceLock::new(),
+            http_opener: OnceLock::new(),
             peers: OnceLock::new(),
         };
         Self {
@@ -207,6 +213,22 @@ impl Server {
         self.shared.http.get_or_init(|| status);
     }
 
+    /// Has clients of the Unix socket open HTTP when they want it.
+    pub fn set_http_opener(&self, opener: HttpOpener) {
+        self.shared.http_opener.get_or_init(|| opener);
+    }
+
+    /// Is reached over HTTP from here on, if it is not already.
+    fn open_http(&self) -> Result<(), Refused> {
+        if self.http().is_some() {
+            return Ok(());
+        }
+        match self.shared.http_opener.get() {
+            Some(open) => open(self),
+            None => Err(refused("the server cannot open HTTP")),
+        }
+    }
+
     /// Makes it one of several nodes: clients are served where their sessions are. Called once,
     /// before there are clients.
     pub fn set_peers(&self, peers: Arc<dyn Peers>) {
@@ -265,7 +287,7 @@ impl Server {
         if access == Access::Observe
             && let Some(word) = watching::other_flag(&client.args)
         {
-            let why = format!("who only watches may name a session and nothing else: {word}");
+            let why = format!("an observer may only name a session; {word} is not allowed");
             return Err(refused(why));
         }
         let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {

@@ -84,6 +84,8 @@ pub struct Release {
 pub enum Control {
     Status,
     Stop,
+    /// To be reached over HTTP from this machine, if it is not already.
+    Http,
 }
 
 /// What the server answers to a client of a dialect.
@@ -122,6 +124,9 @@ pub struct Served {
     /// Names the link, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// How long the server keeps the link when its connection breaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_within_ms: Option<u64>,
 }
 
 /// What a relay learns whose link goes on.

@@ -56,8 +56,11 @@ pub enum RelayError {
     Broken(io::Error),
     #[error("the server has ended; what it acknowledged is stored, and the session can be resumed")]
     ServerEnded,
-    #[error("the server cannot be reached any more: {0}")]
-    Unreachable(io::Error),
+    #[error(
+        "the server could not be reached again within {tried_s} s: {why}; what it acknowledged is \
+         stored, and the session can be resumed"
+    )]
+    Unreachable { tried_s: u64, why: io::Error },
     #[error("the server does not go on with this connection: {0}")]
     Forgotten(String),
     #[error("the server on the socket does not answer; end its process and start it again")]

@@ -40,6 +40,7 @@ pub(super) struct Shared {
     pub id: Arc<str>,
     /// Where it is stored, or will be when something is said in it.
     pub file: Option<Arc<Path>>,
+    pub cwd: Arc<Path>,
     /// Where its journal is.
     pub journals: Arc<dyn JournalStore>,
     /// Why the session can only be read, where that is so.

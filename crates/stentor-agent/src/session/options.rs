@@ -67,11 +67,15 @@ pub struct SessionOptions {
     pub inline_pictures: bool,
     pub name: Option<String>,
     pub policy: Policy,
-    /// In a resumed session the permission mode counts that was chosen in it, where one was.
+    /// In a resumed session the permission mode counts that was chosen in it, where one was. One that
+    /// allows less than the policy's counts without this, too.
     pub keeps_permission_mode: bool,
-    /// Somebody named the permission mode for this session: it counts also where a resumed session was
-    /// to plan.
+    /// Somebody named the permission mode for this session: it counts also where one was chosen in a
+    /// resumed session that allows less.
     pub names_permission_mode: bool,
+    /// A resumed session counts its messages on, so that no number means another message than before: it
+    /// has clients that outlive it.
+    pub counts_messages_on: bool,
     /// Keeps "always" answers for later sessions; without it they are gone with the session.
     pub answer_store: Option<Arc<dyn AnswerStore>>,
     /// What the tools that run commands are held back from. It is shown here, and enforced elsewhere.
@@ -224,6 +228,7 @@ impl SessionOptions {
             policy: Policy::default(),
             keeps_permission_mode: false,
             names_permission_mode: false,
+            counts_messages_on: false,
             answer_store: None,
             sandbox: Arc::default(),
             steering_mode: QueueMode::default(),

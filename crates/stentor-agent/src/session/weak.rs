@@ -1,5 +1,6 @@
 //! A handle that does not keep its session alive.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -40,6 +41,16 @@ impl WeakSession {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.shared.id
+    }
+
+    /// The folder it works in.
+    pub fn cwd(&self) -> &Path {
+        &self.shared.cwd
+    }
+
+    /// Where it is stored, or will be when something is said in it.
+    pub fn file(&self) -> Option<&Path> {
+        self.shared.file.as_deref()
     }
 
     /// The number of the newest event.

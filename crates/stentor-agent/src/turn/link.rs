@@ -97,6 +97,11 @@ impl Signals {
         self.interrupted.load(Ordering::Acquire)
     }
 
+    /// The numbers go on behind this one.
+    pub fn count_from(&self, number: u64) {
+        self.numbers.fetch_max(number, Ordering::Relaxed);
+    }
+
     /// The next message number of the session.
     pub fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1

@@ -4,7 +4,7 @@ use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::NamedBy;
 use stentor_agent::model::ThinkingLevel::{High, Low, Off};
-use stentor_agent::session::RunOptions;
+use stentor_agent::session::{RunOptions, SessionOptions};
 use stentor_model::script::{ModelFacts, Scenario, ScriptModel, Turn};
 use stentor_policy::PermissionMode;
 use tempfile::tempdir;
@@ -121,8 +121,22 @@ fn the_more_careful_of_two_modes_lets_less_happen() {
     }
 }
 
-/// The mode of a session that was left in another one and resumed.
+/// The mode of a session that was left in `read-only` and resumed by one who allows everything.
 async fn resumed_mode(keeps: bool, compact: bool) -> PermissionMode {
+    let read_only = PermissionMode::ReadOnly;
+    mode_left_in(read_only, compact, |options| {
+        options.keeps_permission_mode = keeps;
+        options.names_permission_mode = !keeps;
+    })
+    .await
+}
+
+/// The mode of a session that was left in another one and resumed.
+async fn mode_left_in(
+    left: PermissionMode,
+    compact: bool,
+    resumed: impl Fn(&mut SessionOptions) + Copy,
+) -> PermissionMode {
     let folder = tempdir().unwrap();
     let scenario = || {
         Scenario::new()
@@ -132,12 +146,11 @@ async fn resumed_mode(keeps: bool, compact: bool) -> PermissionMode {
     let small = |setup: Setup| {
         setup.options(|options| {
             options.compaction.keep_recent_tokens = 100;
-            options.keeps_permission_mode = keeps;
+            resumed(options);
         })
     };
     let mut stage = small(with(scenario())).in_folder(folder.path()).start();
-    let mode = PermissionMode::ReadOnly;
-    stage.session.set_permission_mode(mode).await.unwrap();
+    stage.session.set_permission_mode(left).await.unwrap();
     stage.run("one").await;
     stage.run("two").await;
     if compact {
@@ -155,4 +168,31 @@ async fn a_resumed_session_has_the_mode_it_was_left_in_if_that_is_wanted() {
     assert_eq!(resumed_mode(true, false).await, PermissionMode::ReadOnly);
     assert_eq!(resumed_mode(true, true).await, PermissionMode::ReadOnly);
     assert_eq!(resumed_mode(false, false).await, PermissionMode::All);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_allows_less_counts_for_whoever_resumes_a_session() {
+    use PermissionMode::{AcceptEdits, All, Ask, Plan, ReadOnly};
+    for (left, opened_in, mode) in [
+        (ReadOnly, All, ReadOnly),
+        (Ask, All, Ask),
+        (AcceptEdits, All, AcceptEdits),
+        (Plan, Ask, Plan),
+        (Plan, ReadOnly, Plan),
+        (ReadOnly, Ask, ReadOnly),
+        // One that allows more does not.
+        (All, Ask, Ask),
+        (AcceptEdits, Ask, Ask),
+        (Ask, ReadOnly, ReadOnly),
+    ] {
+        let by = |options: &mut SessionOptions| options.policy.set_mode(opened_in);
+        let resumed = mode_left_in(left, false, by).await;
+        assert_eq!(resumed, mode, "left in {left}, opened in {opened_in}");
+        // Unless somebody names the mode for it.
+        let named = |options: &mut SessionOptions| {
+            options.policy.set_mode(opened_in);
+            options.names_permission_mode = true;
+        };
+        assert_eq!(mode_left_in(left, false, named).await, opened_in);
+    }
 }

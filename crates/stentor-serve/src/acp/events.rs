@@ -33,6 +33,10 @@ use super::turn::{Stage, Turn, TurnEnd};
 use crate::notice_log;
 use crate::pump::EventEncoder;
 
+/// What others are told when somebody went back in a session.
+const REWOUND: &str = "The conversation went back to an earlier message in another client. Load the \
+                       session again to see what is left of it.";
+
 /// Writes the frames of a session's events, and knows the turn they belong to.
 pub(super) struct Encoder {
     pub session_id: Arc<str>,
@@ -454,8 +458,14 @@ impl Encoder {
             | StateChange::FollowUpMode(_)
             | StateChange::InterruptMode(_)
             | StateChange::AutoCompaction(_)
-            | StateChange::AutoRetry(_)
-            | StateChange::Leaf(_) => return,
+            | StateChange::AutoRetry(_) => return,
+            StateChange::Leaf(_) => {
+                // The protocol cannot take messages back. Who did it has a turn, which says so.
+                if self.turn.is_none() {
+                    self.show_notice(NoticeLevel::Warning, REWOUND, event.seq, frames);
+                }
+                return;
+            }
         }
         let update = acp::ConfigOptionUpdate::new(self.settings.options());
         self.update(frames, acp::SessionUpdate::ConfigOptionUpdate(update));
@@ -554,15 +564,18 @@ impl Encoder {
     }
 
     fn notice(&mut self, level: NoticeLevel, text: &str, event: &Event, frames: &mut Vec<u8>) {
-        if self.hold(event) {
-            return;
+        if !self.hold(event) {
+            self.show_notice(level, text, event.seq, frames);
         }
+    }
+
+    fn show_notice(&self, level: NoticeLevel, text: &str, seq: u64, frames: &mut Vec<u8>) {
         if self.client.takes_notices {
             return self.send_notice(level, text, frames);
         }
         match level {
             NoticeLevel::Warning | NoticeLevel::Error => {
-                let id = format!("{}-notice-{}", self.message_prefix, event.seq);
+                let id = format!("{}-notice-{seq}", self.message_prefix);
                 self.write_message(ChunkKind::Agent, &id, &format!("{text}\n\n"), frames);
             }
             NoticeLevel::Info => notice_log::log(level, text),

@@ -23,7 +23,7 @@ pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, peer: Pe
             Method::GET | Method::HEAD => {
                 with_body(StatusCode::OK, asset.content_type, asset.content.clone())
             }
-            _ => text(StatusCode::METHOD_NOT_ALLOWED, "this is only to be read"),
+            _ => text(StatusCode::METHOD_NOT_ALLOWED, "this can only be read"),
         },
         Ok(Wanted::Dialect(dialect, access)) => {
             dialect_answer(http, request, peer, dialect, access).await

@@ -15,7 +15,7 @@ pub struct Tokens {
 #[derive(Clone)]
 pub struct Token(String);
 
-/// A token is shorter than this.
+/// No token is shorter than this.
 const SHORTEST_BYTES: usize = 32;
 
 /// Text that is no token.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::limits;
 
-/// The wrong tokens of each address. An address that sent too many is not listened to for a while,
-/// not even with the right one: else it could go on trying.
+/// The wrong tokens of each address. An address that sent too many is answered nothing else for a while:
+/// it cannot go on trying. Whoever has the right token at the same address is served all the same.
 #[derive(Default)]
 pub struct WrongTokens {
     by_address: Mutex<HashMap<IpAddr, Wrong>>,

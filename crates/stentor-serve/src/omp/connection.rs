@@ -31,6 +31,9 @@ pub(super) struct Connection {
     pub sent_queues: SentQueues,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
+    /// It is a client of a server: others use its session, too, and messages are known by their entries
+    /// when it was away.
+    pub of_server: bool,
     /// Nobody is there to answer: only events go out.
     pub events_only: bool,
     /// The client is known to answer dialogs (section 15): the protocol has no word for that, so it
@@ -44,6 +47,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// For a client of a process of its own, or of a server.
+    pub fn new(of_server: bool) -> Self {
+        Self {
+            of_server: of_server,
+            ..Self::default()
+        }
+    }
+
     /// For one who only reads pi's events.
     pub fn printing() -> Self {
         Self {

@@ -91,7 +91,7 @@ impl Dialect {
         output: Output,
         mut session_options: SessionOptions,
     ) -> Result<Arc<Self>, AgentError> {
-        let connection = Arc::new(Connection::default());
+        let connection = Arc::new(Connection::new(agent.is_sharing()));
         session_options.place = announced_place(&connection);
         let first = begin(&agent, &options, session_options)?;
         let live = Live {

@@ -37,7 +37,8 @@ impl Updates {
         self.snapshot.begin(facts, &self.usage);
         if connection.wants.now().event("message_start") {
             let start = frames.len();
-            self.snapshot.write_start(frames);
+            let entry_id = connection.of_server.then(|| &**live.entry_id());
+            self.snapshot.write_start(entry_id, frames);
             connection
                 .framing
                 .finish_event(frames, start, "message_start");

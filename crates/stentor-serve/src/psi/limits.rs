@@ -42,6 +42,10 @@ pub const MAX_SESSIONS: usize = 256;
 /// their files can be named.
 pub const OFFERED_SESSIONS: usize = 200;
 
+/// Sessions of other clients of the server that are listed: the newest. Others are joined by their
+/// files.
+pub const LISTED_ELSEWHERE: usize = 64;
+
 /// Answers that may wait for the writer: each request that may be pending has one, and there is
 /// room for as many refusals. Who writes yet more waits.
 pub const WAITING_ITEMS: usize = 2 * MAX_PENDING;

@@ -112,7 +112,7 @@ impl Shared {
     /// The session with this id, loaded again if it has to be. Only who reads requests asks.
     pub async fn live(&self, id: &str) -> Result<Option<Arc<Live>>, OpError> {
         match self.known().into_iter().find(|known| &**known.id() == id) {
-            None => Ok(None),
+            None => self.join_elsewhere(id).await,
             Some(Known::Live(live)) => {
                 self.used(&live);
                 Ok(Some(live))

@@ -15,6 +15,7 @@
 
 mod connection;
 mod cursor;
+mod elsewhere;
 mod encoder;
 mod eql;
 mod error;

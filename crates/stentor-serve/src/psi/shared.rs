@@ -16,6 +16,7 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
+use super::elsewhere;
 use super::error::OpError;
 use super::item::{Item, Part};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     items: mpsc::Sender<Item>,
     /// In the order they came.
     sessions: Mutex<Vec<Known>>,
+    pub shown_elsewhere: Mutex<elsewhere::Shown>,
     /// Counts uses of sessions, so that it can be told which was used last.
     pub uses: AtomicU64,
     /// The client shows questions.
@@ -56,6 +58,7 @@ impl Shared {
             options,
             items,
             sessions: Mutex::default(),
+            shown_elsewhere: Mutex::default(),
             uses: AtomicU64::new(0),
             shows_dialogs: AtomicBool::new(false),
             ui: Mutex::default(),

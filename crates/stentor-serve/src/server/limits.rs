@@ -5,8 +5,10 @@ use std::time::Duration;
 /// Connections at once, unless somebody wants others.
 pub const MAX_CONNECTIONS: usize = 256;
 
-/// How long a relay whose connection broke may take to come back, unless somebody wants otherwise.
-pub const RESUME_WITHIN: Duration = Duration::from_secs(60);
+/// How long a relay whose connection broke may take to come back, unless somebody wants otherwise: long
+/// enough for a connection of ssh to be noticed as lost and made again. Of what the dialect writes
+/// meanwhile no more is kept than the window of a link.
+pub const RESUME_WITHIN: Duration = Duration::from_secs(300);
 
 /// How long a session that no client has to do with stays loaded, unless somebody wants otherwise.
 pub const UNLOAD_AFTER: Duration = Duration::from_secs(1800);

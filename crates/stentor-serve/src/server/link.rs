@@ -114,6 +114,11 @@ impl Links {
             })
     }
 
+    /// How long a relay whose connection broke may take to come back.
+    pub fn resume_within_ms(&self) -> u64 {
+        u64::try_from(self.resume_within.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Waits until there is no link.
     pub async fn all_gone(&self) {
         loop {

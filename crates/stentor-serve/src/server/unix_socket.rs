@@ -133,6 +133,7 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
     let served = Served {
         epoch: server.epoch().to_owned(),
         pid: std::process::id(),
+        resume_within_ms: token.is_some().then(|| server.links().resume_within_ms()),
         token,
     };
     let greeted = welcome(&mut stream, Outcome::Served(served)).await;
@@ -163,11 +164,16 @@ pub(super) async fn welcome(stream: &mut UnixStream, outcome: Outcome) -> io::Re
 
 /// Answers by one line.
 async fn answer(server: &Server, control: Control, stream: &mut UnixStream) -> io::Result<()> {
+    if control == Control::Http
+        && let Err(why) = server.open_http()
+    {
+        return welcome(stream, Outcome::Refused(why)).await;
+    }
     let mut line = serde_json::to_vec(&server.status())?;
     line.push(b'\n');
     stream.write_all(&line).await?;
     match control {
-        Control::Status => {}
+        Control::Status | Control::Http => {}
         Control::Stop => {
             server.stop();
             // The end of the stream is the end of the process.

@@ -41,6 +41,9 @@ pub enum Frame<'a, M, O> {
     },
     MessageStart {
         message_id: &'a str,
+        /// \[ours\] What `get_entries` knows the message by.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        entry_id: Option<&'a str>,
         message: &'a M,
     },
     MessageEnd {

@@ -145,15 +145,21 @@ impl Snapshot {
         piece(around.get(around_from..).unwrap_or_default());
     }
 
-    /// `message_start`.
-    pub fn write_start(&self, frame: &mut Vec<u8>) {
+    /// `message_start`, with \[ours\] the entry that the message will be, if that is to be named.
+    pub fn write_start(&self, entry_id: Option<&str>, frame: &mut Vec<u8>) {
         write(
             frame,
             format_args!(
-                r#"{{"type":"message_start","messageId":"msg-{}","message":"#,
+                r#"{{"type":"message_start","messageId":"msg-{}","#,
                 self.number
             ),
         );
+        if let Some(entry_id) = entry_id {
+            frame.extend_from_slice(br#""entryId":"#);
+            json(frame, &entry_id);
+            frame.push(b',');
+        }
+        frame.extend_from_slice(br#""message":"#);
         self.write_message(&mut Target::whole(frame));
         frame.push(b'}');
     }

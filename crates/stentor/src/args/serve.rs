@@ -27,16 +27,16 @@ pub struct ServeArgs {
     /// Refuse more connections than this
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_connections: u32,
-    /// Unload a session that no client has open when it was idle for so long [default: 1800]
+    /// Unload a session no client has open after this much idle time [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub unload_after: Option<u64>,
-    /// Keep the connection of a relay that broke for so long [default: 60]
+    /// How long to keep a relay's broken connection [default: 300]
     #[arg(long, value_name = "SECONDS")]
     pub resume_within: Option<u64>,
     /// Be a node of the fleet at these NATS servers [default: `url` of [fleet]]
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
     pub fleet: Option<String>,
-    /// End by itself when nobody has been connected for so long
+    /// Exit after this long without clients
     #[arg(long, value_name = "SECONDS")]
     pub exit_when_idle: Option<u64>,
 }

@@ -17,11 +17,15 @@ use stentor_wire::link::{
 
 use super::{CHUNK_BYTES, RelayError, connect_to_own, welcome};
 
-/// How long a server that cannot be reached is tried again.
+/// How long a server that cannot be reached is tried again, if it has not said how long it waits.
 const RECONNECT_FOR: Duration = Duration::from_secs(10);
 
-/// How long to wait between two tries.
-const RECONNECT_EVERY: Duration = Duration::from_millis(50);
+/// How long to wait between two tries, at first and at most.
+const RECONNECT_EVERY: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+
+/// One try counts as so long at most: a machine that slept meanwhile has not tried. It is more than a
+/// server may take to answer.
+const LONGEST_TRY: Duration = Duration::from_secs(30);
 
 /// Why a link carries nothing any more.
 pub enum LinkError {
@@ -40,6 +44,8 @@ pub struct Link {
     in_line: bool,
     socket: Option<PathBuf>,
     token: String,
+    /// How long the server keeps the link.
+    resume_within: Duration,
     /// Nothing is between this process and the server.
     is_direct: bool,
 }
@@ -89,6 +95,9 @@ impl Link {
             in_line: false,
             socket,
             token,
+            resume_within: served
+                .resume_within_ms
+                .map_or(RECONNECT_FOR, Duration::from_millis),
         };
         let (reading, sending) = (Arc::clone(&link.shared), Arc::clone(&link.shared));
         let stdin = File::from(pipes.stdin);
@@ -149,20 +158,23 @@ impl Link {
     /// Goes on over another connection.
     fn reconnect(&mut self) -> Result<(), RelayError> {
         self.shared.lock().to_server = None;
-        let begun = Instant::now();
+        let mut patience = Patience::new(self.resume_within);
         loop {
-            match self.resume() {
+            let begun = Instant::now();
+            let why = match self.resume() {
                 Ok(()) => return Ok(()),
                 // Nobody listens any more.
                 Err(RelayError::Broken(why)) if self.is_direct && is_gone(&why) => {
                     return Err(RelayError::ServerEnded);
                 }
-                Err(RelayError::Broken(why)) if begun.elapsed() > RECONNECT_FOR => {
-                    return Err(RelayError::Unreachable(why));
-                }
-                Err(RelayError::Broken(_)) => std::thread::sleep(RECONNECT_EVERY),
+                Err(RelayError::Broken(why)) => why,
                 Err(why) => return Err(why),
-            }
+            };
+            let Some(pause) = patience.after_try(begun.elapsed()) else {
+                let tried_s = self.resume_within.as_secs();
+                return Err(RelayError::Unreachable { tried_s, why });
+            };
+            std::thread::sleep(pause);
         }
     }
 
@@ -176,16 +188,27 @@ impl Link {
             received: self.shared.lock().received.bytes(),
         };
         let hello = Hello::line(Wish::Resume(resume)).map_err(|error| broken(error.into()))?;
-        (&stream).write_all(&hello).map_err(broken)?;
+        // One that does not take all of it may have answered why, or has ended; both is read.
+        (&stream).write_all(&hello).ok();
         let to_server = Arc::new(stream.try_clone().map_err(broken)?);
         let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
         let received = match welcome(&mut from_server) {
             Ok(Outcome::Resumed(resumed)) => resumed.received,
             Ok(Outcome::Refused(refused)) => return Err(RelayError::Forgotten(refused.message)),
-            // It broke again.
-            Ok(Outcome::Served(_) | Outcome::Released { .. }) | Err(_) => {
-                return Err(broken(io::ErrorKind::InvalidData.into()));
+            Ok(Outcome::Served(_) | Outcome::Released { .. }) => {
+                let why = "the server answered something else";
+                return Err(broken(io::Error::new(io::ErrorKind::InvalidData, why)));
             }
+            // It broke again, maybe by something in between.
+            Err(RelayError::ServerEnded) => {
+                let why = "the connection was closed before the server answered";
+                return Err(broken(io::Error::new(
+                    io::ErrorKind::ConnectionAborted,
+                    why,
+                )));
+            }
+            Err(RelayError::Broken(why)) => return Err(broken(why)),
+            Err(why) => return Err(broken(io::Error::other(why))),
         };
         let mut state = self.shared.lock();
         let known = state.out.reconnected(received);
@@ -196,6 +219,28 @@ impl Link {
         self.shared.to_send.notify_one();
         self.from_server = from_server;
         Ok(())
+    }
+}
+
+/// How long it is tried again.
+struct Patience {
+    left: Duration,
+    pause: Duration,
+}
+
+impl Patience {
+    fn new(left: Duration) -> Self {
+        let [pause, _] = RECONNECT_EVERY;
+        Self { left, pause }
+    }
+
+    /// How long to wait after a try that took so long; `None` when it was the last.
+    fn after_try(&mut self, took: Duration) -> Option<Duration> {
+        let [_, longest] = RECONNECT_EVERY;
+        let pause = self.pause;
+        self.left = self.left.checked_sub(took.min(LONGEST_TRY) + pause)?;
+        self.pause = (pause * 2).min(longest);
+        Some(pause)
     }
 }
 
@@ -300,4 +345,26 @@ fn is_direct(stream: &UnixStream, server: u32) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_direct(_: &UnixStream, _: u32) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many tries there are that take so long each.
+    fn tries(within: Duration, took: Duration) -> usize {
+        let mut patience = Patience::new(within);
+        std::iter::from_fn(|| patience.after_try(took)).count()
+    }
+
+    #[test]
+    fn it_is_tried_as_long_as_the_server_waits_and_sleep_counts_little() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        assert_eq!(tries(Duration::ZERO, Duration::ZERO), 0);
+        // 50, 100, 200, 400 ms, then half a second each.
+        assert_eq!(tries(second * 10, Duration::ZERO), 4 + 18);
+        assert_eq!(tries(second * 300, Duration::ZERO), 4 + 598);
+        // A laptop that sleeps for hours has tried for less than a minute.
+        assert_eq!(tries(second * 300, hour), 9);
+    }
 }

@@ -1,12 +1,14 @@
 //! `--http`: the server over TCP.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::tasks;
 use stentor_serve::http::{self, ClientPlace, HttpOptions, Origins};
 use stentor_serve::server::{HttpStatus, Server};
+use stentor_wire::attach::Refused;
 use tokio::task::JoinHandle;
 
 use super::ServeError;
@@ -14,6 +16,9 @@ use super::token_file::{self, TokenFile};
 use crate::args::ServeArgs;
 use crate::log::PatientStderr;
 use crate::relay;
+
+/// Exit status of who asked for what cannot be opened.
+const FAILED: u8 = 1;
 
 /// A socket that HTTP clients can connect to.
 pub struct HttpListener {
@@ -30,10 +35,19 @@ impl HttpListener {
         let Some(address) = args.http.map(|http| http.0) else {
             return Ok(None);
         };
-        let origins = Origins::named(args.origin.iter().map(String::as_str))?;
         if !address.ip().is_loopback() && args.token_file.is_none() {
             return Err(ServeError::BeyondLoopback(address));
         }
+        Self::at(address, args, socket).map(Some)
+    }
+
+    /// One on a free port that only this machine reaches.
+    fn on_loopback(args: &ServeArgs, socket: &Path) -> Result<Self, ServeError> {
+        Self::at((Ipv4Addr::LOCALHOST, 0).into(), args, socket)
+    }
+
+    fn at(address: SocketAddr, args: &ServeArgs, socket: &Path) -> Result<Self, ServeError> {
+        let origins = Origins::named(args.origin.iter().map(String::as_str))?;
         let beside = || token_file::beside(socket);
         let token_path = args.token_file.clone().unwrap_or_else(beside);
         let token_path = std::path::absolute(token_path)?;
@@ -42,26 +56,32 @@ impl HttpListener {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Some(Self {
+        Ok(Self {
             listener,
             address,
             tokens,
             token_path,
             origins,
-        }))
+        })
     }
 
-    /// Accepts clients until the server stops; it ends when they are gone.
-    pub fn begin(self, server: &Server) -> Result<JoinHandle<()>, ServeError> {
-        let address = format!("http://{}", self.address);
+    /// Shows a new token to who started the server, then the same as [`Self::begin`].
+    pub fn show_and_begin(self, server: &Server) -> Result<JoinHandle<()>, ServeError> {
         if self.tokens.is_new {
             // Nobody may read it.
             let _ = writeln!(
                 PatientStderr,
-                "The page: {address}/#token={}",
+                "The page: http://{}/#token={}",
+                self.address,
                 self.tokens.tokens.drive.reveal()
             );
         }
+        self.begin(server)
+    }
+
+    /// Accepts clients until the server stops; it ends when they are gone.
+    fn begin(self, server: &Server) -> Result<JoinHandle<()>, ServeError> {
+        let address = format!("http://{}", self.address);
         if !self.address.ip().is_loopback() {
             let _ = writeln!(
                 PatientStderr,
@@ -84,6 +104,44 @@ impl HttpListener {
         let server = server.clone();
         let accepting = async move { http::accept(&server, &listener, options).await };
         Ok(tasks::spawn(accepting))
+    }
+}
+
+/// HTTP that is opened when a client of the Unix socket wants it, as `stentor page` does: on loopback, and
+/// with a token as otherwise. Clones are the same.
+#[derive(Clone, Default)]
+pub struct LaterHttp(Arc<Mutex<Option<JoinHandle<()>>>>);
+
+impl LaterHttp {
+    /// Has a server open it.
+    pub fn offer(&self, server: &Server, args: &ServeArgs, socket: &Path) {
+        let (later, args, socket) = (self.clone(), args.clone(), socket.to_owned());
+        server.set_http_opener(Box::new(move |server| {
+            let mut serving = later.lock();
+            if server.http().is_some() {
+                // Another one was quicker.
+                return Ok(());
+            }
+            let begun = HttpListener::on_loopback(&args, &socket)
+                .and_then(|listener| listener.begin(server));
+            *serving = Some(begun.map_err(|why| Refused {
+                message: why.to_string(),
+                status: FAILED,
+            })?);
+            Ok(())
+        }));
+    }
+
+    /// Waits until its clients are gone, when the server stops.
+    pub async fn ended(&self) {
+        let serving = self.lock().take();
+        if let Some(serving) = serving {
+            serving.await.ok();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

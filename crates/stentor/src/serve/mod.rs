@@ -13,6 +13,7 @@ mod token_file;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use crate::launcher::HELPER_WORD;
 use crate::relay::RelayError;
 use crate::socket::{self, ServerSocket, SocketError};
 
-use http::HttpListener;
+use http::{HttpListener, LaterHttp};
 use setup::ClientSetup;
 use token_file::TokenFileError;
 
@@ -66,10 +67,10 @@ pub enum ServeError {
         why: io::Error,
     },
     #[error(
-        "the server on {} does not serve HTTP; stop it with `stentor serve stop`, or start one with \
-         `stentor serve --http PORT`", .0.display()
+        "the server on {} does not serve HTTP: {why}; stop it with `stentor serve stop`, or start one \
+         with `stentor serve --http PORT`", socket.display()
     )]
-    NoHttp(std::path::PathBuf),
+    NoHttp { socket: PathBuf, why: String },
     #[error(transparent)]
     Fleet(#[from] fleet::FleetFailure),
     #[error("cannot serve: {0}")]
@@ -101,13 +102,14 @@ fn serve(args: &ServeArgs, path: &std::path::Path, out: File) -> Result<u8, Serv
     socket.listener.set_nonblocking(true)?;
     let address = socket.address();
     let http = HttpListener::wanted(args, address.as_deref().unwrap_or(path))?;
+    let http = (http, address.unwrap_or_else(|| path.to_owned()));
     serve_frontend(serve_clients(args, socket, http, out))?
 }
 
 async fn serve_clients(
     args: &ServeArgs,
     socket: ServerSocket,
-    http: Option<HttpListener>,
+    (http, token_beside): (Option<HttpListener>, PathBuf),
     out: File,
 ) -> Result<u8, ServeError> {
     let mut signals = EndSignals::listen()?;
@@ -135,7 +137,9 @@ async fn serve_clients(
         None => None,
     };
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
-    let serving = http.map(|http| http.begin(&server)).transpose()?;
+    let serving = http.map(|http| http.show_and_begin(&server)).transpose()?;
+    let later_http = LaterHttp::default();
+    later_http.offer(&server, args, &token_beside);
     announce(&server, &socket, out)?;
     let idle = args.exit_when_idle.map(Duration::from_secs);
     let code = tokio::select! {
@@ -157,6 +161,7 @@ async fn serve_clients(
         if let Some(serving) = serving {
             serving.await.ok();
         }
+        later_http.ended().await;
     };
     if !signals.wind_down(STOP_WAIT, ending).await {
         tracing::warn!("not all connections ended in time");

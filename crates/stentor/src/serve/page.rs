@@ -37,7 +37,8 @@ pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), S
     Ok(())
 }
 
-/// Where the server is reached over HTTP, which is started if there is none.
+/// Where the server is reached over HTTP, which is started if there is none. One that is not reached so
+/// yet opens it.
 fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
     let asked = match control::ask(socket, Control::Status) {
         Err(ServeError::NotReached(RelayError::NoServer { .. })) => {
@@ -52,6 +53,17 @@ fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
         asked => asked,
     };
     let (status, _) = asked?;
-    let no_http = || ServeError::NoHttp(socket.to_owned());
-    status.http.ok_or_else(no_http)
+    if let Some(http) = status.http {
+        return Ok(http);
+    }
+    let no_http = |why: String| ServeError::NoHttp {
+        socket: socket.to_owned(),
+        why,
+    };
+    // An older one does not know what it is asked.
+    let (status, _) =
+        control::ask(socket, Control::Http).map_err(|why| no_http(why.to_string()))?;
+    status
+        .http
+        .ok_or_else(|| no_http("it has not opened it".to_owned()))
 }

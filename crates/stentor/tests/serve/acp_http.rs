@@ -139,3 +139,23 @@ fn each_mistake_has_its_status() {
     let headers = [JSON, &client.connection, &observer];
     assert_eq!(server.ask("POST /acp", &headers, list).status, 404);
 }
+
+#[test]
+fn an_initialize_that_fails_opens_nothing() {
+    let server = http_server("");
+    let bearer = server.bearer();
+    let initialize = json!({ "jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {} });
+    let answer = server.ask("POST /acp", &[JSON, &bearer], &initialize.to_string());
+    assert_eq!(answer.status, 500, "{}", answer.body);
+    assert_eq!(answer.header("Acp-Connection-Id"), None);
+    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(body["id"], 7, "{body}");
+    assert_eq!(body["error"]["code"], -32602, "{body}");
+    let status = || {
+        let lines = server.talk("{\"stentor\":1,\"control\":\"status\"}\n");
+        serde_json::from_str::<Value>(&lines[0]).unwrap()
+    };
+    while status()["clients"] != json!([]) {
+        std::thread::yield_now();
+    }
+}

@@ -29,6 +29,8 @@ struct Connections {
     open: Mutex<Vec<[UnixStream; 2]>>,
     /// One end that breaks does not break the other.
     are_stranded: AtomicBool,
+    /// Whoever connects is turned away.
+    is_down: AtomicBool,
 }
 
 impl Between {
@@ -39,7 +41,9 @@ impl Between {
         let (behind, all) = (server.socket(), Arc::clone(&connections));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                forward(stream, &behind, &all);
+                if !all.is_down.load(Ordering::Acquire) {
+                    forward(stream, &behind, &all);
+                }
             }
         });
         Self {
@@ -263,4 +267,22 @@ fn a_token_that_nobody_has_is_refused() {
         answer,
         json!({ "stentor": 1, "refused": { "message": message, "status": 1 } })
     );
+}
+
+#[test]
+fn a_relay_tries_as_long_as_its_server_waits_and_says_why_it_gave_up() {
+    let server = Server::with(World::new("", ""), &["--resume-within", "1"]);
+    let between = Between::new(&server);
+    let mut client = server.world.child(&["--mode", "rpc", &between.flag()]);
+    assert_eq!(client.json()["type"], "ready");
+    between.connections.is_down.store(true, Ordering::Release);
+    between.cut();
+    let last = client.json();
+    let why = "the server could not be reached again within 1 s: the connection was closed before \
+               the server answered; what it acknowledged is stored, and the session can be resumed";
+    assert_eq!(
+        last,
+        json!({ "type": "response", "command": "attach", "success": false, "error": why })
+    );
+    assert_eq!(client.exit_code(), Some(1));
 }

@@ -25,9 +25,13 @@ mod idle_sessions;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod message_ids;
+#[cfg(test)]
 mod observers;
 #[cfg(test)]
 mod page;
+#[cfg(test)]
+mod psi_tree;
 #[cfg(test)]
 mod relays;
 #[cfg(test)]

@@ -319,3 +319,30 @@ fn a_session_in_which_nothing_was_said_leaves_nothing() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn who_went_back_elsewhere_is_made_known_where_messages_cannot_be_taken_back() {
+    let scenario = "[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n";
+    let server = server(scenario);
+    let (mut one, session) = acp(&server);
+    for (id, text) in [(3, "first"), (4, "second")] {
+        prompt(&mut one, id, &session, text);
+        one.until_answer(id);
+    }
+    let (mut two, _) = acp_too(&server, &session);
+    let mut omp = omp_too(&server, &session);
+    prompt(&mut one, 5, &session, "/rewind 1");
+    let own = one.until_answer(5).concat();
+    assert!(!own.contains("in another client"), "{own}");
+    let seen = two.until(|line| line.contains("in another client")).pop();
+    let seen: Value = serde_json::from_str(&seen.unwrap()).unwrap();
+    let update = &seen["params"]["update"];
+    assert_eq!(update["sessionUpdate"], "agent_message_chunk", "{seen}");
+    let notice = omp.until_type("notice").pop().unwrap();
+    let message = "The conversation went back to an earlier message. `get_messages` has what is left \
+                   of it.";
+    assert_eq!(
+        notice,
+        json!({ "type": "notice", "level": "info", "message": message })
+    );
+}

@@ -1,5 +1,7 @@
 //! The dialects over WebSocket: a frame is a message.
 
+use std::io::{BufRead, Read, Write};
+
 use serde_json::{Value, json};
 
 use crate::http_client::http_server;
@@ -127,17 +129,61 @@ fn the_program_prints_the_address_of_the_page_and_starts_a_server_for_it() {
 }
 
 #[test]
-fn a_server_without_http_has_no_page() {
+fn a_server_without_http_opens_it_for_the_page_with_a_token_and_on_loopback() {
     let server = crate::server::Server::new("");
+    assert_eq!(server.ready.get("http"), None);
     let socket = server.socket().display().to_string();
-    let mut page = server.world.command(&["page", "--socket", &socket]);
-    let ran = page.output().unwrap();
-    assert_eq!(ran.status.code(), Some(1));
-    assert_eq!(
+    let page = || {
         server
             .world
-            .without_folder(&String::from_utf8_lossy(&ran.stderr)),
-        "stentor: the server on ~~/s does not serve HTTP; stop it with `stentor serve stop`, or start \
-         one with `stentor serve --http PORT`\n"
+            .asked(&["page", "--print", "--socket", &socket])
+    };
+    let address = page();
+    assert!(address.starts_with("http://127.0.0.1:"), "{address}");
+    assert!(address.contains("/#token="), "{address}");
+    assert_eq!(page(), address);
+    let status = server
+        .world
+        .asked(&["serve", "status", "--json", "--socket", &socket]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    let http = status["http"]["address"].as_str().unwrap();
+    assert!(address.starts_with(http), "{status}");
+    let host = http.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let request = format!("GET /omp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    server.world.asked(&["serve", "stop", "--socket", &socket]);
+}
+
+#[test]
+fn an_older_server_without_http_has_no_page() {
+    let world = crate::world::World::new("", "");
+    let socket = world.path("older");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        let status = r#"{"epoch":"1","pid":1,"clients":[],"sessions":[]}"#;
+        let refused = r#"{"stentor":1,"refused":{"message":"what?","status":1}}"#;
+        for (stream, answer) in listener.incoming().zip([status, refused]) {
+            let mut stream = stream.unwrap();
+            let mut line = String::new();
+            std::io::BufReader::new(&stream)
+                .read_line(&mut line)
+                .unwrap();
+            writeln!(stream, "{answer}").unwrap();
+        }
+    });
+    let socket = socket.display().to_string();
+    let ran = world
+        .command(&["page", "--socket", &socket])
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!(
+        world.without_folder(&String::from_utf8_lossy(&ran.stderr)),
+        "stentor: the server on ~~/older does not serve HTTP: the server refuses: what?; stop it with \
+         `stentor serve stop`, or start one with `stentor serve --http PORT`\n"
     );
 }

@@ -252,6 +252,7 @@ impl Actor {
         Shared {
             id: Arc::clone(&self.id),
             file: self.log.path().map(Arc::from),
+            cwd: Arc::clone(&self.cwd),
             journals: Arc::clone(&self.environment.journals),
             read_only: self
                 .log

@@ -1,6 +1,6 @@
 //! Permissions: what the policy decides, and what a person is asked.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use stentor_policy::{AnswerStore, Decision, PermissionAnswer, PermissionMode, Po
 
 use super::answer;
 use super::log::SessionLog;
-use super::unanswered::CallNotes;
+use super::unanswered::{CallNotes, Unanswered};
 use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hub::Hub;
 use crate::permission::PermissionRequest;
@@ -26,6 +26,9 @@ use crate::turn::{NOT_RUN_ABORTED, Verdict};
 
 /// The note on disk of the permission mode that was chosen.
 pub(super) const PERMISSION_MODE: &str = "stentor.permissionMode";
+
+/// Why a call is asked about that would be allowed now.
+const ASKED_BEFORE: &str = "It was asked about before the agent ended, and not answered.";
 
 /// Who may run what, and the questions about it that are open.
 pub(super) struct Permissions {
@@ -47,7 +50,9 @@ pub(super) struct Permissions {
     next_id: u64,
     notes: CallNotes,
     /// Calls that somebody was asked about when the process ended.
-    pub unanswered: HashSet<String>,
+    pub unanswered: Unanswered,
+    /// The same, while the session goes on with them.
+    going_on: Option<Unanswered>,
 }
 
 /// A question somebody has yet to answer.
@@ -98,7 +103,8 @@ impl Permissions {
             open: BTreeMap::new(),
             next_id: 1,
             notes: CallNotes::default(),
-            unanswered: HashSet::new(),
+            unanswered: Unanswered::default(),
+            going_on: None,
         }
     }
 
@@ -114,8 +120,9 @@ impl Permissions {
 
     /// The stance of the run, or of the next one.
     pub fn current_mode(&self) -> PermissionMode {
-        let mode = self.mode();
-        self.run_mode.map_or(mode, |run| mode.more_careful(run))
+        let asked_in = self.going_on.as_ref().map(|going_on| going_on.mode);
+        let modes = [self.run_mode, asked_in].into_iter().flatten();
+        modes.fold(self.mode(), PermissionMode::more_careful)
     }
 
     /// Changes it. A resumed session has it again.
@@ -126,6 +133,10 @@ impl Permissions {
             (PermissionMode::Plan, before) => Some(before),
             _ => None,
         };
+        if let Some(going_on) = &mut self.going_on {
+            // Somebody has decided about what is yet to come. What was asked stays asked.
+            going_on.mode = mode;
+        }
         self.restore_mode(mode, before_plan);
         if let Err(error) = self.note_mode(log) {
             tracing::warn!(%error, "the mode may differ when the session is resumed");
@@ -188,19 +199,36 @@ impl Permissions {
     /// Has the next run be more careful than the session, or no run any more.
     pub fn set_for_run(&mut self, mode: Option<PermissionMode>) {
         self.run_mode = mode;
+        self.going_on = None;
         self.update_host();
     }
 
     /// A model has answered: its calls are others.
     pub fn answered(&mut self) {
         self.notes = CallNotes::default();
+        if let Some(going_on) = &mut self.going_on {
+            going_on.asked.clear();
+        }
     }
 
     /// These calls of the newest answer are asked about again; about the others the file is kept
     /// from here on.
-    pub fn restore_unanswered(&mut self, calls: HashSet<String>) {
+    pub fn restore_unanswered(&mut self, calls: Unanswered) {
         self.notes = CallNotes::kept();
         self.unanswered = calls;
+    }
+
+    /// The session goes on with these calls, and lets no more happen than when they were asked about:
+    /// who opens a session may be one who allows everything.
+    pub fn go_on_with(&mut self, calls: Unanswered) {
+        self.going_on = Some(calls);
+        self.update_host();
+    }
+
+    /// True when somebody was asked about a call and has not answered.
+    fn is_unanswered(&self, wanted: &Wanted) -> bool {
+        let going_on = self.going_on.as_ref().filter(|_| wanted.is_own);
+        going_on.is_some_and(|going_on| going_on.asked.contains(&wanted.call.id))
     }
 
     /// Decides whether a call may run, or asks somebody who can. Of a call that is approved nobody is
@@ -211,6 +239,12 @@ impl Permissions {
         let decision = self
             .policy
             .decide_in(mode, &spec.name, spec.effect, touches, &self.cwd);
+        let decision = match decision {
+            Decision::Allow if self.is_unanswered(&wanted) => {
+                Decision::Ask(ASKED_BEFORE.to_owned())
+            }
+            decision => decision,
+        };
         match decision {
             Decision::Allow => self.allow(log, &wanted.call, wanted.is_own, reply),
             Decision::Deny(why) => answer(reply, Verdict::Denied(why)),
@@ -254,7 +288,8 @@ impl Permissions {
             is_approved: _,
         } = wanted;
         if is_own {
-            self.notes.asked(log, &call);
+            let mode = self.current_mode();
+            self.notes.asked(log, &call, mode);
         }
         let decided_by = touches.clone();
         let touches = Touches {

@@ -74,16 +74,28 @@ impl Actor {
         }
         self.restore_model(stored.model.clone(), stored.thinking_level.clone(), options);
         self.restore_messages(&stored.context);
+        if options.counts_messages_on {
+            self.signals.count_from(self.most_messages());
+        }
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
         self.restore_permission_mode(&stored.context, options);
         self.close_interrupted_calls(&stored.context)?;
-        if self.permissions.unanswered.is_empty() {
+        if self.permissions.unanswered.calls.is_empty() {
             self.shells.deliver(&mut self.log)?;
         }
         self.report_lost_jobs(&stored.context)?;
         self.note_what_is_new(stored.name, stored.model, stored.thinking_level, options)?;
         Ok(())
+    }
+
+    /// So many messages at most are in the file, wherever in its tree. Counting them would be reading
+    /// them all.
+    fn most_messages(&self) -> u64 {
+        /// The fields of an entry around its message are longer.
+        const SHORTEST_ENTRY_BYTES: u64 = 100;
+        let metadata = self.log.path().and_then(|file| file.metadata().ok());
+        metadata.map_or(0, |metadata| metadata.len() / SHORTEST_ENTRY_BYTES)
     }
 
     /// What the options say otherwise than the file goes into the file.
@@ -225,8 +237,9 @@ impl Actor {
         }
     }
 
-    /// The mode that was chosen last, unless the options want their own. A session that was to plan
-    /// goes on planning, unless a mode was named for it now.
+    /// The mode that was chosen last, if the options want that. One that allows less than theirs counts
+    /// in any case, unless a mode was named for this session now: whoever had the session ask or plan
+    /// did not mean one client, and not every frontend asks by itself.
     fn restore_permission_mode(&mut self, context: &[Entry], options: &SessionOptions) {
         let chosen = notes(context, PERMISSION_MODE)
             .filter_map(|data| Some((mode_in(data, "mode")?, mode_in(data, "beforePlan"))))
@@ -234,8 +247,9 @@ impl Actor {
         let Some((mode, before_plan)) = chosen else {
             return;
         };
-        let plans = mode == PermissionMode::Plan && !options.names_permission_mode;
-        if options.keeps_permission_mode || plans {
+        let careful = mode.more_careful(self.permissions.mode());
+        let counts = mode == PermissionMode::Plan || mode == careful;
+        if options.keeps_permission_mode || (counts && !options.names_permission_mode) {
             self.permissions.restore_mode(mode, before_plan);
         }
     }
@@ -261,7 +275,7 @@ impl Actor {
         };
         self.keep_unanswered(context, &answer);
         for call in open {
-            if !self.permissions.unanswered.contains(&call.id) {
+            if !self.permissions.unanswered.calls.contains(&call.id) {
                 self.log_unrun(&call, text)?;
             }
         }

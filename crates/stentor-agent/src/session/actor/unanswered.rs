@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use stentor_journal::conversation::Item;
 use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::store::{Entry, StoreError};
+use stentor_policy::PermissionMode;
 
 use super::Actor;
 use super::log::SessionLog;
@@ -30,6 +31,8 @@ struct Asked {
     call_id: String,
     /// The calls of the answer that may have begun before.
     permitted: Vec<String>,
+    /// In which mode it was asked. Earlier versions do not say.
+    mode: Option<PermissionMode>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +40,26 @@ struct Asked {
 struct Permitted {
     session: String,
     call_id: String,
+}
+
+/// The calls of the newest answer that have certainly not begun, where somebody was asked about one.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub calls: HashSet<String>,
+    /// Those of them that somebody was asked about. They need an answer, whoever opens the session.
+    pub asked: HashSet<String>,
+    /// In which mode that was. Whether the others may run is decided in none that allows more.
+    pub mode: PermissionMode,
+}
+
+impl Default for Unanswered {
+    fn default() -> Self {
+        Self {
+            calls: HashSet::new(),
+            asked: HashSet::new(),
+            mode: PermissionMode::Ask,
+        }
+    }
 }
 
 /// What the file says about the calls of the newest answer.
@@ -58,11 +81,12 @@ impl CallNotes {
     }
 
     /// Notes that somebody is asked about a call.
-    pub fn asked(&mut self, log: &mut SessionLog, call: &ToolCall) {
+    pub fn asked(&mut self, log: &mut SessionLog, call: &ToolCall, mode: PermissionMode) {
         let note = Asked {
             session: log.header().id.clone(),
             call_id: call.id.clone(),
             permitted: std::mem::take(&mut self.permitted),
+            mode: Some(mode),
         };
         match log.note(ASKED, &note, true) {
             Ok(()) => self.are_kept = true,
@@ -90,11 +114,11 @@ impl CallNotes {
 
 /// Which of the open calls of an answer have certainly not begun, by the notes behind the answer:
 /// none, unless somebody was asked about one of them.
-pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> HashSet<String> {
+pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> Unanswered {
     let is_answer = |entry: &Entry| entry.id == answer.entry_id;
     let behind = match context.iter().rposition(is_answer) {
         Some(at) => context.get(at..).unwrap_or_default(),
-        None => return HashSet::new(),
+        None => return Unanswered::default(),
     };
     let asked = notes(behind, ASKED).filter_map(|data| Asked::deserialize(data).ok());
     let asked: Vec<Asked> = asked.filter(|asked| asked.session == session).collect();
@@ -108,12 +132,22 @@ pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> Hash
         .chain(before)
         .collect();
     if asked.iter().all(|asked| begun.contains(&asked.call_id)) {
-        return HashSet::new();
+        return Unanswered::default();
     }
     let calls = answer.message.as_assistant().into_iter();
     let calls = calls.flat_map(|answer| answer.tool_calls());
     let ids = calls.map(|call| call.id.clone());
-    ids.filter(|id| !begun.contains(id)).collect()
+    let calls = ids.filter(|id| !begun.contains(id)).collect();
+    let modes = asked
+        .iter()
+        .map(|asked| asked.mode.unwrap_or(PermissionMode::Ask));
+    Unanswered {
+        calls,
+        mode: modes
+            .reduce(PermissionMode::more_careful)
+            .unwrap_or(PermissionMode::Ask),
+        asked: asked.into_iter().map(|asked| asked.call_id).collect(),
+    }
 }
 
 impl Actor {
@@ -139,7 +173,8 @@ impl Actor {
         let can_go_on = self.dialogs.can_ask()
             && !self.activities.is_any_running()
             && self.models.must_be_usable().is_ok();
-        if can_go_on && let Some(open) = self.take_unanswered() {
+        if can_go_on && let Some((open, unanswered)) = self.take_unanswered() {
+            self.permissions.go_on_with(unanswered);
             self.start(Work::GoOn(open), None);
         }
     }
@@ -147,7 +182,7 @@ impl Actor {
     /// Gives the calls that nobody was asked about again a result that says so: something else is
     /// said now, and a result must follow its call.
     pub(super) fn close_unanswered(&mut self) -> Result<(), StoreError> {
-        let Some(open) = self.take_unanswered() else {
+        let Some((open, _)) = self.take_unanswered() else {
             return Ok(());
         };
         for call in open.calls {
@@ -156,16 +191,16 @@ impl Actor {
         Ok(())
     }
 
-    fn take_unanswered(&mut self) -> Option<OpenCalls> {
+    fn take_unanswered(&mut self) -> Option<(OpenCalls, Unanswered)> {
         let waiting = std::mem::take(&mut self.permissions.unanswered);
-        if waiting.is_empty() {
+        if waiting.calls.is_empty() {
             return None;
         }
         // Somebody may have gone to another place of the conversation meanwhile.
         let (answer, mut calls) = self.open_calls()?;
-        calls.retain(|call| waiting.contains(&call.id));
+        calls.retain(|call| waiting.calls.contains(&call.id));
         let answer: Arc<Message> = answer.message;
-        (!calls.is_empty()).then_some(OpenCalls { answer, calls })
+        (!calls.is_empty()).then_some((OpenCalls { answer, calls }, waiting))
     }
 
     /// Remembers which of the calls of a stored answer are asked about again.
@@ -176,7 +211,7 @@ impl Actor {
             return;
         }
         let waiting = not_begun(context, &self.id, answer);
-        if !waiting.is_empty() {
+        if !waiting.calls.is_empty() {
             self.permissions.restore_unanswered(waiting);
         }
     }

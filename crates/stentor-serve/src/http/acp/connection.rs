@@ -36,25 +36,42 @@ pub(super) struct AcpConnection {
     over: CancellationToken,
 }
 
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotOpened {
+    /// The agent answered `initialize` with this error.
+    #[error("{0}")]
+    Answered(String),
+    #[error("the agent ended before it answered")]
+    Ended,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 impl AcpConnection {
     /// Begins to serve a client with its `initialize`. Returns the answer to that, too, and what is
-    /// to be routed. The error is text for a person.
+    /// to be routed.
     pub async fn open(
         admitted: Admitted,
         initialize: &Posted<'_>,
         access: Access,
-    ) -> Result<(Arc<Self>, String, DialectLines), String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let mut dialect = DialectStream::begin(admitted).map_err(failed)?;
+    ) -> Result<(Arc<Self>, String, DialectLines), NotOpened> {
+        let mut dialect = DialectStream::begin(admitted)?;
         let line = initialize.line();
-        dialect.input.write_all(&line).await.map_err(failed)?;
+        dialect.input.write_all(&line).await?;
         let streams = Streams::new();
         let response = loop {
-            let line = dialect.lines.next().await.map_err(failed)?;
-            let line = line.ok_or("the agent ended before it answered")?;
+            let line = dialect.lines.next().await?;
+            let line = line.ok_or(NotOpened::Ended)?;
             let read = Envelope::read(&line);
-            if read.is_some_and(|read| read.method.is_none() && read.id() == initialize.id()) {
-                break line;
+            let is_answer =
+                |read: &Envelope<'_>| read.method.is_none() && read.id() == initialize.id();
+            if let Some(read) = read.filter(is_answer) {
+                match read.error {
+                    None => break line,
+                    // The dialect ends with its stream.
+                    Some(_) => return Err(NotOpened::Answered(line)),
+                }
             }
             streams.push(line);
         };

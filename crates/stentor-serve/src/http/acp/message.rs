@@ -37,6 +37,8 @@ pub(super) struct Envelope<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

@@ -23,7 +23,7 @@ pub(super) use first_message::FirstMessage;
 use super::answer::{Answer, Refusal, empty, json, text};
 use super::{Http, limits as http_limits};
 use crate::connection::Access;
-use connection::AcpConnection;
+use connection::{AcpConnection, NotOpened};
 use message::{BadMessage, Posted};
 use streams::{Route, Taken};
 
@@ -108,12 +108,16 @@ async fn initialize(
         return Err(text(StatusCode::BAD_REQUEST, why).into());
     };
     let client = http.options.place.client("acp", query, access);
-    let opened = match http.server.admit(client, access).await {
-        Ok(admitted) => AcpConnection::open(admitted, message, access).await,
-        Err(refused) => Err(refused.message),
-    };
-    let failed = |why: String| json(StatusCode::INTERNAL_SERVER_ERROR, message::failed(id, &why));
-    let (connection, response, lines) = opened.map_err(failed)?;
+    let failed = |response: Bytes| json(StatusCode::INTERNAL_SERVER_ERROR, response);
+    let admitted = http.server.admit(client, access).await;
+    let admitted = admitted.map_err(|why| failed(message::failed(id, &why.message)))?;
+    let opened = AcpConnection::open(admitted, message, access).await;
+    let (connection, response, lines) = opened.map_err(|why| match why {
+        NotOpened::Answered(response) => failed(response.into()),
+        why @ (NotOpened::Ended | NotOpened::Io(_)) => {
+            failed(message::failed(id, &why.to_string()))
+        }
+    })?;
     let mut answer = json(StatusCode::OK, response);
     if let Ok(id) = HeaderValue::from_str(connection.id()) {
         answer.headers_mut().insert(CONNECTION_ID, id);

@@ -52,11 +52,13 @@ impl Encoder {
         &self,
         frames: &mut Vec<u8>,
         number: u64,
+        entry_id: &str,
         message: &Arc<Message>,
     ) {
         let message_id = &message_id(number);
         let frame = Frame::MessageStart {
             message_id,
+            entry_id: self.connection.of_server.then_some(entry_id),
             message,
         };
         self.event(frames, "message_start", &frame);

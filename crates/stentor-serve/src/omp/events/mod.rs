@@ -89,10 +89,10 @@ impl EventEncoder for Encoder {
                 live, block, call, ..
             } => self.block_ended(frames, live, block, call.as_deref()),
             EventKind::MessageStarted {
-                number, message, ..
-            } => {
-                self.message_started(frames, *number, message);
-            }
+                number,
+                entry_id,
+                message,
+            } => self.message_started(frames, *number, entry_id, message),
             EventKind::MessageEnded { number, message } => {
                 self.message_ended(frames, *number, message);
             }

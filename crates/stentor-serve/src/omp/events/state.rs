@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use stentor_agent::event::{CommandInfo, Queues, StateChange};
+use stentor_agent::event::{CommandInfo, NoticeLevel, NoticeSource, Queues, StateChange};
 use stentor_journal::store::Entry;
 use stentor_wire::omp::frame::Frame;
 
 use super::Encoder;
 use crate::omp::connection::available_commands;
+
+/// What the clients of a server are told when one of them went back in a session.
+const REWOUND: &str =
+    "The conversation went back to an earlier message. `get_messages` has what is left of it.";
 
 impl Encoder {
     pub(super) fn queue_changed(&mut self, frames: &mut Vec<u8>, queues: &Arc<Queues>) {
@@ -46,8 +50,13 @@ impl Encoder {
             | StateChange::InterruptMode(_)
             | StateChange::AutoCompaction(_)
             | StateChange::AutoRetry(_)
-            | StateChange::PermissionMode(_)
-            | StateChange::Leaf(_) => {}
+            | StateChange::PermissionMode(_) => {}
+            StateChange::Leaf(_) => {
+                // Only who did it knows otherwise.
+                if self.connection.of_server {
+                    self.notice(frames, NoticeLevel::Info, REWOUND, NoticeSource::Agent);
+                }
+            }
         }
     }
 

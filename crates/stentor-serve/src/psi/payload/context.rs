@@ -107,6 +107,7 @@ async fn slot_of(live: &Live) -> Option<Slot> {
 /// The sessions, sorted as lists show them.
 pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
     let mut slots = slots_as_they_came(shared).await;
+    slots.extend(shared.elsewhere().await);
     slots.sort_by(|one, other| (one.updated_ms, &one.id).cmp(&(other.updated_ms, &other.id)));
     slots
 }

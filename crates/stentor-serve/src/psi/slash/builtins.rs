@@ -119,7 +119,8 @@ fn not_found(wanted: &str) -> Effect {
 
 /// The session whose id is, or alone begins with, `wanted`.
 async fn by_prefix(connection: &Connection, wanted: &str) -> Result<Option<Arc<Live>>, OpError> {
-    let ids = connection.shared.ids();
+    let mut ids = connection.shared.ids();
+    ids.extend(connection.shared.ids_elsewhere());
     let id = match ids.iter().find(|id| &***id == wanted) {
         Some(exact) => exact,
         None => {

@@ -124,7 +124,8 @@ pub(super) async fn live_sessions(
     target: &Arc<Live>,
     cause: &Cause,
 ) -> Effect {
-    let slots = context::slots_as_they_came(&connection.shared).await;
+    let mut slots = context::slots_as_they_came(&connection.shared).await;
+    slots.extend(connection.shared.elsewhere().await);
     let sorted = context::sorted_by_tree(&slots);
     let forks = target.session.user_messages().await.unwrap_or_default();
     let subtree = subtree_of(&sorted, target);

@@ -44,8 +44,15 @@ fn a_message_is_told_block_by_block_with_the_whole_so_far() {
     let full = MessageUpdates::Full;
     let mut s = begun();
     assert_eq!(
-        frame(|f| s.write_start(f)),
+        frame(|f| s.write_start(None, f)),
         json!({"type": "message_start", "messageId": "msg-2", "message": message(json!([]))})
+    );
+    assert_eq!(
+        frame(|f| s.write_start(Some("e\"1"), f)),
+        json!({
+            "type": "message_start", "messageId": "msg-2", "entryId": "e\"1",
+            "message": message(json!([])),
+        })
     );
     s.open_text(0, TextKind::Thinking);
     assert_eq!(
