@@ -139,7 +139,7 @@ fn described(options: &[DialogOption], html: &mut Html) {
 }
 
 fn begin(id: &str, title: &str, html: &mut Html) {
-    html.raw(&format!("<section id=\"{id}\" class=\"question\" role=\"group\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">"))
+    html.raw(&format!("<section id=\"{id}\" class=\"question\" role=\"group\" tabindex=\"-1\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">"))
         .text(title)
         .raw("</h2>");
 }

@@ -155,7 +155,7 @@ fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
         (r#"{"do":"abort"}"#, "open a session first"),
         (
             r#"{"do":"new","cwd":"nowhere"}"#,
-            "nowhere is no folder here",
+            "there is no folder nowhere here",
         ),
         (r#"{"do":"open","session":"nobody"}"#, "nobody"),
     ] {
