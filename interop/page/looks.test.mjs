@@ -89,6 +89,8 @@ test("a long conversation with a table, code, a picture, a change, live output a
       await idle(page);
       await page.evaluate(() => document.querySelector("#m1").scrollIntoView());
       await looks(page, "conversation");
+      await page.evaluate(() => document.querySelector("#transcript .tool img").scrollIntoView());
+      await looks(page, "picture");
       await page.setViewport(PHONE);
       for (const name of ["sessions", "details"]) {
         await page.click(`#show-${name}`);
@@ -157,6 +159,47 @@ test("a question with choices, a plan to accept, and a page without a token", ()
               { question: "Which one?", options: [{ label: "This", description: "the better one" }, { label: "That" }] },
             ],
           },
+        },
+      ],
+    },
+  ));
+
+test("the pictures of the documentation", () =>
+  served(
+    async ({ cwd, drive }) => {
+      writeFileSync(join(cwd, "words.py"), 'def count(text):\n    return len(text.split(" "))\n');
+      const page = await drive();
+      await connected(page);
+      await say(page, "The word count is wrong for texts with two spaces. Fix it.");
+      await shows(page, ".question h2", "May edit run?");
+      await page.click(".question .allow_once");
+      await shows(page, ".question h2", "May bash run?");
+      await until(page, () => document.querySelector("#sessions .asking"));
+      await picture(page, "docs-desktop-light", { width: 1280, height: 1000 });
+      await picture(page, "docs-phone-dark", { width: 390, height: 860, dark: true });
+    },
+    {
+      folder: "words",
+      turns: [
+        {
+          steps: [
+            { text: "I look at the code." },
+            { tool: "todo", arguments: { phases: [{ name: "Word count", tasks: [{ content: "Find the mistake", status: "in_progress" }, { content: "Fix it", status: "pending" }, { content: "Run the tests", status: "pending" }] }] } },
+            { tool: "read", arguments: { path: "words.py" } },
+          ],
+          usage: { input: 5200, output: 180 },
+        },
+        {
+          steps: [
+            { text: '`split(" ")` counts the gap between two spaces as a word; `split()` does not.' },
+            { tool: "todo", arguments: { phases: [{ name: "Word count", tasks: [{ content: "Find the mistake", status: "completed" }, { content: "Fix it", status: "completed" }, { content: "Run the tests", status: "in_progress" }] }] } },
+            { tool: "edit", arguments: { path: "words.py", edits: [{ oldText: 'text.split(" ")', newText: "text.split()" }] } },
+          ],
+          usage: { input: 14900, output: 220 },
+        },
+        {
+          steps: [{ text: "Now the tests." }, { tool: "bash", arguments: { command: "python3 -m unittest" } }],
+          usage: { input: 26700, output: 420 },
         },
       ],
     },

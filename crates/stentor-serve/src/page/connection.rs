@@ -208,7 +208,7 @@ impl Page {
         let agent = self.agent.clone();
         let listing = tasks::spawn_blocking(move || {
             let listing = Listing::read(&agent, states, shown);
-            let is_all = Costs::shared().read(&listing.sessions, LISTED_BYTES);
+            let is_all = Costs::shared().read_some(&listing.sessions, LISTED_BYTES);
             (listing, is_all)
         });
         let (listing, is_all) = listing.await.map_err(|_| PageError::Inside)?;
@@ -225,7 +225,7 @@ impl Page {
             let output = self.output.clone();
             self.costs = Some(tasks::spawn(async move {
                 let read = move || {
-                    Costs::shared().read(&listing.sessions, u64::MAX);
+                    Costs::shared().read_all(&listing.sessions);
                     listing
                 };
                 match tasks::spawn_blocking(read).await {

@@ -51,9 +51,21 @@ impl Costs {
     }
 
     /// Reads what was added to the files of these sessions, and no more than so many bytes. Returns
-    /// whether that was all of it.
-    pub fn read(&self, sessions: &[Listed], most_bytes: u64) -> bool {
+    /// whether that was all of it. Who waits for a list does not wait for somebody else who reads.
+    pub fn read_some(&self, sessions: &[Listed], most_bytes: u64) -> bool {
+        match self.reading.try_lock() {
+            Ok(_reading) => self.read(sessions, most_bytes),
+            Err(_) => self.read(sessions, 0),
+        }
+    }
+
+    /// Reads all that was added to the files of these sessions.
+    pub fn read_all(&self, sessions: &[Listed]) {
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read(sessions, u64::MAX);
+    }
+
+    fn read(&self, sessions: &[Listed], most_bytes: u64) -> bool {
         let mut left = most_bytes;
         let mut is_all = true;
         for session in sessions {
@@ -63,7 +75,7 @@ impl Costs {
                 continue;
             }
             let added = session.size_bytes.checked_sub(known.so_far.next_byte());
-            let added = added.unwrap_or(session.size_bytes);
+            let added = added.unwrap_or(session.size_bytes).max(1);
             if added > left {
                 is_all = false;
                 continue;
@@ -121,18 +133,22 @@ mod tests {
         let long = session(folder.path().join("long.jsonl"), 10);
         let costs = Costs::default();
         let both = [long.clone(), short.clone()];
-        assert!(!costs.read(&both, short.size_bytes));
+        assert!(!costs.read_some(&both, short.size_bytes));
         assert_eq!(
             (costs.of(&long), costs.of(&short)),
             (String::new(), "$0.50".into())
         );
-        assert!(costs.read(&both, u64::MAX));
+        {
+            let _somebody_reads = costs.reading.lock().unwrap();
+            assert!(!costs.read_some(&both, u64::MAX));
+        }
+        costs.read_all(&both);
         assert_eq!(costs.of(&long), "$5.00");
         // Of a file that has grown, what was added is read, and the old sum is shown until then.
         let grown = session(long.path.clone(), 11);
         assert_eq!(costs.of(&grown), "$5.00");
-        assert!(!costs.read(std::slice::from_ref(&grown), 10));
-        assert!(costs.read(std::slice::from_ref(&grown), short.size_bytes));
+        assert!(!costs.read_some(std::slice::from_ref(&grown), 10));
+        assert!(costs.read_some(std::slice::from_ref(&grown), short.size_bytes));
         assert_eq!(costs.of(&grown), "$5.50");
     }
 }

@@ -154,13 +154,16 @@ function apply(op) {
   const place = places[op.op];
   if (place) {
     const follows = following;
-    const asked = element("questions").childElementCount;
+    const before = element("questions").childElementCount;
     place(op.id, op);
     if (follows) toEnd();
+    const asked = element("questions").childElementCount;
     // The question, not one of its buttons: a key that was meant for something else answers nothing.
-    if (element("questions").childElementCount > asked && document.activeElement === body) {
+    if (asked > before && document.activeElement === body) {
       element("questions").firstElementChild.focus({ preventScroll: true });
     }
+    // Which sessions ask something is in the list.
+    if (asked !== before) send({ do: "list" });
     return;
   }
   if (op.op === "state") return show(op);
@@ -197,6 +200,8 @@ function goTo(id) {
 
 function show(next) {
   const wasRunning = state.running;
+  // What extensions show is of their session, and is not sent again when that is drawn anew.
+  if (next.session !== state.session) element("widgets").textContent = "";
   state = next;
   body.classList.toggle("running", next.running);
   body.classList.toggle("observes", next.observes);

@@ -68,7 +68,6 @@ impl View {
         let mut lines = Vec::new();
         set("transcript", &html, &mut lines);
         set("questions", "", &mut lines);
-        set("widgets", "", &mut lines);
         set("plan", &panel::plan(&state.plan), &mut lines);
         set("queue", &panel::queues(&state.queues), &mut lines);
         set("forks", "", &mut lines);
