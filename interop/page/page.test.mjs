@@ -1,98 +1,10 @@
-// The page in a real browser. STENTOR names the binary, CHROMIUM the browser, PICTURES a folder for
-// screenshots.
+// The page in a real browser: what it shows and what can be done with it.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import puppeteer from "puppeteer-core";
-
-const here = dirname(fileURLToPath(import.meta.url));
-const binary = process.env.STENTOR ?? resolve(here, "../../target/debug/stentor");
-const pictures = process.env.PICTURES;
-const scenario = join(here, "scenario.toml");
-const SLOW = 60_000;
-// Frames are drawn only in the tab in front.
-const POLLING = { polling: 50 };
-
-let browser;
-before(async () => {
-  browser = await puppeteer.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-    protocolTimeout: 120_000,
-  });
-});
-after(() => browser?.close());
-
-/** Runs `body` with a server of its own. */
-async function served(body) {
-  const world = realpathSync(mkdtempSync(join(tmpdir(), "stentor-page-")));
-  const cwd = join(world, "work");
-  mkdirSync(cwd);
-  mkdirSync(join(world, "home"));
-  writeFileSync(join(cwd, "greeting.txt"), "hello\nworld\n");
-  const server = spawn(binary, ["serve", "--socket", join(world, "s"), "--http", "0"], {
-    cwd,
-    env: { PATH: process.env.PATH, HOME: join(world, "home"), STENTOR_MODEL: `script/${scenario}` },
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const ended = new Promise((done) => server.on("exit", done));
-  const context = await browser.createBrowserContext();
-  try {
-    const line = await new Promise((done) =>
-      createInterface({ input: server.stdout }).once("line", done),
-    );
-    const ready = JSON.parse(line);
-    const tokens = readFileSync(ready.token_file, "utf8");
-    const token = (name) => new RegExp(`^${name} (.*)$`, "m").exec(tokens)[1];
-    const errors = [];
-    const open = async (tail, prepare = async () => {}) => {
-      const page = await context.newPage();
-      page.setDefaultTimeout(SLOW);
-      page.on("pageerror", (error) => errors.push(String(error)));
-      await prepare(page);
-      await page.goto(`${ready.http}/${tail}`);
-      return page;
-    };
-    const drive = (prepare) => open(`#token=${token("drive")}`, prepare);
-    await body({ world, cwd, ready, token, open, drive, errors });
-    assert.deepEqual(errors, []);
-  } finally {
-    await context.close();
-    server.kill("SIGTERM");
-    await ended;
-  }
-}
-
-const shows = (page, selector, text) =>
-  page.waitForFunction(
-    (selector, text) =>
-      [...document.querySelectorAll(selector)].some((found) => found.textContent.includes(text)),
-    POLLING,
-    selector,
-    text,
-  );
-const idle = (page) => page.waitForFunction(() => !document.body.classList.contains("running"), POLLING);
-const connected = (page) => shows(page, "#connection", "Connected");
-
-async function say(page, text) {
-  await page.bringToFront();
-  await page.focus("#text");
-  await page.keyboard.type(text);
-  await page.keyboard.press("Enter");
-}
-
-async function picture(page, name, { width, height, dark }) {
-  await page.setViewport({ width, height });
-  const value = dark ? "dark" : "light";
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
-}
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { POLLING, connected, idle, picture, say, served, shows } from "./served.mjs";
 
 test("a prompt is sent, its answer streams, a second tab and a reload see it in the middle", () =>
   served(async ({ cwd, drive, open }) => {

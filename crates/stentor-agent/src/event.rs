@@ -96,8 +96,8 @@ pub enum EventKind {
     /// An entry was appended to the session file.
     EntryAppended {
         id: String,
-        /// The entry, if an extension had it appended or it changes the context. Latecomers read
-        /// it from the file.
+        /// The entry, if an extension had it appended, it changes the context, or it is a shell
+        /// command of the user. Latecomers read it from the file.
         entry: Option<Arc<Entry>>,
     },
     CompactionStarted {

@@ -18,8 +18,15 @@ pub(super) fn user_content(content: &UserContent, page: &mut Html) {
     match content {
         UserContent::Text(text) => markdown::render(text, page),
         UserContent::Blocks(blocks) => {
+            let mut pictures = 0;
             for block in blocks {
-                prose(block, page);
+                pictures += usize::from(matches!(block, ContentBlock::Known(KnownBlock::Image(_))));
+                match block {
+                    ContentBlock::Known(KnownBlock::Text(block)) => {
+                        markdown::render(&block.text, page);
+                    }
+                    other => special(other, &format!("Picture {pictures} of the message"), page),
+                }
             }
         }
     }
@@ -29,7 +36,7 @@ pub(super) fn user_content(content: &UserContent, page: &mut Html) {
 pub(super) fn prose(block: &ContentBlock, page: &mut Html) {
     match block {
         ContentBlock::Known(KnownBlock::Text(block)) => markdown::render(&block.text, page),
-        other => special(other, page),
+        other => special(other, "Picture in the answer", page),
     }
 }
 
@@ -49,13 +56,22 @@ pub(super) fn shown_part(failed: bool) -> Part {
     }
 }
 
+/// How the text in a tool's result is shown, and what it is the result of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) language: &'a str,
+    pub(super) part: Part,
+    /// The tool and what it was about: what is known of a picture that it gave.
+    pub(super) from: &'a str,
+}
+
 /// A block of a tool's result: text is shown as it is.
-pub(super) fn output(block: &ContentBlock, language: &str, part: Part, page: &mut Html) {
+pub(super) fn output(block: &ContentBlock, shown: Shown<'_>, page: &mut Html) {
     match block {
         ContentBlock::Known(KnownBlock::Text(block)) => {
-            preformatted(&block.text, language, part, page);
+            preformatted(&block.text, shown.language, shown.part, page);
         }
-        other => special(other, page),
+        other => special(other, &format!("Picture from {}", shown.from), page),
     }
 }
 
@@ -115,7 +131,8 @@ pub(super) fn folded(label: &str, text: &str, page: &mut Html) {
         .raw("</details>\n");
 }
 
-fn special(block: &ContentBlock, page: &mut Html) {
+/// What is no text. `picture_label` stands for a picture where it is not seen.
+fn special(block: &ContentBlock, picture_label: &str, page: &mut Html) {
     match block {
         ContentBlock::Known(KnownBlock::Text(_)) => {}
         ContentBlock::Known(KnownBlock::Thinking(block)) => {
@@ -128,7 +145,7 @@ fn special(block: &ContentBlock, page: &mut Html) {
         ContentBlock::Known(KnownBlock::RedactedThinking(_)) => {
             note("Thinking hidden by the provider", page);
         }
-        ContentBlock::Known(KnownBlock::Image(image)) => picture(image, page),
+        ContentBlock::Known(KnownBlock::Image(image)) => picture(image, picture_label, page),
         ContentBlock::Known(KnownBlock::Document(document)) => paper(document, page),
         // Calls are shown with their results, by the message they stand in.
         ContentBlock::Known(KnownBlock::ToolCall(_)) => {}
@@ -142,7 +159,7 @@ fn special(block: &ContentBlock, page: &mut Html) {
     }
 }
 
-fn picture(image: &ImageBlock, page: &mut Html) {
+fn picture(image: &ImageBlock, label: &str, page: &mut Html) {
     let is_base64 = |data: &str| {
         let letters = data.trim_end_matches('=');
         !letters.is_empty()
@@ -151,7 +168,9 @@ fn picture(image: &ImageBlock, page: &mut Html) {
                 .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
     };
     if PICTURES.contains(&image.mime_type.as_str()) && is_base64(&image.data) {
-        page.raw("<figure><img alt=\"\" src=\"data:")
+        page.raw("<figure><img alt=\"")
+            .text(label)
+            .raw("\" src=\"data:")
             .text(&image.mime_type)
             .raw(";base64,")
             .text(&image.data)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::block::{self, Part};
+use super::block::{self, Part, Shown};
 use super::escape::Html;
 use super::markdown;
 use super::message::{Card, Conversation, trouble};
@@ -113,12 +113,19 @@ pub fn tool_call(call: &ToolCall, outcome: Outcome<'_>) -> String {
         Outcome::None => {}
         Outcome::Partial(content) => {
             page.raw("<div class=\"output\">");
+            let shown = Shown {
+                language: "",
+                part: Part::End,
+                from: &tool::origin(call),
+            };
             for block in content {
-                block::output(block, "", Part::End, &mut page);
+                block::output(block, shown, &mut page);
             }
             page.raw("</div>\n");
         }
-        Outcome::Result(result) => tool::outcome(result, tool::language(call), &mut page),
+        Outcome::Result(result) => {
+            tool::outcome(result, tool::language(call), &tool::origin(call), &mut page);
+        }
     }
     page.raw("</section>\n");
     page.finish()

@@ -35,8 +35,27 @@ pub(super) fn render(markdown: &str, page: &mut Html) {
     let mut rendered = String::with_capacity(markdown.len() * 3 / 2);
     html::push_html(&mut rendered, events);
     page.raw("<div class=\"md\">")
-        .raw(&rendered)
+        .raw(&with_classes(rendered))
         .raw("</div>\n");
+}
+
+/// The cells of a table with a class for how they are aligned: the live page allows no style that is
+/// written into it. Text has no `<`, so nothing but a cell begins like one.
+fn with_classes(html: String) -> String {
+    const STYLE: &str = "style=\"text-align: ";
+    if !html.contains(STYLE) {
+        return html;
+    }
+    let mut classed = html;
+    for cell in ["td", "th"] {
+        for side in ["left", "center", "right"] {
+            classed = classed.replace(
+                &format!("<{cell} {STYLE}{side}\">"),
+                &format!("<{cell} class=\"{side}\">"),
+            );
+        }
+    }
+    classed
 }
 
 /// A block of code, whose text comes in pieces.
@@ -155,6 +174,19 @@ mod tests {
                 <li><input disabled="" type="checkbox" checked=""/>
                 done</li>
                 </ul>
+                </div>
+            "#]],
+        );
+    }
+
+    #[test]
+    fn cells_are_aligned_by_classes_and_text_that_looks_like_a_cell_stays_as_it_is() {
+        check(
+            "| a | b | c | d |\n|---|:--|:-:|--:|\n| 1 | 2 | 3 | <td style=\"text-align: right\"> |\n",
+            &expect![[r#"
+                <div class="md"><table><thead><tr><th>a</th><th class="left">b</th><th class="center">c</th><th class="right">d</th></tr></thead><tbody>
+                <tr><td>1</td><td class="left">2</td><td class="center">3</td><td class="right">&lt;td style="text-align: right"&gt;</td></tr>
+                </tbody></table>
                 </div>
             "#]],
         );

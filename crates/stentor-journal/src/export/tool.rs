@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::block::{self, Part, folded, preformatted, shown_part};
+use super::block::{self, Part, Shown, folded, preformatted, shown_part};
 use super::escape::Html;
 use super::highlight::language_of;
 use super::summary::duration;
@@ -33,7 +33,7 @@ pub(super) fn render(
     match result {
         Some((anchor, result)) => {
             page.raw(&format!("<div id=\"m{anchor}\">\n"));
-            outcome(result, language(call), page);
+            outcome(result, language(call), &origin(call), page);
             page.raw("</div>\n");
         }
         None => {
@@ -73,7 +73,7 @@ pub(super) fn render_orphan(result: &ToolResultMessage, page: &mut Html) {
     page.raw("<h3>")
         .element("span", "name", &result.tool_name)
         .raw("</h3>\n");
-    outcome(result, "", page);
+    outcome(result, "", &result.tool_name, page);
     page.raw("</section>\n");
 }
 
@@ -139,7 +139,15 @@ pub(super) fn language(call: &ToolCall) -> &str {
     }
 }
 
-pub(super) fn outcome(result: &ToolResultMessage, language: &str, page: &mut Html) {
+/// The tool and what it was about.
+pub(super) fn origin(call: &ToolCall) -> String {
+    match subject(call) {
+        Some(subject) => format!("{} {subject}", call.name),
+        None => call.name.clone(),
+    }
+}
+
+pub(super) fn outcome(result: &ToolResultMessage, language: &str, from: &str, page: &mut Html) {
     page.open(
         "div",
         if result.is_error {
@@ -148,8 +156,13 @@ pub(super) fn outcome(result: &ToolResultMessage, language: &str, page: &mut Htm
             "output"
         },
     );
+    let shown = Shown {
+        language,
+        part: shown_part(result.is_error),
+        from,
+    };
     for part in &result.content {
-        block::output(part, language, shown_part(result.is_error), page);
+        block::output(part, shown, page);
     }
     page.raw("</div>\n");
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use memchr::{memchr, memrchr};
@@ -157,12 +158,17 @@ pub(super) struct LinesForward<'a, B: ?Sized> {
 impl<'a, B: Bytes + ?Sized> LinesForward<'a, B> {
     /// Reads the lines that begin before `end`; the last is cut there if it goes on.
     pub(super) fn until(bytes: &'a B, end: u64) -> Self {
+        Self::within(bytes, 0..end)
+    }
+
+    /// The same from a byte on at which a line begins.
+    pub(super) fn within(bytes: &'a B, range: Range<u64>) -> Self {
         Self {
             bytes,
             buffer: Vec::new(),
-            start: 0,
+            start: range.start,
             used: 0,
-            end,
+            end: range.end,
         }
     }
 

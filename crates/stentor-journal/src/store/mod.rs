@@ -38,6 +38,7 @@ mod migrate;
 mod restore;
 mod scan;
 mod tail;
+mod usage_so_far;
 mod walk;
 mod whole_file;
 
@@ -63,6 +64,7 @@ pub use names::{
 };
 pub use restore::in_context;
 pub use transcript::{Transcript, transcript};
+pub use usage_so_far::UsageSoFar;
 pub use view::{View, view};
 pub use whole_file::{
     Consumed, Consumption, Occurrence, consumed, copy_with_pictures, each_consumption, occurrences,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 
 use serde::Deserialize;
 
@@ -49,7 +50,7 @@ pub(super) fn user_messages<B: Bytes + ?Sized>(
 /// Sums over all entries, as [`Totals::count_entry`] of each gives them.
 pub(super) fn totals<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Totals> {
     let mut totals = Totals::default();
-    each_line(bytes, end, |glance, line| {
+    each_line(bytes, 0..end, |glance, line| {
         let is_result = glance.kind == "message" && glance.role() == "toolResult";
         if is_result {
             // Results are the bulk of a file, and of them only the number matters.
@@ -64,13 +65,13 @@ pub(super) fn totals<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Total
     Ok(totals)
 }
 
-/// Hands every entry that consumed tokens to `visit`, in append order.
+/// Hands every entry in a range that consumed tokens to `visit`, in append order.
 pub(super) fn each_consuming_entry<B: Bytes + ?Sized>(
     bytes: &B,
-    end: u64,
+    range: Range<u64>,
     mut visit: impl FnMut(Entry),
 ) -> io::Result<()> {
-    each_line(bytes, end, |glance, line| {
+    each_line(bytes, range, |glance, line| {
         let is_answer = glance.kind == "message" && glance.role() == "assistant";
         if (is_answer || glance.is_consumption())
             && let Some(entry) = Entry::from_line(line)
@@ -115,7 +116,7 @@ fn each_message<B: Bytes + ?Sized>(
     end: u64,
     mut visit: impl FnMut(&str, &[u8]),
 ) -> io::Result<()> {
-    each_line(bytes, end, |glance, line| {
+    each_line(bytes, 0..end, |glance, line| {
         if glance.kind == "message" {
             visit(glance.role(), line);
         }
@@ -124,10 +125,10 @@ fn each_message<B: Bytes + ?Sized>(
 
 fn each_line<B: Bytes + ?Sized>(
     bytes: &B,
-    end: u64,
+    range: Range<u64>,
     mut visit: impl FnMut(&Glance<'_>, &[u8]),
 ) -> io::Result<()> {
-    let mut lines = LinesForward::until(bytes, end);
+    let mut lines = LinesForward::within(bytes, range);
     while let Some((_, line, _)) = lines.next()? {
         if let Ok(glance) = serde_json::from_slice::<Glance>(trimmed(line)) {
             visit(&glance, line);

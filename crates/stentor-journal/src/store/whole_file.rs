@@ -66,7 +66,7 @@ pub struct Consumption {
 /// Hands what each entry of a session file consumed to `visit`, in append order.
 pub fn each_consumption(path: &Path, mut visit: impl FnMut(Consumption)) -> Result<(), StoreError> {
     let (file, end) = open_to_read(path)?;
-    scan::each_consuming_entry(&file, end, |entry| {
+    scan::each_consuming_entry(&file, 0..end, |entry| {
         if let Some((consumer, usage)) = consumption(&entry.kind) {
             visit(Consumption {
                 entry: (entry.id, entry.timestamp),
@@ -132,7 +132,7 @@ pub(super) fn with_pictures(line: &[u8], blobs: &Blobs) -> Result<Option<Vec<u8>
     Ok(Some(line.strip_suffix(b"\n").unwrap_or(&line).to_vec()))
 }
 
-fn open_to_read(path: &Path) -> Result<(File, u64), StoreError> {
+pub(super) fn open_to_read(path: &Path) -> Result<(File, u64), StoreError> {
     check_regular(path)?;
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     read_preamble(&file, path)?;

@@ -1,7 +1,6 @@
 //! One page: the session it shows, and what it asks for.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::dialog::DialogAnswer;
@@ -11,9 +10,9 @@ use stentor_agent::tasks;
 use tokio::task::JoinHandle;
 
 use super::commands::{Command, Said};
+use super::costs::Costs;
 use super::frames::{Op, State};
-use super::listing::{self, Costs, States};
-use super::transcript::Transcript;
+use super::listing::{Listing, States};
 use super::view::View;
 use super::{PageOptions, panel};
 use crate::connection::Access;
@@ -29,8 +28,12 @@ pub(super) struct Page {
     access: Access,
     output: Output,
     shown: Option<Shown>,
-    costs: Arc<Mutex<Costs>>,
+    /// Reads what the sessions of the list have cost, where that takes a while.
+    costs: Option<JoinHandle<Result<(), Closed>>>,
 }
+
+/// So much is read of session files before a list is shown; the rest while it is.
+const LISTED_BYTES: u64 = 4 << 20;
 
 /// The session it shows.
 struct Shown {
@@ -45,13 +48,13 @@ enum PageError {
     OnlyWatches,
     #[error("open a session first")]
     NoSession,
-    #[error("{0} is no folder here")]
+    #[error("there is no folder {0} here")]
     NoFolder(String),
     #[error("there is no session {0} any more")]
     NoSuchSession(String),
     #[error("there is no model {0}")]
     NoModel(String),
-    #[error("{0} is nothing to choose")]
+    #[error("{0} is not one of the choices")]
     NoChoice(String),
     #[error("the picture cannot be used: {0}")]
     Picture(#[from] NoPicture),
@@ -97,7 +100,7 @@ impl Page {
             access,
             output,
             shown: None,
-            costs: Arc::default(),
+            costs: None,
         }
     }
 
@@ -115,6 +118,7 @@ impl Page {
 
     /// The page has no more to do with its session.
     pub async fn leave(&mut self) {
+        self.stop_reading_costs().await;
         if let Some(shown) = self.shown.take() {
             shown.pump.abort();
             // Its last line is out before anything of another session.
@@ -186,20 +190,28 @@ impl Page {
     }
 
     async fn write(&self, op: &Op<'_>) -> Result<(), Closed> {
-        let mut line = Vec::new();
-        op.write(&mut line);
-        self.output.send(&line).await
+        write(&self.output, op).await
     }
 
-    async fn list(&self) -> Result<(), PageError> {
+    /// A list that is on its way would show what was.
+    async fn stop_reading_costs(&mut self) {
+        if let Some(reading) = self.costs.take() {
+            reading.abort();
+            reading.await.ok();
+        }
+    }
+
+    async fn list(&mut self) -> Result<(), PageError> {
+        self.stop_reading_costs().await;
         let states: States = self.agent.activities().await.into_iter().collect();
-        let id = self.session().ok().map(|session| session.id().to_string());
-        let (agent, costs) = (self.agent.clone(), Arc::clone(&self.costs));
+        let shown = self.session().ok().map(|session| session.id().to_string());
+        let agent = self.agent.clone();
         let listing = tasks::spawn_blocking(move || {
-            let mut costs = costs.lock().unwrap_or_else(PoisonError::into_inner);
-            listing::html(&agent, &states, id.as_deref(), &mut costs)
+            let listing = Listing::read(&agent, states, shown);
+            let is_all = Costs::shared().read_some(&listing.sessions, LISTED_BYTES);
+            (listing, is_all)
         });
-        let html = listing.await.map_err(|_| PageError::Inside)?;
+        let (listing, is_all) = listing.await.map_err(|_| PageError::Inside)?;
         if self.shown.is_none() {
             let state = State {
                 cwd: self.options.cwd.display().to_string(),
@@ -208,8 +220,21 @@ impl Page {
             };
             self.write(&Op::State(&state)).await?;
         }
-        let id = "sessions";
-        Ok(self.write(&Op::Set { id, html: &html }).await?)
+        write_list(&self.output, &listing).await?;
+        if !is_all {
+            let output = self.output.clone();
+            self.costs = Some(tasks::spawn(async move {
+                let read = move || {
+                    Costs::shared().read_all(&listing.sessions);
+                    listing
+                };
+                match tasks::spawn_blocking(read).await {
+                    Ok(listing) => write_list(&output, &listing).await,
+                    Err(_) => Ok(()),
+                }
+            }));
+        }
+        Ok(())
     }
 
     /// Shows a session that is stored, live or not.
@@ -260,9 +285,8 @@ impl Page {
         session.set_can_ask(true).await?;
         let joined = session.join().await?;
         let state = session.state().await?;
-        let transcript = Transcript::of(&joined.entries);
-        let observes = session.observes();
-        let (view, mut lines) = View::new(self.agent.models(), &state, observes, transcript);
+        let (models, observes) = (self.agent.models(), session.observes());
+        let (view, mut lines) = View::new(models, &state, observes, &joined.entries);
         self.output.send_all(&mut lines).await?;
         // It answers by events alone.
         let (pump, _) = Pump::new(joined.events, self.output.clone(), view);
@@ -320,4 +344,15 @@ impl Page {
         self.session()?.set_model(&info.provider, &info.id).await?;
         Ok(())
     }
+}
+
+async fn write(output: &Output, op: &Op<'_>) -> Result<(), Closed> {
+    let mut line = Vec::new();
+    op.write(&mut line);
+    output.send(&line).await
+}
+
+async fn write_list(output: &Output, listing: &Listing) -> Result<(), Closed> {
+    let (id, html) = ("sessions", listing.html(Costs::shared()));
+    write(output, &Op::Set { id, html: &html }).await
 }

@@ -7,90 +7,52 @@ use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveActivity;
 use stentor_journal::clock::iso_time;
 use stentor_journal::export::Html;
-use stentor_journal::store::{self, Listed};
+use stentor_journal::store::Listed;
 
-use super::spending::Spending;
+use super::costs::Costs;
 
 /// Sessions that are shown.
 const SHOWN: usize = 50;
 
-/// Files longer than this are not read for what they have cost.
-const MOST_BYTES: u64 = 4 << 20;
-
-/// The costs of sessions, by file and when it was written to.
-#[derive(Debug, Default)]
-pub(super) struct Costs {
-    known: HashMap<PathBuf, (u64, String)>,
-}
-
-impl Costs {
-    fn of(&mut self, session: &Listed) -> String {
-        let known = self.known.get(&session.path);
-        if let Some((_, cost)) = known.filter(|(when, _)| *when == session.modified_ms) {
-            return cost.clone();
-        }
-        if session.size_bytes > MOST_BYTES {
-            return String::new();
-        }
-        let mut spending = Spending::default();
-        if let Ok(view) = store::view(&session.path) {
-            let messages = view.entries.iter().filter_map(store::Entry::to_message);
-            for message in messages {
-                message
-                    .as_assistant()
-                    .into_iter()
-                    .for_each(|answer| spending.add(answer));
-            }
-        }
-        let cost = spending.cost();
-        let known = (session.modified_ms, cost.clone());
-        self.known.insert(session.path.clone(), known);
-        cost
-    }
-}
-
 /// What goes on in live sessions, by the file each is in.
 pub(super) type States = HashMap<PathBuf, LiveActivity>;
 
-/// The newest sessions as a list. Reads files.
-pub(super) fn html(
-    agent: &Agent,
-    states: &States,
-    shown: Option<&str>,
-    costs: &mut Costs,
-) -> String {
-    let is_shown = |session: &Listed| {
-        session.problem.is_none()
-            && (session.message_count != Some(0) || states.contains_key(&session.path))
-    };
-    let sessions: Vec<Listed> = agent
-        .newest_first(None)
-        .filter(is_shown)
-        .take(SHOWN)
-        .collect();
-    costs
-        .known
-        .retain(|path, _| sessions.iter().any(|session| session.path == *path));
-    let mut html = Html::new();
-    for session in &sessions {
-        one(
-            session,
-            states.get(&session.path).copied(),
-            shown,
-            &costs.of(session),
-            &mut html,
-        );
-    }
-    html.finish()
+/// The newest sessions.
+pub(super) struct Listing {
+    pub sessions: Vec<Listed>,
+    states: States,
+    /// The one that the page shows.
+    shown: Option<String>,
 }
 
-fn one(
-    session: &Listed,
-    state: Option<LiveActivity>,
-    shown: Option<&str>,
-    cost: &str,
-    html: &mut Html,
-) {
+impl Listing {
+    /// Looks which there are. Reads files.
+    pub fn read(agent: &Agent, states: States, shown: Option<String>) -> Self {
+        let is_shown = |session: &Listed| {
+            session.problem.is_none()
+                && (session.message_count != Some(0) || states.contains_key(&session.path))
+        };
+        let sessions = agent.newest_first(None).filter(is_shown).take(SHOWN);
+        Self {
+            sessions: sessions.collect(),
+            states,
+            shown,
+        }
+    }
+
+    /// The list, with the costs that are known.
+    pub fn html(&self, costs: &Costs) -> String {
+        let mut html = Html::new();
+        for session in &self.sessions {
+            let state = self.states.get(&session.path).copied();
+            let is_shown = self.shown.as_deref() == Some(session.id.as_str());
+            one(session, state, is_shown, &costs.of(session), &mut html);
+        }
+        html.finish()
+    }
+}
+
+fn one(session: &Listed, state: Option<LiveActivity>, is_shown: bool, cost: &str, html: &mut Html) {
     let title = session.name.as_deref().or(session.first_message.as_deref());
     let title = title.and_then(|title| title.lines().find(|line| !line.trim().is_empty()));
     let folder = session.cwd.rsplit('/').next().unwrap_or_default();
@@ -98,7 +60,7 @@ fn one(
     let when = when.get(..16).unwrap_or_default().replace('T', " ");
     html.raw("<li><button type=\"button\" data-do=\"open\" data-session=\"")
         .text(&session.id)
-        .raw(match shown == Some(session.id.as_str()) {
+        .raw(match is_shown {
             true => "\" aria-current=\"true\">",
             false => "\">",
         });

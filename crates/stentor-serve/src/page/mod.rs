@@ -8,8 +8,10 @@
 pub mod assets;
 mod commands;
 mod connection;
+mod costs;
 mod frames;
 mod listing;
+mod named_models;
 mod panel;
 mod proxy;
 mod questions;

@@ -12,18 +12,26 @@ let state = {};
 let pictures = [];
 let tries = 0;
 
-// The token comes behind the address, once, and is kept for this origin. It is in no request's path.
-const fromAddress = new URLSearchParams(location.hash.slice(1));
-if (fromAddress.has("token")) {
-  localStorage.setItem("token", fromAddress.get("token"));
-  fromAddress.delete("token");
-  // Where new sessions work.
-  if (fromAddress.has("cwd")) sessionStorage.setItem("cwd", fromAddress.get("cwd"));
-  fromAddress.delete("cwd");
-  history.replaceState(null, "", "#" + fromAddress);
-}
+// The message that the address names, until its session is shown.
+let wanted = null;
 
-const shownSession = () => new URLSearchParams(location.hash.slice(1)).get("session");
+// What stands behind the address: the session, and one of its messages (`at`).
+const inAddress = (name) => new URLSearchParams(location.hash.slice(1)).get(name);
+const addressOf = (fields) => "#" + new URLSearchParams(fields);
+const shownSession = () => inAddress("session");
+
+// The token comes behind the address, once, and is kept for this origin. It is in no request's path.
+function takeToken() {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  if (!fields.has("token")) return false;
+  localStorage.setItem("token", fields.get("token"));
+  fields.delete("token");
+  // Where new sessions work.
+  if (fields.has("cwd")) sessionStorage.setItem("cwd", fields.get("cwd"));
+  fields.delete("cwd");
+  history.replaceState(null, "", "#" + fields);
+  return true;
+}
 
 function send(command) {
   if (socket && socket.readyState === WebSocket.OPEN) {
@@ -44,13 +52,14 @@ function connect() {
   try {
     socket = new WebSocket(address, ["stentor", "stentor.token." + token]);
   } catch {
-    return login("That is no token.");
+    return login("That is not a token.");
   }
   socket.onopen = () => {
     opened = true;
     tries = 0;
     say("Connected", false);
-    const session = shownSession();
+    const session = shownSession() ?? state.session;
+    wanted = inAddress("at");
     send(session ? { do: "open", session } : { do: "list" });
   };
   socket.onmessage = (event) => apply(JSON.parse(event.data));
@@ -88,10 +97,30 @@ element("token-form").addEventListener("submit", () => {
   connect();
 });
 
+// What can have the focus in a piece.
+const CONTROLS = "a[href], button, input, select, textarea, summary";
+
+// Puts a new piece in the place of another; who was in the old one is in the new one then.
+function renew(old, change) {
+  const active = document.activeElement;
+  const inside = old !== active && old.contains(active);
+  const number = inside ? [...old.querySelectorAll(CONTROLS)].indexOf(active) : -1;
+  const session = inside && active.dataset.session;
+  const renewed = change();
+  if (!inside || !renewed) return;
+  const controls = [...renewed.querySelectorAll(CONTROLS)];
+  const same = session && controls.find((one) => one.dataset.session === session);
+  (same || controls[number])?.focus({ preventScroll: true });
+}
+
 const places = {
   set: (id, op) => {
     const place = element(id);
-    if (place) place.innerHTML = op.html;
+    if (!place) return;
+    renew(place, () => {
+      place.innerHTML = op.html;
+      return place;
+    });
     if (id === "queue") body.classList.toggle("queued", op.html !== "");
     if (id === "transcript") toEnd();
   },
@@ -101,27 +130,40 @@ const places = {
     if (!old) return element(op.within)?.insertAdjacentHTML("beforeend", op.html);
     // What a person has folded or unfolded stays so.
     const open = [...old.querySelectorAll("details")].map((part) => part.open);
-    old.outerHTML = op.html;
-    element(id)
-      ?.querySelectorAll("details")
-      .forEach((part, number) => {
-        if (number in open) part.open = open[number];
-      });
+    renew(old, () => {
+      old.outerHTML = op.html;
+      element(id)
+        ?.querySelectorAll("details")
+        .forEach((part, number) => {
+          if (number in open) part.open = open[number];
+        });
+      return element(id);
+    });
   },
   text: (id, op) => element(id)?.append(op.text),
-  remove: (id) => element(id)?.remove(),
+  remove: (id) => {
+    const old = element(id);
+    const inside = old?.contains(document.activeElement);
+    old?.remove();
+    // Who has answered goes on with the next question, or says something.
+    if (inside) (element("questions").firstElementChild ?? text).focus();
+  },
 };
 
 function apply(op) {
   const place = places[op.op];
   if (place) {
     const follows = following;
-    const asked = element("questions").childElementCount;
+    const before = element("questions").childElementCount;
     place(op.id, op);
     if (follows) toEnd();
-    if (element("questions").childElementCount > asked && document.activeElement !== text) {
-      element("questions").querySelector("button, input, textarea")?.focus();
+    const asked = element("questions").childElementCount;
+    // The question, not one of its buttons: a key that was meant for something else answers nothing.
+    if (asked > before && document.activeElement === body) {
+      element("questions").firstElementChild.focus({ preventScroll: true });
     }
+    // Which sessions ask something is in the list.
+    if (asked !== before) send({ do: "list" });
     return;
   }
   if (op.op === "state") return show(op);
@@ -136,17 +178,30 @@ function apply(op) {
 
 // Who has not scrolled away from the end sees it also when there is more, or less room.
 let following = true;
-transcript.addEventListener("scroll", () => {
+const noteEnd = () => {
   following = transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 80;
-});
+};
+transcript.addEventListener("scroll", noteEnd);
 new ResizeObserver(() => following && toEnd()).observe(transcript);
 
 function toEnd() {
   transcript.scrollTop = transcript.scrollHeight;
 }
 
+// Shows one message, by its id.
+function goTo(id) {
+  transcript.querySelector(".target")?.classList.remove("target");
+  const message = /^m\d+$/.test(id) && element(id);
+  if (!message) return;
+  message.classList.add("target");
+  message.scrollIntoView({ block: "start" });
+  noteEnd();
+}
+
 function show(next) {
   const wasRunning = state.running;
+  // What extensions show is of their session, and is not sent again when that is drawn anew.
+  if (next.session !== state.session) element("widgets").textContent = "";
   state = next;
   body.classList.toggle("running", next.running);
   body.classList.toggle("observes", next.observes);
@@ -157,9 +212,15 @@ function show(next) {
   document.title = (next.running ? "… " : "") + (next.title || "Stentor");
   for (const id of ["model", "thinking", "mode"]) if (next[id]) element(id).value = next[id];
   if (next.session && next.session !== shownSession()) {
-    history.replaceState(null, "", "#" + new URLSearchParams({ session: next.session }));
-    body.classList.remove("sessions");
+    history.replaceState(null, "", addressOf({ session: next.session }));
+    if (body.classList.contains("sessions")) {
+      unfold("sessions", false);
+      text.focus();
+    }
+  } else if (next.session && wanted) {
+    goTo(wanted);
   }
+  if (next.session) wanted = null;
   if (wasRunning !== undefined && wasRunning !== next.running) send({ do: "list" });
 }
 
@@ -228,22 +289,57 @@ text.addEventListener("keydown", (event) => {
   saySomething(event.altKey && state.running ? "follow_up" : "prompt");
 });
 
+// Escape closes what was unfolded, else it stops what runs. In a list of choices, in the field of a
+// question and in the middle of a composition it has another meaning.
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || element("login").open) return;
-  if (body.classList.contains("sessions") || body.classList.contains("details")) {
-    for (const name of ["sessions", "details"]) unfold(name, false);
-  } else if (state.running && !state.observes) {
+  if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
+  if (event.defaultPrevented || event.repeat || element("login").open) return;
+  if (event.target.closest("select")) return;
+  const unfolded = Object.keys(PANELS).filter((name) => body.classList.contains(name));
+  if (unfolded.length) {
+    for (const name of unfolded) unfold(name, false);
+    element("show-" + unfolded[0]).focus();
+  } else if (state.running && !state.observes && isForStopping(event.target)) {
     send({ do: "abort" });
   }
 });
 
+const isForStopping = (target) => target === body || target.closest("#prompt, #transcript");
+
+const PANELS = { sessions: "session-list", details: "details" };
 function unfold(name, open) {
   body.classList.toggle(name, open);
   element("show-" + name).setAttribute("aria-expanded", String(open));
+  if (open) element(PANELS[name]).focus();
 }
-for (const name of ["sessions", "details"]) {
+for (const name of Object.keys(PANELS)) {
   element("show-" + name).addEventListener("click", () => unfold(name, !body.classList.contains(name)));
 }
+
+// A link to a message names the session as well, also where it is copied or opened elsewhere.
+for (const kind of ["pointerdown", "focusin", "click"]) {
+  document.addEventListener(
+    kind,
+    (event) => {
+      const link = event.target.closest?.("a[href^='#m']");
+      if (!link || !state.session) return;
+      const at = link.getAttribute("href").slice(1);
+      link.setAttribute("href", addressOf({ session: state.session, at }));
+    },
+    true,
+  );
+}
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#']");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (link.matches(".skip")) {
+    event.preventDefault();
+    (state.observes ? transcript : text).focus();
+  } else {
+    // The address may say so already, and nothing would happen.
+    goTo(new URLSearchParams(link.hash.slice(1)).get("at"));
+  }
+});
 
 function addPictures(files) {
   for (const file of files) {
@@ -289,11 +385,22 @@ document.addEventListener("drop", (event) => {
 });
 
 window.addEventListener("hashchange", () => {
+  // An address that was pasted.
+  if (takeToken()) return location.reload();
   const session = shownSession();
-  if (session && session !== state.session) send({ do: "open", session });
+  if (!session) {
+    // Another place in the page: the session is still the same.
+    if (state.session) history.replaceState(null, "", addressOf({ session: state.session }));
+  } else if (session !== state.session) {
+    wanted = inAddress("at");
+    send({ do: "open", session });
+  } else {
+    goTo(inAddress("at"));
+  }
 });
 setInterval(() => {
   if (!document.hidden && socket?.readyState === WebSocket.OPEN) send({ do: "list" });
 }, 15000);
 
+takeToken();
 connect();

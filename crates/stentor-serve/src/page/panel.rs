@@ -50,15 +50,23 @@ pub(super) fn queues(queues: &Queues) -> String {
     html.finish()
 }
 
-/// The models to choose from, the one in use among them.
-pub(super) fn models(available: &[Arc<ModelInfo>], current: Option<&ModelInfo>) -> String {
+/// The models to choose from: those that are available, and those that the session has used or
+/// uses, which nobody need have described.
+pub(super) fn models(
+    available: &[Arc<ModelInfo>],
+    used: &[Arc<ModelInfo>],
+    current: Option<&ModelInfo>,
+) -> String {
     let current = current.map(ModelInfo::full_name);
-    let mut names: Vec<String> = available.iter().map(|info| info.full_name()).collect();
-    if let Some(current) = &current
-        && !names.contains(current)
-    {
-        names.insert(0, current.clone());
+    let available: Vec<String> = available.iter().map(|info| info.full_name()).collect();
+    let used = used.iter().map(|info| info.full_name());
+    let mut names: Vec<String> = Vec::new();
+    for name in current.iter().cloned().chain(used) {
+        if !available.contains(&name) && !names.contains(&name) {
+            names.push(name);
+        }
     }
+    names.extend(available);
     options(names.iter().map(String::as_str), current.as_deref())
 }
 

@@ -6,15 +6,16 @@ use stentor_journal::export::Html;
 use stentor_journal::export::fragment::{Outcome, prose, tool_call};
 use stentor_policy::PermissionAnswer;
 
-/// The answers to a permission question, by what the browser sends.
+/// The answers to a permission question, by what the browser sends. The short ones come first and
+/// share a line on a phone.
 const ANSWERS: [(&str, &str, PermissionAnswer); 4] = [
     ("allow_once", "Allow", PermissionAnswer::AllowOnce),
+    ("reject_once", "Reject", PermissionAnswer::RejectOnce),
     (
         "allow_always",
         "Always allow",
         PermissionAnswer::AllowAlways,
     ),
-    ("reject_once", "Reject", PermissionAnswer::RejectOnce),
     (
         "reject_always",
         "Always reject",
@@ -139,7 +140,7 @@ fn described(options: &[DialogOption], html: &mut Html) {
 }
 
 fn begin(id: &str, title: &str, html: &mut Html) {
-    html.raw(&format!("<section id=\"{id}\" class=\"question\" role=\"group\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">"))
+    html.raw(&format!("<section id=\"{id}\" class=\"question\" role=\"group\" tabindex=\"-1\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">"))
         .text(title)
         .raw("</h2>");
 }

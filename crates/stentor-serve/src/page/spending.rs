@@ -43,15 +43,6 @@ impl Spending {
         }
     }
 
-    /// The cost, for people.
-    pub fn cost(&self) -> String {
-        match self.total.is_zero() {
-            true => String::new(),
-            false if self.total.cost.total < 0.01 => self.total.cost.in_words(4),
-            false => self.total.cost.in_words(2),
-        }
-    }
-
     /// Both as lines, with what they end at.
     pub fn html(&self, window: u64) -> String {
         let mut html = Html::new();
@@ -62,7 +53,7 @@ impl Spending {
             0 => String::new(),
             window => format!(" of {}", short_count(window)),
         };
-        let (context, cost) = (short_count(last.context), self.cost());
+        let (context, cost) = (short_count(last.context), cost_in_words(&self.total));
         let most = window.max(
             self.points
                 .iter()
@@ -85,6 +76,15 @@ impl Spending {
             .element("span", "cost", &cost)
             .raw("</figcaption></figure>");
         html.finish()
+    }
+}
+
+/// What was spent, for people. Nothing: nobody was asked.
+pub(super) fn cost_in_words(usage: &Usage) -> String {
+    match usage.is_zero() {
+        true => String::new(),
+        false if usage.cost.total < 0.01 => usage.cost.in_words(4),
+        false => usage.cost.in_words(2),
     }
 }
 

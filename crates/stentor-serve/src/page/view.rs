@@ -10,9 +10,11 @@ use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use stentor_agent::session::SessionState;
 use stentor_journal::export::Html;
 use stentor_journal::message::{CompactionSummary, KnownMessage, Message};
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_policy::PermissionMode;
 
 use super::frames::{Op, State};
+use super::named_models::NamedModels;
 use super::panel;
 use super::questions::{self, dialog_id, permission_id};
 use super::transcript::Transcript;
@@ -26,6 +28,7 @@ pub(super) struct View {
     models: Arc<dyn ModelRegistry>,
     transcript: Transcript,
     state: State,
+    named: NamedModels,
     model: Option<Arc<ModelInfo>>,
     thinking: ThinkingLevel,
     mode: PermissionMode,
@@ -38,9 +41,9 @@ impl View {
         models: &Arc<dyn ModelRegistry>,
         state: &SessionState,
         observes: bool,
-        transcript: (Transcript, String),
+        entries: &[Entry],
     ) -> (Self, Vec<u8>) {
-        let (transcript, html) = transcript;
+        let (transcript, html) = Transcript::of(entries);
         let shown = State {
             session: Some(state.id.to_string()),
             title: state
@@ -56,6 +59,7 @@ impl View {
             models: Arc::clone(models),
             transcript,
             state: shown,
+            named: NamedModels::of(entries),
             model: state.model.clone(),
             thinking: state.thinking,
             mode: state.permission_mode,
@@ -74,12 +78,13 @@ impl View {
     }
 
     fn write_choices(&mut self, lines: &mut Vec<u8>) {
+        if let Some(model) = &self.model {
+            self.named.add(&model.provider, &model.id);
+        }
         let model = self.model.as_deref();
-        set(
-            "model",
-            &panel::models(&self.models.available(), model),
-            lines,
-        );
+        let known = self.named.known(&*self.models);
+        let models = panel::models(&self.models.available(), &known, model);
+        set("model", &models, lines);
         set("thinking", &panel::levels(model, self.thinking), lines);
         set("mode", &panel::modes(self.mode), lines);
         self.state.model = model.map(ModelInfo::full_name).unwrap_or_default();
@@ -207,6 +212,14 @@ impl EventEncoder for View {
             | EventKind::BlockStarted { .. }
             | EventKind::BlockDelta { .. }
             | EventKind::BlockEnded { .. } => self.answering(&event.kind, lines),
+            // A command of the user, which enters the conversation without a run.
+            EventKind::EntryAppended {
+                entry: Some(entry), ..
+            } => {
+                if let EntryKind::Message { message } = &entry.kind {
+                    self.came(message, lines);
+                }
+            }
             EventKind::ToolProgress { call, partial } => {
                 self.transcript.call_shows(call, partial, lines);
             }
@@ -274,7 +287,7 @@ impl EventEncoder for View {
             EventKind::TurnStarted
             | EventKind::TurnEnded { .. }
             | EventKind::ToolStarted { .. }
-            | EventKind::EntryAppended { .. }
+            | EventKind::EntryAppended { entry: None, .. }
             | EventKind::BashOutput { .. }
             | EventKind::SummaryRetry(_)
             | EventKind::FallbackSucceeded { .. }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clients::{omp_too, server_with};
 use crate::http_client::{Socket, http_server};
 use crate::server::Server;
 
@@ -155,7 +156,7 @@ fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
         (r#"{"do":"abort"}"#, "open a session first"),
         (
             r#"{"do":"new","cwd":"nowhere"}"#,
-            "nowhere is no folder here",
+            "there is no folder nowhere here",
         ),
         (r#"{"do":"open","session":"nobody"}"#, "nobody"),
     ] {
@@ -212,4 +213,127 @@ fn a_session_that_is_gone_is_named() {
         notice,
         json!({ "op": "notice", "level": "error", "text": "there is no session nowhere any more" })
     );
+}
+
+/// A server whose model says `One.`, a page on it that has asked for that, and its session.
+fn page_with_session() -> (Server, Socket, String) {
+    let server = server_with("[[turn]]\ntext = \"One.\"\n", "", &["--http", "0"]);
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"prompt","text":"go"}"#);
+    until(&mut page, |frame| frame.to_string().contains("One."));
+    let frames = until(&mut page, is_idle);
+    let session = frames.last().unwrap()["session"].as_str().unwrap();
+    let session = session.to_owned();
+    (server, page, session)
+}
+
+#[test]
+fn a_command_that_the_user_runs_in_another_client_and_a_rewind_there_show_at_once() {
+    let (server, mut page, session) = page_with_session();
+    let mut omp = omp_too(&server, &session);
+    omp.send(r#"{"id":"b","type":"bash","command":"echo by hand"}"#);
+    let lines = omp.until(|line| line.contains(r#""id":"b""#));
+    assert!(!lines.iter().any(|line| line.contains("entry_appended")));
+    let is_shell = |frame: &Value| {
+        frame["html"]
+            .as_str()
+            .is_some_and(|html| html.contains("You ran"))
+    };
+    let shown = until(&mut page, is_shell).pop().unwrap();
+    assert_eq!(
+        (&shown["op"], &shown["id"]),
+        (&json!("append"), &json!("transcript"))
+    );
+    let shown = shown["html"].as_str().unwrap();
+    assert!(
+        shown.contains("<article id=\"m3\" class=\"shell\">"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("<pre class=\"command\">echo by hand</pre>"),
+        "{shown}"
+    );
+
+    omp.send(r#"{"id":"r","type":"prompt","message":"/rewind 1"}"#);
+    let reload = until(&mut page, |frame| frame["op"] == "reload")
+        .pop()
+        .unwrap();
+    assert_eq!(reload, json!({ "op": "reload", "session": session }));
+    page.send(&json!({ "do": "open", "session": session }).to_string());
+    let shown = until(&mut page, |frame| frame["id"] == "transcript")
+        .pop()
+        .unwrap();
+    assert_eq!(
+        shown,
+        json!({ "op": "set", "id": "transcript", "html": "" })
+    );
+}
+
+#[test]
+fn a_model_that_the_session_has_used_can_be_chosen_again() {
+    let (server, mut first, session) = page_with_session();
+    let open = json!({ "do": "open", "session": session }).to_string();
+    first.send(&open);
+    let state = until(&mut first, |frame| frame["op"] == "state")
+        .pop()
+        .unwrap();
+    let used = state["model"].as_str().unwrap();
+    assert!(used.starts_with("script/"), "{used}");
+    first.send(r#"{"do":"model","value":"offline/guide"}"#);
+    until(&mut first, |frame| frame["model"] == "offline/guide");
+
+    let mut second = page(&server, "drive");
+    second.send(&open);
+    let choices = until(&mut second, |frame| frame["id"] == "model")
+        .pop()
+        .unwrap();
+    let choices = choices["html"].as_str().unwrap();
+    assert!(
+        choices.contains("<option selected>offline/guide</option>"),
+        "{choices}"
+    );
+    assert!(
+        choices.contains(&format!("<option>{used}</option>")),
+        "{choices}"
+    );
+    second.send(&json!({ "do": "model", "value": used }).to_string());
+    until(&mut second, |frame| frame["model"] == used);
+}
+
+#[test]
+fn a_session_has_its_cost_however_long_its_file_is() {
+    let server = server_with("", "", &["--http", "0"]);
+    let entry = |id: &str, parent: Value, message: Value| json!({ "type": "message", "id": id, "parentId": parent, "timestamp": "2026-11-18T00:00:00.000Z", "message": message });
+    let lines = [
+        json!({ "type": "session", "version": 3, "id": "01", "timestamp": "2026-11-18T00:00:00.000Z", "cwd": server.world.path("work") }),
+        entry(
+            "00000001",
+            Value::Null,
+            json!({ "role": "user", "content": "How long?", "timestamp": 1 }),
+        ),
+        entry(
+            "00000002",
+            json!("00000001"),
+            json!({ "role": "user", "content": "long ".repeat(1 << 20), "timestamp": 1 }),
+        ),
+        entry(
+            "00000003",
+            json!("00000002"),
+            json!({
+                "role": "assistant", "content": [], "api": "a", "provider": "p", "model": "m", "stopReason": "stop", "timestamp": 1,
+                "usage": { "input": 1, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1, "cost": { "total": 5.0 } },
+            }),
+        ),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    server
+        .world
+        .file("sessions/2026-11-18T00-00-00-000Z_01.jsonl", &lines);
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"list"}"#);
+    let is_known = |frame: &Value| {
+        frame["id"] == "sessions" && frame["html"].as_str().unwrap().contains("$5.00")
+    };
+    let list = until(&mut page, is_known).pop().unwrap();
+    assert!(list["html"].as_str().unwrap().contains("How long?"));
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use stentor_journal::clock::{SharedClock, iso_time};
 use stentor_journal::conversation::{Conversation, Item};
-use stentor_journal::message::Message;
+use stentor_journal::message::{KnownMessage, Message};
 use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalReader, StoreError};
 
 use crate::event::EventKind;
@@ -161,6 +161,8 @@ impl SessionLog {
         let is_shown = match &entry.kind {
             EntryKind::Custom { custom_type, .. } => !custom_type.starts_with(OWN_TYPES),
             EntryKind::ContextEdit { .. } => true,
+            // No other event carries it.
+            EntryKind::Message { message } => is_shell_command(message),
             _ => false,
         };
         self.hub.publish(EventKind::EntryAppended {
@@ -324,4 +326,8 @@ impl SessionLog {
     pub fn release(&mut self, id: &str) {
         self.reserved.remove(id);
     }
+}
+
+fn is_shell_command(message: &Message) -> bool {
+    matches!(message, Message::Known(KnownMessage::BashExecution(_)))
 }

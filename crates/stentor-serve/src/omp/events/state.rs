@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stentor_agent::event::{CommandInfo, NoticeLevel, NoticeSource, Queues, StateChange};
-use stentor_journal::store::Entry;
+use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::omp::frame::Frame;
 
 use super::Encoder;
@@ -68,7 +68,9 @@ impl Encoder {
 
     /// Clients of this dialect read an entry that does not come with its event when they want it.
     pub(super) fn entry_appended(&self, frames: &mut Vec<u8>, entry: Option<&Entry>) {
-        let Some(entry) = entry else {
+        // A message is none of the entries that the originals publish.
+        let Some(entry) = entry.filter(|entry| !matches!(entry.kind, EntryKind::Message { .. }))
+        else {
             return;
         };
         match serde_json::value::to_raw_value(entry) {
