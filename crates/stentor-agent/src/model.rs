@@ -79,9 +79,9 @@ pub trait ModelRegistry: Send + Sync {
     /// A model by provider and id, whether or not there are credentials for it.
     fn find(&self, provider: &str, id: &str, by: NamedBy) -> Option<Arc<ModelInfo>>;
 
-    /// Why a name that others than the user gave finds nothing, if more is known than that there is
-    /// no such model. It goes on after "is not used: ".
-    fn why_not(&self, _provider: &str, _id: &str, _by: NamedBy) -> Option<&'static str> {
+    /// Why a name finds nothing, if more is known than that there is no such model. It goes on after
+    /// "is not used: ".
+    fn why_not(&self, _provider: &str, _id: &str, _by: NamedBy) -> Option<String> {
         None
     }
 

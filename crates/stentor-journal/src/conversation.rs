@@ -238,7 +238,7 @@ pub fn lower<'a>(messages: impl Iterator<Item = &'a Arc<Message>>) -> Vec<Arc<Me
 
 /// Roughly how many tokens a message takes.
 pub fn estimate_tokens(message: &Message) -> u64 {
-    let blocks = |blocks: &[ContentBlock]| blocks.iter().map(estimate_block).sum::<u64>();
+    let blocks = estimate_blocks;
     match message {
         Message::Known(KnownMessage::User(message) | KnownMessage::Developer(message)) => {
             match &message.content {
@@ -263,6 +263,11 @@ pub fn estimate_tokens(message: &Message) -> u64 {
     }
 }
 
+/// Roughly how many tokens the blocks of a message take.
+pub fn estimate_blocks(blocks: &[ContentBlock]) -> u64 {
+    blocks.iter().map(estimate_block).sum()
+}
+
 fn estimate_block(block: &ContentBlock) -> u64 {
     match block {
         ContentBlock::Known(KnownBlock::Text(block)) => estimate_text(&block.text),
@@ -282,7 +287,8 @@ fn estimate_block(block: &ContentBlock) -> u64 {
     }
 }
 
-fn estimate_text(text: &str) -> u64 {
+/// Roughly how many tokens a text takes.
+pub fn estimate_text(text: &str) -> u64 {
     (text.len() as u64).div_ceil(CHARS_PER_TOKEN)
 }
 

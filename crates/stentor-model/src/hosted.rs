@@ -15,7 +15,7 @@ const LOCAL_ENDINGS: [&str; 6] = [
 ];
 
 /// Whether an address can only be that of a server in the internet, spoken to in private.
-pub(crate) fn is_hosted(base_url: &str) -> bool {
+pub fn is_hosted(base_url: &str) -> bool {
     let Ok(url) = Url::parse(base_url) else {
         return false;
     };

@@ -16,7 +16,7 @@ pub mod credential;
 mod echo;
 pub mod failure;
 pub mod gemini;
-mod hosted;
+pub mod hosted;
 pub mod login;
 pub mod offline;
 mod openai;

@@ -4,6 +4,7 @@
 //! and results by them. Each tool is one module; `process` is how commands run and end,
 //! `search` what `grep` and `find` share, `truncation` how much of a long text is shown.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::tool::{Shell, Tool};
@@ -98,6 +99,11 @@ impl BuiltinTools {
     pub fn exit_plan_mode(&self) -> Arc<dyn Tool> {
         Arc::clone(&self.exit_plan_mode) as _
     }
+}
+
+/// The shell that runs commands here: a bash if there is one.
+pub fn shell_path() -> PathBuf {
+    ShellProgram::of_this_machine().path().to_owned()
 }
 
 /// The shell of this machine, for commands on the user's behalf.

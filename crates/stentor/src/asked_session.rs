@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
-use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_agent::session::{ReplacedModel, Session, SessionOptions, SessionState};
 use stentor_journal::store::Listed;
 
 use crate::checked_result::ResultSchema;
@@ -50,6 +50,23 @@ pub struct Answering {
     pub why: String,
     /// What to do if somebody else should answer, where nobody has chosen this one.
     pub way_out: Option<String>,
+    /// The model that the session's file names, which this one replaces.
+    pub replaced: Option<Arc<ReplacedModel>>,
+}
+
+impl Answering {
+    /// What a person should know: that this is not the model they had, or that nobody chose it.
+    pub fn warnings(&self) -> Vec<String> {
+        let replaced = self.replaced.as_ref().map(|gone| {
+            let ReplacedModel { provider, id, why } = &**gone;
+            let instead = self.model.full_name();
+            format!(
+                "the session's model {provider}/{id} {why}; using {instead}; choose another with \
+                 --model"
+            )
+        });
+        replaced.into_iter().chain(self.way_out.clone()).collect()
+    }
 }
 
 /// Why the session that was asked for is not there.
@@ -106,6 +123,7 @@ impl AskedSession<'_> {
 
     fn options(&self) -> Result<SessionOptions, AgentError> {
         let mut options = self.agent.options(self.cwd)?;
+        options.reports_replaced_model = true;
         if let Some(wake) = self.wake_on_job_end {
             options.wake_on_job_end = wake;
         }
@@ -132,6 +150,7 @@ impl AskedSession<'_> {
             model,
             why,
             way_out: unchosen.then(|| way_out.to_owned()),
+            replaced: state.replaced_model.clone(),
         })
     }
 }

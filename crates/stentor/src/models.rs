@@ -245,9 +245,16 @@ impl ModelRegistry for Models {
         }
     }
 
-    fn why_not(&self, provider: &str, _: &str, by: NamedBy) -> Option<&'static str> {
-        let of_others = matches!(by, NamedBy::Others | NamedBy::Untrusted);
-        (provider == script::PROVIDER && of_others).then_some(ONLY_THE_USER)
+    fn why_not(&self, provider: &str, _: &str, by: NamedBy) -> Option<String> {
+        match by {
+            NamedBy::Others | NamedBy::Untrusted if provider == script::PROVIDER => {
+                Some(ONLY_THE_USER.to_owned())
+            }
+            NamedBy::Untrusted => None,
+            NamedBy::User | NamedBy::OwnFile | NamedBy::Others => {
+                self.registry().why_not_local(provider)
+            }
+        }
     }
 
     fn is_described(&self, provider: &str, id: &str) -> bool {

@@ -369,14 +369,19 @@ impl Job<'_> {
     }
 
     fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let chosen = setup::chosen_model(&self.config, &self.models);
         for warning in self.models.registry().warnings() {
             let _ = writeln!(stderr(), "warning: {warning}");
         }
         let json = self.args.ask.json;
+        // What is chosen is known when everybody has been asked.
         let (listed, silent) = self.models.registry().list_asking();
-        let printed = commands::models::run(&listed, &silent, &chosen, wanted, json, out);
-        Failure::printing(printed)
+        let chosen = setup::chosen_model(&self.config, &self.models);
+        let known = commands::models::Known {
+            listed: &listed,
+            silent: &silent,
+            chosen: &chosen,
+        };
+        Failure::printing(known.print(wanted, json, out))
     }
 
     fn login(

@@ -448,8 +448,10 @@ fn registry(
     Ok(registry)
 }
 
-/// The model a configuration asks for.
+/// The model a configuration asks for, with what its provider says of it: for whoever can wait until
+/// the providers that the user has configured have been asked.
 pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, ChooseModelError> {
+    models.registry().ask_configured();
     choose_model(&config.model_choice(), models)
 }
 

@@ -5,9 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use stentor_agent::commands::ExpandError;
-use stentor_agent::session::{Session, SessionError};
+use stentor_agent::session::{ContextNeed, Session, SessionError};
 use stentor_agent::tasks;
+use stentor_journal::conversation::estimate_blocks;
 use stentor_journal::message::ContentBlock;
+use stentor_model::hosted::is_hosted;
+use stentor_model::wire::Wire;
 
 use crate::attached_files::{AttachError, attached};
 use crate::slash;
@@ -28,14 +31,39 @@ pub enum TypedPromptError {
     #[error("cannot read the files: {0}")]
     Stopped(String),
     #[error(
-        "the prompt is about {tokens} tokens long, and the context window of {model} holds {window}: \
-         shorten it, or choose a model with a larger window"
+        "the prompt is about {tokens} tokens long, and the context window of {model} holds {window}\
+         {}: shorten it, or choose a model with a larger window{}",
+        occupied(.taken), if *.is_own { OWN_SERVER } else { "" }
     )]
     TooLong {
         tokens: u64,
         model: String,
         window: u64,
+        /// What the rest of the request takes.
+        taken: ContextNeed,
+        /// It is on a server that the user could give a larger one.
+        is_own: bool,
     },
+}
+
+/// What else one can do where the window is that of one's own server.
+const OWN_SERVER: &str = ". If its server has more room than that, say so with context_window in the \
+                          configuration";
+
+/// What takes up the window besides the prompt.
+fn occupied(taken: &ContextNeed) -> String {
+    let parts = [
+        ("the instructions and tools take", taken.instructions),
+        ("the conversation so far takes", taken.conversation),
+    ];
+    let parts = parts.into_iter().filter(|(_, tokens)| *tokens > 0);
+    let parts: Vec<String> = parts
+        .map(|(what, tokens)| format!("{what} about {tokens}"))
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(", of which {}", parts.join(" and ")),
+    }
 }
 
 /// The text of an error of a file, without the mark that pi's clients look for.
@@ -75,24 +103,35 @@ pub async fn typed_prompt(
     Ok(blocks)
 }
 
-/// About so many bytes are a token, as a rule; where they are more, less text fits.
-const BYTES_PER_TOKEN: u64 = 4;
-
-/// Whether the model could take the text at all. What does not fit costs nothing this way.
+/// Whether the model could take all that would be sent. What does not fit costs nothing this way.
 async fn fits(session: &Session, blocks: &[ContentBlock]) -> Result<(), TypedPromptError> {
-    let texts = blocks.iter().filter_map(ContentBlock::as_text);
-    let bytes: u64 = texts.map(|text| text.len() as u64).sum();
-    let tokens = bytes / BYTES_PER_TOKEN;
-    let state = session.state().await;
-    let Some(model) = state.ok().and_then(|state| state.model) else {
+    let tokens = estimate_blocks(blocks);
+    let state = session.state().await?;
+    let Some(model) = state.model else {
         return Ok(());
     };
-    match tokens > model.context_window {
+    // What is part of this program reads the prompt alone, and another agent has its own instructions.
+    let taken = match Wire::from_api(&model.api) {
+        None => ContextNeed::default(),
+        Some(_) => session.context_need().await?,
+    };
+    // A long conversation is summarised before the prompt is sent.
+    let taken = match state.auto_compaction {
+        true => ContextNeed {
+            conversation: 0,
+            ..taken
+        },
+        false => taken,
+    };
+    let all = tokens + taken.instructions + taken.conversation;
+    match all > model.context_window {
         false => Ok(()),
         true => Err(TypedPromptError::TooLong {
             tokens,
             model: model.full_name(),
             window: model.context_window,
+            taken,
+            is_own: !is_hosted(&model.base_url) && Wire::from_api(&model.api).is_some(),
         }),
     }
 }

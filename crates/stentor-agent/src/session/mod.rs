@@ -44,7 +44,7 @@ pub use rewind::{
 };
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
-    BashResult, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,
-    SessionState, SessionStats,
+    BashResult, ContextNeed, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice,
+    ReplacedModel, SessionSnapshot, SessionState, SessionStats,
 };
 pub use weak::WeakSession;

@@ -53,6 +53,9 @@ pub struct SessionOptions {
     pub model: Option<Arc<ModelInfo>>,
     /// What a resumed session goes on with that names no model, or one that is not known here.
     pub usual_model: Option<Arc<ModelInfo>>,
+    /// Whoever opens the session reports a model that was replaced, as its state has it, so that it is
+    /// not logged as well.
+    pub reports_replaced_model: bool,
     pub thinking: Option<ThinkingLevel>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub place: Arc<dyn Place>,
@@ -217,6 +220,7 @@ impl SessionOptions {
             instructions: None,
             model: None,
             usual_model: None,
+            reports_replaced_model: false,
             thinking: None,
             tools,
             place: Arc::new(crate::tool::LocalPlace),

@@ -51,6 +51,17 @@ pub struct SessionState {
     pub is_scoped: bool,
     /// The models that cycling goes through; none means all there are.
     pub scoped_models: Vec<Arc<ModelInfo>>,
+    /// The model of its file, where the session was opened with another instead.
+    pub replaced_model: Option<Arc<ReplacedModel>>,
+}
+
+/// A model that a stored session cannot go on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedModel {
+    pub provider: String,
+    pub id: String,
+    /// Why not, in words that go on after its name: `is unknown`.
+    pub why: String,
 }
 
 /// The model of a session, for what is asked of it beside the conversation.
@@ -66,6 +77,15 @@ pub struct ContextUse {
     /// Absent when nothing counted yet, as right after a compaction.
     pub tokens: Option<u64>,
     pub window: u64,
+}
+
+/// About how many tokens the next request takes without its prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContextNeed {
+    /// The system prompt and the tools, which no compaction makes shorter.
+    pub instructions: u64,
+    /// The conversation so far.
+    pub conversation: u64,
 }
 
 /// Counts and sums of a session.

@@ -30,16 +30,7 @@ const SEARCHES: u64 = 5;
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     let turns = transcript::prepare(&request.messages, target.info, IDS);
     let body = Body::new(target, request, &turns);
-    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-    let mut betas = Vec::new();
-    match target.credential {
-        Credential::None => {}
-        Credential::ApiKey(key) => headers.push(("x-api-key", key.expose().to_owned())),
-        Credential::Bearer { token, .. } => {
-            headers.push(("authorization", format!("Bearer {}", token.expose())));
-            betas.push(OAUTH_BETA);
-        }
-    }
+    let (mut headers, mut betas) = access(target.credential);
     // A server that only imitates the API may refuse words it does not know.
     if target.base_url == OFFICIAL {
         betas.push(FINE_TOOL_STREAM_BETA);
@@ -55,6 +46,21 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
         headers,
         body: to_bytes(&body),
     }
+}
+
+/// The headers that every request has, and the betas that this access needs.
+pub(crate) fn access(credential: &Credential) -> (Vec<(&'static str, String)>, Vec<&'static str>) {
+    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+    let mut betas = Vec::new();
+    match credential {
+        Credential::None => {}
+        Credential::ApiKey(key) => headers.push(("x-api-key", key.expose().to_owned())),
+        Credential::Bearer { token, .. } => {
+            headers.push(("authorization", format!("Bearer {}", token.expose())));
+            betas.push(OAUTH_BETA);
+        }
+    }
+    (headers, betas)
 }
 
 #[derive(Serialize)]

@@ -17,13 +17,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The request for `request` at `target`.
 pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
-    let headers = match target.credential {
-        Credential::None => Vec::new(),
-        Credential::ApiKey(key) => vec![("x-goog-api-key", key.expose().to_owned())],
-        Credential::Bearer { token, .. } => {
-            vec![("authorization", format!("Bearer {}", token.expose()))]
-        }
-    };
+    let headers = access(target.credential);
     let turns = transcript::prepare(&request.messages, target.info, IDS);
     let model = target.info.id.trim_start_matches("models/");
     Call {
@@ -33,6 +27,17 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
         ),
         headers,
         body: to_bytes(&Body::new(target.info, request, &turns)),
+    }
+}
+
+/// The headers that say who asks.
+pub(crate) fn access(credential: &Credential) -> Vec<(&'static str, String)> {
+    match credential {
+        Credential::None => Vec::new(),
+        Credential::ApiKey(key) => vec![("x-goog-api-key", key.expose().to_owned())],
+        Credential::Bearer { token, .. } => {
+            vec![("authorization", format!("Bearer {}", token.expose()))]
+        }
     }
 }
 

@@ -1,22 +1,24 @@
 //! Asking configured providers for their models: which they have, and whether they answer at all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use stentor_agent::model::ModelInfo;
 use stentor_http::{Http, HttpError, deepest};
 use stentor_journal::clock::SharedClock;
 
+use super::model_list::ListForm;
 use super::providers::Provider;
-use super::windows::{ListedModel, ModelList, Windows};
+use super::windows::{ListedModel, Windows};
 use crate::configuration::ModelConfiguration;
-use crate::credential::{Credential, CredentialError};
-use crate::wire::Wire;
+use crate::credential::{Credential, CredentialError, SharedCredentials};
+use crate::hosted::is_hosted;
 
 /// Nobody waits longer for a list of models.
-const LIMIT: Duration = Duration::from_secs(2);
+pub(super) const LIMIT: Duration = Duration::from_secs(2);
 /// How long an answer is remembered.
 const MEMORY_MS: u64 = 30_000;
 /// A list of models is shorter than this.
@@ -25,15 +27,24 @@ const LONGEST_ANSWER_BYTES: usize = 4 << 20;
 /// What a provider said, or why it said nothing.
 pub(super) type Asked = Result<Vec<Arc<ModelInfo>>, String>;
 
+/// A provider that is to be asked, and what gets one in there.
+pub(super) struct Question {
+    pub provider: Provider,
+    pub form: ListForm,
+    pub credentials: Option<SharedCredentials>,
+}
+
 /// Why a provider gave no list.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
-    #[error("it does not answer within {} s", LIMIT.as_secs())]
-    TooSlow,
+    #[error("it does not answer within {} s", .0.as_secs_f32())]
+    TooSlow(Duration),
     #[error(transparent)]
     Client(#[from] HttpError),
     #[error(transparent)]
     Credential(#[from] CredentialError),
+    #[error("`{0}` is not a usable header; check the key and the configured headers")]
+    Header(String),
     #[error("it does not answer: {}", deepest(.0))]
     NoAnswer(#[from] reqwest::Error),
     #[error("it answers {0}")]
@@ -53,123 +64,222 @@ impl AskError {
                 )
             }
             Self::NoList => true,
-            Self::TooSlow | Self::Client(_) | Self::Credential(_) | Self::NoAnswer(_) => false,
+            Self::TooSlow(_)
+            | Self::Client(_)
+            | Self::Credential(_)
+            | Self::Header(_)
+            | Self::NoAnswer(_) => false,
         }
     }
 }
 
 /// Asks providers when somebody wants to know, and remembers for a while what they said.
 pub(super) struct AskedProviders {
-    http: Arc<Http>,
+    shared: Arc<Shared>,
     clock: SharedClock,
-    remembered: Mutex<HashMap<String, (u64, Asked)>>,
+}
+
+struct Shared {
+    http: Arc<Http>,
+    memory: Mutex<HashMap<String, Memory>>,
+    /// A provider has answered, or has not in time.
+    answered: Condvar,
+}
+
+/// What is known of one provider.
+#[derive(Default)]
+struct Memory {
+    is_being_asked: bool,
+    /// What it said last, and when.
+    last: Option<(u64, Asked)>,
 }
 
 impl AskedProviders {
     pub(super) fn new(http: Arc<Http>, clock: SharedClock) -> Self {
-        Self {
+        let shared = Shared {
             http,
+            memory: Mutex::default(),
+            answered: Condvar::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
             clock,
-            remembered: Mutex::default(),
         }
     }
 
-    /// What these providers say, all asked at once. Waits for them.
-    pub(super) fn ask(&self, providers: &[&Provider]) -> HashMap<String, Asked> {
+    /// What these providers say, all asked at once. Waits for them, but no longer than `patience`:
+    /// what comes later is there for who asks next.
+    pub(super) fn ask(
+        &self,
+        questions: Vec<Question>,
+        patience: Duration,
+    ) -> HashMap<String, Asked> {
+        let until = Instant::now() + patience;
         let now_ms = self.clock.now_ms();
-        let mut remembered = self
-            .remembered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        remembered.retain(|_, (at_ms, _)| now_ms.saturating_sub(*at_ms) < MEMORY_MS);
-        let unknown = providers
+        let ids: Vec<String> = questions
             .iter()
-            .filter(|one| !remembered.contains_key(&one.id));
-        let answers: Vec<(String, Asked)> = std::thread::scope(|scope| {
-            let asked: Vec<_> = unknown
-                .map(|provider| scope.spawn(|| (provider.id.clone(), self.ask_one(provider))))
-                .collect();
-            let answers = asked.into_iter().map(std::thread::ScopedJoinHandle::join);
-            answers.filter_map(Result::ok).collect()
-        });
-        for (id, answer) in answers {
-            remembered.insert(id, (now_ms, answer));
+            .map(|question| question.provider.id.clone())
+            .collect();
+        let due = self.shared.due(questions, now_ms);
+        for question in due {
+            let answer = Answer {
+                shared: Arc::clone(&self.shared),
+                id: question.provider.id.clone(),
+                at_ms: now_ms,
+                said: None,
+            };
+            // Where there can be no thread, the answer is dropped, which says that there is none.
+            let thread = std::thread::Builder::new();
+            let _ = thread.spawn(move || answer.of(&question));
         }
-        let wanted = providers.iter().filter_map(|provider| {
-            let (_, answer) = remembered.get(&provider.id)?;
-            Some((provider.id.clone(), answer.clone()))
+        let mut memory = self.shared.memory();
+        let is_open = |memory: &HashMap<String, Memory>| {
+            let mut all = ids.iter().filter_map(|id| memory.get(id));
+            all.any(|known| known.is_being_asked)
+        };
+        while is_open(&memory) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.answered.wait_timeout(memory, left);
+            (memory, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let answers = ids.into_iter().map(|id| {
+            let last = memory.get(&id).and_then(|known| known.last.as_ref());
+            let answer = match last {
+                Some((_, answer)) => answer.clone(),
+                None => Err(AskError::TooSlow(patience).to_string()),
+            };
+            (id, answer)
         });
-        wanted.collect()
+        answers.collect()
     }
 
     /// What a provider said a while ago, if it was asked.
     pub(super) fn remembered(&self, provider: &str) -> Option<Asked> {
-        let remembered = self
-            .remembered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        remembered.get(provider).map(|(_, answer)| answer.clone())
-    }
-
-    fn ask_one(&self, provider: &Provider) -> Asked {
-        // A thread of its own may have a runtime of its own.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        let listed = runtime.block_on(async {
-            match tokio::time::timeout(LIMIT, self.list(provider)).await {
-                Ok(listed) => listed,
-                Err(_) => Err(AskError::TooSlow),
-            }
-        });
-        let listed = match listed {
-            // What somebody has described can be used without a list.
-            Err(error) if error.is_only_no_list() && !provider.models.is_empty() => Vec::new(),
-            listed => listed.map_err(|error| error.to_string())?,
-        };
-        let windows = Windows::at(&provider.base_url, &listed);
-        let to_info = |model: ListedModel| {
-            let entry = ModelConfiguration {
-                context_window: Some(windows.window_of(&model)),
-                id: model.id,
-                ..ModelConfiguration::default()
-            };
-            Arc::new(entry.to_info(&provider.id, &provider.api, &provider.base_url))
-        };
-        Ok(listed.into_iter().map(to_info).collect())
-    }
-
-    async fn list(&self, provider: &Provider) -> Result<Vec<ListedModel>, AskError> {
-        let client = self.http.client(provider.ca_file.as_deref())?;
-        let mut request = client.get(format!("{}/models", provider.base_url));
-        for (name, value) in &provider.headers {
-            request = request.header(name, value.expose());
-        }
-        if let Some(credentials) = provider.credential.credentials(&provider.hint) {
-            match credentials.credential().await? {
-                Credential::None => {}
-                Credential::ApiKey(key) => request = request.bearer_auth(key.expose()),
-                Credential::Bearer { token, .. } => request = request.bearer_auth(token.expose()),
-            }
-        }
-        let response = request.send().await?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(AskError::Status(status));
-        }
-        let bytes = response.bytes().await?;
-        let bytes = bytes
-            .get(..LONGEST_ANSWER_BYTES.min(bytes.len()))
-            .unwrap_or_default();
-        let list: ModelList = serde_json::from_slice(bytes).map_err(|_| AskError::NoList)?;
-        Ok(list.data)
+        let memory = self.shared.memory();
+        let (_, answer) = memory.get(provider)?.last.as_ref()?;
+        Some(answer.clone())
     }
 }
 
-/// True for a provider that has a list of models to ask for.
-pub(super) fn can_be_asked(provider: &Provider) -> bool {
-    let wire = Wire::from_api(&provider.api);
-    let lists = matches!(wire, Some(Wire::OpenAiChat | Wire::OpenAiResponses));
-    lists && !provider.base_url.is_empty() && provider.credential.reason().is_some()
+impl Shared {
+    fn memory(&self) -> MutexGuard<'_, HashMap<String, Memory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that nobody asks already and whose last answer is too old, or missing. They count as
+    /// being asked from now on.
+    fn due(&self, questions: Vec<Question>, now_ms: u64) -> Vec<Question> {
+        let mut memory = self.memory();
+        let is_fresh = |(at_ms, _): &(u64, Asked)| now_ms.saturating_sub(*at_ms) < MEMORY_MS;
+        let mut is_due = |question: &Question| {
+            let known = memory.entry(question.provider.id.clone()).or_default();
+            let is_known = known.is_being_asked || known.last.as_ref().is_some_and(is_fresh);
+            known.is_being_asked = known.is_being_asked || !is_known;
+            !is_known
+        };
+        questions.into_iter().filter(|one| is_due(one)).collect()
+    }
+}
+
+/// The answer of a provider that is being asked. Whoever waits for it is woken in any case.
+struct Answer {
+    shared: Arc<Shared>,
+    id: String,
+    at_ms: u64,
+    said: Option<Asked>,
+}
+
+impl Answer {
+    fn of(mut self, question: &Question) {
+        self.said = Some(ask_one(&self.shared.http, question));
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let said = self.said.take();
+        let said = said.unwrap_or_else(|| Err("it could not be asked".to_owned()));
+        let known = Memory {
+            is_being_asked: false,
+            last: Some((self.at_ms, said)),
+        };
+        self.shared.memory().insert(self.id.clone(), known);
+        self.shared.answered.notify_all();
+    }
+}
+
+fn ask_one(http: &Http, question: &Question) -> Asked {
+    let provider = &question.provider;
+    // A thread of its own may have a runtime of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let listed = runtime.block_on(async {
+        match tokio::time::timeout(LIMIT, list(http, question)).await {
+            Ok(listed) => listed,
+            Err(_) => Err(AskError::TooSlow(LIMIT)),
+        }
+    });
+    let listed = match listed {
+        // What somebody has described can be used without a list.
+        Err(error) if error.is_only_no_list() && !provider.models.is_empty() => Vec::new(),
+        listed => listed.map_err(|error| error.to_string())?,
+    };
+    let windows = Windows::at(&provider.base_url, &listed);
+    let is_hosted = is_hosted(&provider.base_url);
+    let to_info = |model: ListedModel| {
+        // What a hosted model holds that nobody says is known well enough.
+        let says = !is_hosted || windows.knows(&model);
+        let entry = ModelConfiguration {
+            context_window: says.then(|| windows.window_of(&model)),
+            id: model.id,
+            ..ModelConfiguration::default()
+        };
+        Arc::new(entry.to_info(&provider.id, &provider.api, &provider.base_url))
+    };
+    Ok(listed.into_iter().map(to_info).collect())
+}
+
+async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskError> {
+    let provider = &question.provider;
+    let client = http.client(provider.ca_file.as_deref())?;
+    let credential = match &question.credentials {
+        Some(credentials) => credentials.credential().await?,
+        None => Credential::None,
+    };
+    let own = question.form.headers(&credential).into_iter();
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let configured = provider.headers.iter();
+    let configured = configured.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    let mut headers = HeaderMap::new();
+    for (name, value) in own.chain(configured) {
+        let key = HeaderName::from_bytes(name.as_bytes());
+        let (Ok(key), Ok(mut value)) = (key, HeaderValue::from_str(&value)) else {
+            return Err(AskError::Header(name));
+        };
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    let base_url = match &credential {
+        Credential::Bearer {
+            base_url: Some(given),
+            ..
+        } => given,
+        Credential::Bearer { .. } | Credential::None | Credential::ApiKey(_) => &provider.base_url,
+    };
+    let address = question.form.address(base_url.trim_end_matches('/'));
+    let response = client.get(address).headers(headers).send().await?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(AskError::Status(status));
+    }
+    let bytes = response.bytes().await?;
+    let bytes = bytes
+        .get(..LONGEST_ANSWER_BYTES.min(bytes.len()))
+        .unwrap_or_default();
+    question.form.read(bytes).map_err(|_| AskError::NoList)
 }

@@ -20,9 +20,6 @@ use crate::secret::Secret;
 /// A larger file is no list of models any more.
 const LARGEST_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What pi and omp take the context window for where a file does not say.
-const THEIR_CONTEXT_WINDOW: u64 = 128_000;
-
 /// A folder in which another program keeps its models and settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignFolder(pub PathBuf);
@@ -396,7 +393,8 @@ impl TheirModel {
             api: self.api,
             reasoning: self.reasoning,
             input: self.input.iter().filter_map(known).collect(),
-            context_window: self.context_window.or(Some(THEIR_CONTEXT_WINDOW)),
+            // Where the file says nothing, a hosted model is taken for what pi and omp take it for.
+            context_window: self.context_window,
             max_tokens: self.max_tokens,
             cost: self.cost.map(|cost| CostConfiguration {
                 input: cost.input,

@@ -3,16 +3,17 @@
 //! Nothing is read, asked or parsed when a registry is made; everything is when it is first needed.
 
 mod asked;
+mod configured;
 mod foreign;
 mod local;
 mod logins;
+mod model_list;
 mod names;
 mod providers;
 mod stored_keys;
 mod windows;
 mod yaml;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -25,7 +26,8 @@ use stentor_agent::model::{
 use stentor_http::{Http, HttpSettings, Proxies};
 use stentor_journal::clock::SharedClock;
 
-use self::asked::{Asked, AskedProviders, can_be_asked};
+use self::asked::{Asked, AskedProviders};
+pub use self::configured::SilentProvider;
 use self::foreign::Foreign;
 pub use self::foreign::{ForeignFolder, ForeignSettings};
 pub use self::local::LocalServer;
@@ -35,8 +37,9 @@ use self::providers::Provider;
 pub use self::stored_keys::StoreKeyError;
 use crate::catalogue;
 use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
+use crate::credential::SharedCredentials;
 use crate::hosted::is_hosted;
-use crate::login::Logins;
+use crate::login::{LoginError, Logins};
 use crate::remote::{Endpoint, RemoteModel};
 use crate::secret::Secret;
 use crate::wire::Wire;
@@ -119,13 +122,6 @@ pub struct ListedModel {
     pub by_subscription: bool,
 }
 
-/// A provider that cannot be used, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SilentProvider {
-    pub id: String,
-    pub reason: String,
-}
-
 impl RegistrySources {
     /// What a program usually starts from: nothing configured, logins in `config_dir`, proxies of
     /// the environment, other programs' folders below `home`, servers on their usual ports.
@@ -178,18 +174,31 @@ impl Registry {
     /// The model to begin with: what the settings of another program name, else the best of the
     /// first provider that can be used, else one of a server on this machine, else one that is
     /// part of this program.
+    ///
+    /// A provider whose models nobody has described is asked for them when it is its turn, which may
+    /// wait for the network for a moment.
     pub fn default_model(&self) -> Option<DefaultModel> {
-        self.foreign_default()
-            .or_else(|| self.first_usable(self.providers()))
-            .or_else(|| self.first_usable(&self.local.providers()))
-            .or_else(|| {
-                self.sources.plugged.iter().find_map(|plugged| {
-                    Some(DefaultModel {
-                        reason: plugged.default_reason()?,
-                        info: plugged.models().into_iter().next()?,
-                    })
-                })
+        if let Some(named) = self.foreign_default() {
+            return Some(named);
+        }
+        let mut silent = Vec::new();
+        let mut default = self
+            .first_usable(self.providers(), &mut silent)
+            .or_else(|| self.first_usable(&self.local.providers(), &mut silent))
+            .or_else(|| self.first_plugged())?;
+        for SilentProvider { id, reason } in silent {
+            default.reason.push_str(&format!(" ({id}: {reason})"));
+        }
+        Some(default)
+    }
+
+    fn first_plugged(&self) -> Option<DefaultModel> {
+        self.sources.plugged.iter().find_map(|plugged| {
+            Some(DefaultModel {
+                reason: plugged.default_reason()?,
+                info: plugged.models().into_iter().next()?,
             })
+        })
     }
 
     /// Every model there is, usable or not, in the order of [`ModelRegistry::available`].
@@ -198,25 +207,6 @@ impl Registry {
     pub fn list(&self) -> Vec<ListedModel> {
         let answers = self.ask_unknown();
         self.list_knowing(&self.local.providers(), NamedBy::User, &answers)
-    }
-
-    /// The same, for who looks at all of them: every provider that the user has configured is asked,
-    /// and those that do not answer come with the reason. Waits for the network.
-    pub fn list_asking(&self) -> (Vec<ListedModel>, Vec<SilentProvider>) {
-        let configured = self.configured().filter(|provider| can_be_asked(provider));
-        let answers = self.asked.ask(&configured.collect::<Vec<_>>());
-        let listed = self.list_knowing(&self.local.providers(), NamedBy::User, &answers);
-        let silent = answers.iter().filter_map(|(id, answer)| {
-            let has_models = listed.iter().any(|listed| listed.info.provider == *id);
-            let reason = answer.as_ref().err().filter(|_| !has_models)?.clone();
-            Some(SilentProvider {
-                id: id.clone(),
-                reason,
-            })
-        });
-        let mut silent: Vec<_> = silent.collect();
-        silent.sort_by(|one, other| one.id.cmp(&other.id));
-        (listed, silent)
     }
 
     /// The models that can be used, without those of servers that would have to be asked first.
@@ -252,6 +242,18 @@ impl Registry {
     /// True for a provider that nobody configured: a server that was found on this machine.
     pub fn is_found_locally(&self, provider: &str) -> bool {
         self.is_looked_for(provider) && !self.providers().iter().any(|known| known.id == provider)
+    }
+
+    /// Why a model of a server on this machine is not there, if it would be one.
+    pub fn why_not_local(&self, provider: &str) -> Option<String> {
+        let mut servers = self.sources.local_servers.iter();
+        let server = servers.find(|server| server.provider == provider)?;
+        let (name, port) = (server.name, server.port);
+        let is_configured = self.providers().iter().any(|known| known.id == provider);
+        (!is_configured).then(|| match self.local.named(provider) {
+            None => format!("{name} does not answer on port {port}"),
+            Some(_) => format!("{name} on port {port} does not have it"),
+        })
     }
 
     fn is_looked_for(&self, provider: &str) -> bool {
@@ -345,49 +347,6 @@ impl Registry {
         })
     }
 
-    /// The providers that the user has added in their configuration.
-    fn configured(&self) -> impl Iterator<Item = &Provider> {
-        let providers = self.providers().iter();
-        providers.filter(|provider| {
-            let is_own = self.sources.providers.contains_key(&provider.id);
-            is_own && catalogue::provider(&provider.id).is_none()
-        })
-    }
-
-    /// The same provider with what it says of its models, if it has been asked.
-    fn with_models<'a>(&self, provider: &'a Provider) -> Cow<'a, Provider> {
-        match self.asked.remembered(&provider.id) {
-            Some(Ok(said)) => Cow::Owned(Provider {
-                models: provider.models_with(&said),
-                ..provider.clone()
-            }),
-            Some(Err(_)) | None => Cow::Borrowed(provider),
-        }
-    }
-
-    /// Asks the providers of which it is not known which models they have, or what they hold. Waits
-    /// for the network.
-    pub fn ask_configured(&self) {
-        self.ask_unknown();
-    }
-
-    fn ask_unknown(&self) -> HashMap<String, Asked> {
-        let empty = self.configured().filter(|one| one.models.is_empty());
-        // Of a hosted model it is known well enough what it holds.
-        let own_servers = self.configured();
-        let own_servers =
-            own_servers.filter(|one| !one.unknown_windows.is_empty() && !is_hosted(&one.base_url));
-        let unknown = empty.chain(own_servers).filter(|one| can_be_asked(one));
-        let mut answers = self.asked.ask(&unknown.collect::<Vec<_>>());
-        // What somebody has described may be there by the time it is used.
-        for described in self.configured().filter(|one| !one.models.is_empty()) {
-            if answers.get(&described.id).is_some_and(Result::is_err) {
-                answers.remove(&described.id);
-            }
-        }
-        answers
-    }
-
     /// What is part of this program is not hosted.
     fn plugged_named(&self, by: NamedBy) -> &[Arc<dyn PluggedProvider>] {
         match by {
@@ -453,12 +412,28 @@ impl Registry {
         })
     }
 
-    fn first_usable(&self, providers: &[Provider]) -> Option<DefaultModel> {
+    /// The best model of the first provider that can be used. Those before it that do not tell which
+    /// models they have are added to the silent.
+    fn first_usable(
+        &self,
+        providers: &[Provider],
+        silent: &mut Vec<SilentProvider>,
+    ) -> Option<DefaultModel> {
         providers.iter().find_map(|provider| {
-            Some(DefaultModel {
-                reason: self.usable(provider)?,
-                info: Arc::clone(self.with_models(provider).models.first()?),
-            })
+            let reason = self.usable(provider)?;
+            if provider.models.is_empty() {
+                self.ask_for_choice();
+            }
+            match self.with_models(provider).models.first() {
+                Some(info) => Some(DefaultModel {
+                    reason,
+                    info: Arc::clone(info),
+                }),
+                None => {
+                    silent.extend(self.silence_of(provider));
+                    None
+                }
+            }
         })
     }
 
@@ -472,6 +447,23 @@ impl Registry {
         }
         let can_log_in = provider.has_login && self.logins().is_logged_in(&provider.id);
         can_log_in.then(|| format!("logged in at {}", provider.id))
+    }
+
+    /// What gets one in at a provider, if anything does.
+    fn credentials(&self, provider: &Provider) -> Result<Option<SharedCredentials>, LoginError> {
+        let stored = || {
+            self.stored_key(&provider.id)
+                .map(|key| self.stored_credentials(provider, key))
+        };
+        let known = provider.credential.credentials(&provider.hint);
+        match known.or_else(stored) {
+            Some(credentials) => Ok(Some(credentials)),
+            None if provider.has_login && self.logins().is_logged_in(&provider.id) => {
+                let login = self.logins().credentials(&provider.id)?;
+                Ok(Some(Arc::new(login)))
+            }
+            None => Ok(None),
+        }
     }
 
     fn ca_file(&self, provider: &str) -> Option<PathBuf> {
@@ -515,30 +507,14 @@ impl Registry {
                 ),
             )
         })?;
-        let stored = || {
-            self.stored_key(&provider.id)
-                .map(|key| self.stored_credentials(provider, key))
-        };
-        let credentials = match provider
-            .credential
-            .credentials(&provider.hint)
-            .or_else(stored)
-        {
-            Some(credentials) => credentials,
-            None if provider.has_login && self.logins().is_logged_in(&provider.id) => {
-                let login = self
-                    .logins()
-                    .credentials(&provider.id)
-                    .map_err(|error| ModelError::new(ModelErrorKind::Auth, error.to_string()))?;
-                Arc::new(login)
-            }
-            None => {
-                return Err(ModelError::new(
-                    ModelErrorKind::Auth,
-                    format!("{}: no credentials: {}", info.full_name(), provider.hint),
-                ));
-            }
-        };
+        let refused = |why: String| ModelError::new(ModelErrorKind::Auth, why);
+        let credentials = self
+            .credentials(provider)
+            .map_err(|error| refused(error.to_string()))?
+            .ok_or_else(|| {
+                let (model, hint) = (info.full_name(), &provider.hint);
+                refused(format!("{model}: no credentials: {hint}"))
+            })?;
         let endpoint = Endpoint {
             info: Arc::clone(info),
             wire,

@@ -150,7 +150,7 @@ pub(super) fn assemble(
         let own = sources
             .providers
             .get(id)
-            .map(|one| (one, "the configuration".to_owned()));
+            .map(|one| (one, "your configuration".to_owned()));
         let theirs = foreign.providers.iter().find(|theirs| theirs.id == id);
         own.or_else(|| {
             theirs.map(|theirs| (&theirs.configuration, theirs.file.display().to_string()))
@@ -232,7 +232,7 @@ fn added(
         Some(credential) => credential,
         // Nothing said about a key: a server that wants none, as most of one's own do.
         None if !names_a_key && !base_url.is_empty() => ConfiguredCredential::NotNeeded {
-            reason: format!("{origin} describes {id}"),
+            reason: format!("{id} is in {origin}"),
         },
         None => ConfiguredCredential::Missing,
     };

@@ -219,7 +219,9 @@ fn models_and_settings_of_other_programs_are_known_without_copying() {
         ..ForeignSettings::default()
     };
     assert_eq!(*registry.foreign_settings(), expected);
-    assert!(registry.find("yours", "c", NamedBy::User).is_some());
+    // Nobody says what it holds, and it is on this machine.
+    let c = registry.find("yours", "c", NamedBy::User).unwrap();
+    assert_eq!(c.context_window, 16_384);
     assert_eq!(registry.warnings(), Vec::<String>::new());
     assert!(registry.open(&a).is_ok());
 }
@@ -404,6 +406,29 @@ fn the_length_of_a_context_is_what_the_server_has_room_for() {
                 ),
             ],
             2048,
+        ),
+        // What it gives a model that asks for nothing depends on the memory of its machine.
+        (
+            "ollama",
+            &[
+                ("/api/ps", r#"{"models":[]}"#),
+                (
+                    "/api/show",
+                    r#"{"model_info":{"llama.context_length":131072}}"#,
+                ),
+            ],
+            4096,
+        ),
+        (
+            "ollama",
+            &[
+                ("/api/ps", r#"{"models":[]}"#),
+                (
+                    "/api/show",
+                    r#"{"model_info":{"llama.context_length":131072},"remote_host":"https://far.example"}"#,
+                ),
+            ],
+            131_072,
         ),
         (
             "lmstudio",

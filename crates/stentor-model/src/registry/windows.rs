@@ -17,6 +17,10 @@ const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
 /// Of so many models that Ollama has not loaded it is asked what it knows of them.
 const MOST_ASKED_FOR: usize = 32;
 
+/// What Ollama gives a model that asks for nothing where there is little memory for it (less than 24 GiB
+/// on the graphics card). It gives more where there is more, which shows as soon as the model is loaded.
+const LEAST_OF_OLLAMA: u64 = 4096;
+
 /// The list of models that all kinds of servers have.
 #[derive(Deserialize)]
 pub(super) struct ModelList {
@@ -24,13 +28,14 @@ pub(super) struct ModelList {
 }
 
 /// A model as a server lists it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct ListedModel {
     pub id: String,
-    /// vLLM says here how long a context may be, gateways in one of the next two.
+    /// vLLM says here how long a context may be, gateways and Anthropic in one of the next three.
     max_model_len: Option<u64>,
     context_length: Option<u64>,
     context_window: Option<u64>,
+    max_input_tokens: Option<u64>,
     /// LM Studio, of a model that is loaded and of one that is not.
     loaded_context_length: Option<u64>,
     max_context_length: Option<u64>,
@@ -75,6 +80,8 @@ struct ShownModel {
     parameters: String,
     #[serde(default)]
     model_info: Map<String, Value>,
+    /// Where it runs, if not on this machine: there it has all that it was trained for.
+    remote_host: Option<String>,
 }
 
 /// What is known of the length of a model's contexts.
@@ -88,13 +95,12 @@ struct Window {
 }
 
 impl Window {
-    fn tokens(self) -> u64 {
+    /// What fits, where a server that does not say has room for `unsaid`.
+    fn tokens(self, unsaid: u64) -> u64 {
         let known = |tokens: &u64| *tokens > 0;
         let trained = || self.trained.filter(known);
         let allocated = self.allocated.filter(known);
-        allocated.unwrap_or_else(|| {
-            trained().map_or(SMALL_CONTEXT_WINDOW, |most| most.min(SMALL_CONTEXT_WINDOW))
-        })
+        allocated.unwrap_or_else(|| trained().map_or(unsaid, |most| most.min(unsaid)))
     }
 
     fn or(self, other: Self) -> Self {
@@ -106,12 +112,22 @@ impl Window {
 }
 
 impl ListedModel {
+    /// A model that may hold so much.
+    pub(super) fn holding(id: String, context_window: Option<u64>) -> Self {
+        Self {
+            id,
+            context_window,
+            ..Self::default()
+        }
+    }
+
     fn window(&self) -> Window {
         let lengths = [
             self.loaded_context_length,
             self.max_model_len,
             self.context_length,
             self.context_window,
+            self.max_input_tokens,
         ];
         let meta = self.meta.as_ref();
         Window {
@@ -132,9 +148,12 @@ impl ShownModel {
         let set = lines.find(|(name, _)| *name == "num_ctx");
         let mut facts = self.model_info.iter();
         let trained = facts.find(|(name, _)| name.ends_with(".context_length"));
+        let trained = trained.and_then(|(_, value)| value.as_u64());
+        let set = set.and_then(|(_, value)| value.parse().ok());
+        let elsewhere = trained.filter(|_| self.remote_host.is_some());
         Window {
-            allocated: set.and_then(|(_, value)| value.parse().ok()),
-            trained: trained.and_then(|(_, value)| value.as_u64()),
+            allocated: set.or(elsewhere),
+            trained,
         }
     }
 }
@@ -145,6 +164,8 @@ pub(super) struct Windows {
     /// One for whatever it serves.
     same: Option<u64>,
     each: HashMap<String, Window>,
+    /// What is assumed where it says nothing.
+    unsaid: Option<u64>,
 }
 
 impl Windows {
@@ -182,12 +203,23 @@ impl Windows {
 
     /// How long a context of this model may be. What no server says is assumed to be small.
     pub(super) fn window_of(&self, model: &ListedModel) -> u64 {
+        let unsaid = self.unsaid.unwrap_or(SMALL_CONTEXT_WINDOW);
+        self.said_of(model).tokens(unsaid)
+    }
+
+    /// True when the server says how long a context of this model may be.
+    pub(super) fn knows(&self, model: &ListedModel) -> bool {
+        let allocated = self.said_of(model).allocated;
+        allocated.is_some_and(|tokens| tokens > 0)
+    }
+
+    fn said_of(&self, model: &ListedModel) -> Window {
         let of_all = Window {
             allocated: self.same,
             trained: None,
         };
         let own = self.each.get(&model.id).copied().unwrap_or_default();
-        of_all.or(own).or(model.window()).tokens()
+        of_all.or(own).or(model.window())
     }
 }
 
@@ -209,7 +241,11 @@ fn of_ollama(place: &Place, listed: &[ListedModel]) -> Option<Windows> {
         })
         .collect();
     each.extend(shown);
-    Some(Windows { same: None, each })
+    Some(Windows {
+        same: None,
+        each,
+        unsaid: Some(LEAST_OF_OLLAMA),
+    })
 }
 
 /// Where a server listens that is spoken to in the clear.
@@ -293,7 +329,8 @@ mod tests {
             (Some(0), Some(0), SMALL_CONTEXT_WINDOW),
         ] {
             let window = Window { allocated, trained };
-            assert_eq!(window.tokens(), tokens, "{window:?}");
+            let found = window.tokens(SMALL_CONTEXT_WINDOW);
+            assert_eq!(found, tokens, "{window:?}");
         }
     }
 

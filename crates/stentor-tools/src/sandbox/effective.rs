@@ -63,12 +63,17 @@ pub enum Refused {
     },
 }
 
-/// What a kernel has.
+/// What a kernel has for the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Support {
+pub struct Support {
     /// Which version of Landlock.
     pub landlock: Option<u8>,
     pub seccomp: bool,
+}
+
+/// What this machine's kernel has.
+pub fn kernel_support() -> Support {
+    kernel::support()
 }
 
 /// Says what of a sandbox holds on this machine, or why the session is refused.

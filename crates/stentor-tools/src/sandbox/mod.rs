@@ -33,7 +33,10 @@ mod kernel;
 #[path = "elsewhere.rs"]
 mod kernel;
 
-pub use effective::{EffectiveSandbox, Refused, Required, SandboxRequest, effective_sandbox};
+pub use effective::{
+    EffectiveSandbox, Refused, Required, SandboxRequest, Support as KernelSupport,
+    effective_sandbox, kernel_support,
+};
 
 /// What a command is held back from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,8 @@
 //! `stentor doctor`: what of the setup works, what does not, and what to do about it.
 
+mod rights;
+mod tools;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -10,6 +13,7 @@ use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use stentor_tools::mcp::ServerAccess;
 
+use crate::commands::models::Known;
 use crate::config::Config;
 use crate::models::Models;
 use crate::untrusted::brought;
@@ -61,8 +65,10 @@ impl Report {
         let mut report = Self::default();
         report.program();
         report.folders(config, cwd);
+        report.rights(config, models);
         report.configuration(config);
         report.models(config, models);
+        report.tools().await;
         report.sandbox(config, cwd);
         report.servers(config, models, cwd).await;
         report.extensions(config, cwd).await;
@@ -211,29 +217,54 @@ impl Report {
 
     fn models(&mut self, config: &Config, models: &Models) {
         const SECTION: &str = "Models";
-        match setup::chosen_model(config, models) {
-            Ok(chosen) if chosen.info.provider == stentor_model::offline::PROVIDER => self.note(
-                SECTION,
-                format!("{} would answer: {}", chosen.info.full_name(), chosen.why),
-                "`stentor login`, or a key such as ANTHROPIC_API_KEY, connects a language model",
-            ),
-            Ok(chosen) => self.good(
-                SECTION,
-                format!("{} would answer: {}", chosen.info.full_name(), chosen.why),
-            ),
-            Err(problem) => self.bad(SECTION, problem, "`stentor models` lists them all"),
-        }
         let registry = models.registry();
+        // What is chosen is known when everybody has been asked.
+        let (listed, silent) = registry.list_asking();
+        let chosen = setup::chosen_model(config, models);
+        let known = Known {
+            listed: &listed,
+            silent: &silent,
+            chosen: &chosen,
+        };
+        match (&chosen, known.problem()) {
+            (Ok(chosen), Some(problem)) => self.bad(
+                SECTION,
+                format!(
+                    "{} would answer ({}), but: {problem}",
+                    chosen.info.full_name(),
+                    chosen.why
+                ),
+                "put this right, or choose another with --model; `stentor models` lists them",
+            ),
+            (Ok(chosen), None) if chosen.info.provider == stentor_model::offline::PROVIDER => self
+                .note(
+                    SECTION,
+                    format!("{} would answer: {}", chosen.info.full_name(), chosen.why),
+                    "`stentor login`, or a key such as ANTHROPIC_API_KEY, connects a language model",
+                ),
+            (Ok(chosen), None) => self.good(
+                SECTION,
+                format!("{} would answer: {}", chosen.info.full_name(), chosen.why),
+            ),
+            (Err(problem), _) => self.bad(SECTION, problem, "`stentor models` lists them all"),
+        }
         for warning in registry.warnings() {
             self.note(SECTION, warning, "`stentor models` shows what is left");
         }
+        for provider in &silent {
+            self.note(
+                SECTION,
+                format!("{}: not usable yet", provider.id),
+                &provider.reason,
+            );
+        }
         // By provider: how many can be used, and why, or what would change that.
-        let mut providers: BTreeMap<String, (usize, usize, String)> = BTreeMap::new();
-        for model in registry.list() {
-            let entry = providers.entry(model.info.provider.clone()).or_default();
+        let mut providers: BTreeMap<&str, (usize, usize, &str)> = BTreeMap::new();
+        for model in &listed {
+            let entry = providers.entry(&model.info.provider).or_default();
             match &model.usable {
-                Some(why) => (entry.0, entry.2) = (entry.0 + 1, why.clone()),
-                None if entry.0 == 0 => (entry.1, entry.2) = (entry.1 + 1, model.hint.clone()),
+                Some(why) => (entry.0, entry.2) = (entry.0 + 1, why),
+                None if entry.0 == 0 => (entry.1, entry.2) = (entry.1 + 1, &model.hint),
                 None => entry.1 += 1,
             }
         }
@@ -243,7 +274,7 @@ impl Report {
                 0 => self.note(
                     SECTION,
                     format!("{provider}: {others} {}, not usable yet", models(others)),
-                    &why,
+                    why,
                 ),
                 _ => self.good(
                     SECTION,

@@ -17,83 +17,133 @@ pub struct Wanted<'a> {
     pub all: bool,
 }
 
-/// Prints the models. Unless all are wanted or some by name, of the models that cannot be used only what
-/// would make them usable is printed.
-pub fn run(
-    listed: &[ListedModel],
-    silent: &[SilentProvider],
-    chosen: &Result<ChosenModel, ChooseModelError>,
-    wanted: Wanted<'_>,
-    json: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let part = wanted.filter.unwrap_or_default().to_lowercase();
-    let matches = |model: &&ListedModel| {
-        model.info.full_name().to_lowercase().contains(&part)
-            || model.info.name.to_lowercase().contains(&part)
-    };
-    let shown: Vec<&ListedModel> = listed.iter().filter(matches).collect();
-    if json {
-        return write_json(&shown, chosen, out);
-    }
-    let used = chosen.as_ref().ok().map(|chosen| chosen.info.full_name());
-    let all = wanted.all || wanted.filter.is_some();
-    if shown.is_empty() && all {
-        writeln!(out, "nothing matches `{part}`")?;
-    }
-    let rows = shown.iter().filter(|model| all || model.usable.is_some());
-    let width = rows
-        .clone()
-        .map(|model| model.info.full_name().chars().count())
-        .max()
-        .unwrap_or(0);
-    for model in rows {
-        let name = model.info.full_name();
-        let mark = match (&model.usable, used.as_ref() == Some(&name)) {
-            (_, true) => "*",
-            (Some(_), false) => "+",
-            (None, false) => " ",
-        };
-        let info = &model.info;
-        let price = match info.cost.map(|cost| (cost.input, cost.output)) {
-            None => "price unknown".to_owned(),
-            Some((0.0, 0.0)) if model.by_subscription => "part of a subscription".to_owned(),
-            Some((0.0, 0.0)) => "free".to_owned(),
-            Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
-        };
-        let window = tokens(info.context_window);
-        writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
-    }
-    if !all {
-        write_hints(&shown, silent, out)?;
-    }
-    match chosen {
-        Ok(chosen) => writeln!(out, "\n{}: {}", chosen.info.full_name(), chosen.why),
-        Err(problem) => writeln!(out, "\n{problem}"),
-    }
+/// What is known of the models.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    pub listed: &'a [ListedModel],
+    /// The providers that the user has configured and that do not tell which models they have.
+    pub silent: &'a [SilentProvider],
+    pub chosen: &'a Result<ChosenModel, ChooseModelError>,
 }
 
-fn write_json(
-    shown: &[&ListedModel],
-    chosen: &Result<ChosenModel, ChooseModelError>,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let models: Vec<Value> = shown
-        .iter()
-        .map(|model| {
-            let mut value = model_json(&model.info);
-            value["usable"] = json!(model.usable.is_some());
-            value["why"] = json!(model.usable.as_ref().unwrap_or(&model.hint));
-            value
-        })
-        .collect();
-    let would_use = match chosen {
-        Ok(chosen) => json!({ "model": model_json(&chosen.info), "why": chosen.why }),
-        Err(problem) => json!({ "problem": problem.to_string() }),
-    };
-    let document = json!({ "wouldUse": would_use, "models": models });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
+impl Known<'_> {
+    /// Why the model that would be used cannot be, as far as is known.
+    pub fn problem(&self) -> Option<&str> {
+        let chosen = &self.chosen.as_ref().ok()?.info;
+        let mut listed = self.listed.iter();
+        let listed =
+            listed.find(|one| (&one.info.provider, &one.info.id) == (&chosen.provider, &chosen.id));
+        match listed {
+            Some(listed) => listed.usable.is_none().then_some(listed.hint.as_str()),
+            None => {
+                let mut silent = self.silent.iter();
+                let silent = silent.find(|one| one.id == chosen.provider)?;
+                Some(&silent.reason)
+            }
+        }
+    }
+
+    /// Prints the models. Unless all are wanted or some by name, of the models that cannot be used only
+    /// what would make them usable is printed.
+    pub fn print(&self, wanted: Wanted<'_>, json: bool, out: &mut impl Write) -> io::Result<()> {
+        let part = wanted.filter.unwrap_or_default().to_lowercase();
+        let matches = |model: &&ListedModel| {
+            model.info.full_name().to_lowercase().contains(&part)
+                || model.info.name.to_lowercase().contains(&part)
+        };
+        let shown: Vec<&ListedModel> = self.listed.iter().filter(matches).collect();
+        let silent = self.silent.iter();
+        let silent: Vec<&SilentProvider> = silent
+            .filter(|one| one.id.to_lowercase().contains(&part))
+            .collect();
+        if json {
+            return self.print_json(&shown, &silent, out);
+        }
+        let all = wanted.all || wanted.filter.is_some();
+        if shown.is_empty() && silent.is_empty() && all {
+            writeln!(out, "nothing matches `{part}`")?;
+        }
+        self.print_rows(&shown, all, out)?;
+        write_hints(&shown, &silent, out)?;
+        match (self.chosen, self.problem()) {
+            (Ok(chosen), None) => writeln!(out, "\n{}: {}", chosen.info.full_name(), chosen.why),
+            (Ok(chosen), Some(problem)) => {
+                let name = chosen.info.full_name();
+                writeln!(out, "\n{name}: {}, but: {problem}", chosen.why)
+            }
+            (Err(problem), _) => writeln!(out, "\n{problem}"),
+        }
+    }
+
+    fn print_rows(
+        &self,
+        shown: &[&ListedModel],
+        all: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let used = self
+            .chosen
+            .as_ref()
+            .ok()
+            .map(|chosen| chosen.info.full_name());
+        let rows = shown.iter().filter(|model| all || model.usable.is_some());
+        let width = rows
+            .clone()
+            .map(|model| model.info.full_name().chars().count())
+            .max()
+            .unwrap_or(0);
+        for model in rows {
+            let name = model.info.full_name();
+            let mark = match (&model.usable, used.as_ref() == Some(&name)) {
+                (_, true) => "*",
+                (Some(_), false) => "+",
+                (None, false) => " ",
+            };
+            let info = &model.info;
+            let price = match info.cost.map(|cost| (cost.input, cost.output)) {
+                None => "price unknown".to_owned(),
+                Some((0.0, 0.0)) if model.by_subscription => "part of a subscription".to_owned(),
+                Some((0.0, 0.0)) => "free".to_owned(),
+                Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
+            };
+            let window = tokens(info.context_window);
+            writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
+        }
+        Ok(())
+    }
+
+    fn print_json(
+        &self,
+        shown: &[&ListedModel],
+        silent: &[&SilentProvider],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let models: Vec<Value> = shown
+            .iter()
+            .map(|model| {
+                let mut value = model_json(&model.info);
+                value["usable"] = json!(model.usable.is_some());
+                value["why"] = json!(model.usable.as_ref().unwrap_or(&model.hint));
+                value
+            })
+            .collect();
+        let mut would_use = match self.chosen {
+            Ok(chosen) => json!({ "model": model_json(&chosen.info), "why": chosen.why }),
+            Err(problem) => json!({ "problem": problem.to_string() }),
+        };
+        if let Some(problem) = self.problem() {
+            would_use["problem"] = json!(problem);
+        }
+        let silent = silent.iter();
+        let silent = silent.map(|one| json!({ "provider": one.id, "why": one.reason }));
+        let document = json!({
+            "wouldUse": would_use,
+            "models": models,
+            "withoutModels": silent.collect::<Vec<Value>>(),
+        });
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    }
 }
 
 /// What is known about a model; here, other than in the dialects, a price may be unknown.
@@ -108,7 +158,7 @@ fn model_json(info: &ModelInfo) -> Value {
 /// A line for each provider whose models cannot be used: how many, and what would change that.
 fn write_hints(
     shown: &[&ListedModel],
-    silent: &[SilentProvider],
+    silent: &[&SilentProvider],
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut hints: Vec<(&str, &str, usize)> = Vec::new();

@@ -123,14 +123,16 @@ impl Printer {
     ) -> io::Result<()> {
         if self.options.format == Format::Json {
             serde_json::to_writer(&mut *out, &json::model_json(session, answering))?;
-            return out.write_all(b"\n");
+            out.write_all(b"\n")?;
+        } else {
+            let what = format!("{} ({})", answering.model.full_name(), answering.why);
+            self.line(&self.options.style.dim("model:"), &what, err)?;
         }
-        let what = format!("{} ({})", answering.model.full_name(), answering.why);
-        self.line(&self.options.style.dim("model:"), &what, err)?;
-        match &answering.way_out {
-            Some(way_out) => self.notice(NoticeLevel::Warning, way_out, err),
-            None => Ok(()),
+        // Whoever lets a program read the events may still look at stderr.
+        for warning in answering.warnings() {
+            self.notice(NoticeLevel::Warning, &warning, err)?;
         }
+        Ok(())
     }
 
     /// Prints that something still goes on, where a person looks on and nothing else does.

@@ -41,7 +41,7 @@ impl Job<'_> {
             }
             Some(SessionsAction::Search { text }) => {
                 let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
-                let none = format!("nothing matches in the sessions{of_this}");
+                let none = format!("no session{of_this} contains `{text}`");
                 Failure::printing(commands::sessions::run(lines, all, &none, json, out))
             }
             Some(SessionsAction::Rename { session, name }) => {

@@ -122,9 +122,8 @@ impl Job<'_> {
         talked.map_err(Failure::other)
     }
 
-    /// The model to begin with, with what its provider says of it.
+    /// The model to begin with.
     fn chosen_model(&self) -> Result<ChosenModel, Failure> {
-        self.models.registry().ask_configured();
         setup::chosen_model(&self.config, &self.models).map_err(Failure::other)
     }
 

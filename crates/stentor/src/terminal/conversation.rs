@@ -260,8 +260,8 @@ impl<'a> Conversation<'a> {
         );
         let rows = self.transcript.notes(rows);
         self.print(rows)?;
-        if let Some(way_out) = answering.and_then(|answering| answering.way_out) {
-            self.note(NoticeLevel::Warning, &way_out)?;
+        for warning in answering.iter().flat_map(Answering::warnings) {
+            self.note(NoticeLevel::Warning, &warning)?;
         }
         if is_resumed {
             self.show_past().await?;

@@ -80,7 +80,7 @@ fn a_list_shows_model_and_cost_and_a_search_where_the_text_is() {
     assert_eq!(found.matches("The answer about needles.").count(), 2);
     assert_eq!(
         world.run(&["sessions", "search", "nowhere"]).ok(),
-        "nothing matches in the sessions of this folder\n"
+        "no session of this folder contains `nowhere`\n"
     );
 }
 

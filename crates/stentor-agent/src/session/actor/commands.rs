@@ -25,8 +25,8 @@ use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::rewind::{Rewind, RewindError, RewindReport};
 use crate::session::state::{
-    BashResult, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot, SessionState,
-    SessionStats,
+    BashResult, ContextNeed, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,
+    SessionState, SessionStats,
 };
 use crate::tool::{Plan, Tool, ToolHost, ToolSpec};
 
@@ -477,6 +477,11 @@ impl Session {
             actor.tools.current(now).specs
         })
         .await
+    }
+
+    /// About how many tokens the next request takes without its prompt.
+    pub async fn context_need(&self) -> Result<ContextNeed, SessionError> {
+        self.ask(Actor::context_need).await
     }
 
     /// The messages in context.

@@ -8,7 +8,7 @@ use crate::hub::Hub;
 use crate::model::{Model, ModelError, ModelInfo, NamedBy, ThinkingLevel};
 use crate::session::error::SessionError;
 use crate::session::options::{Environment, ScopedModel, SessionOptions};
-use crate::session::state::ModelChoice;
+use crate::session::state::{ModelChoice, ReplacedModel};
 use crate::session::tool_host::SessionToolHost;
 
 /// The model in use, or why it cannot be used. The reason is given when somebody prompts.
@@ -32,6 +32,8 @@ pub(super) struct ModelSelection {
     /// What the run that is going on has instead.
     run_model: Option<ChosenModel>,
     run_thinking: Option<ThinkingLevel>,
+    /// What the session's file names and cannot be used.
+    pub replaced: Option<Arc<ReplacedModel>>,
 }
 
 impl ModelSelection {
@@ -51,6 +53,7 @@ impl ModelSelection {
             scoped: options.scoped_models.clone(),
             run_model: None,
             run_thinking: None,
+            replaced: None,
         };
         if let Some(info) = options.model.clone() {
             selection.begin_with(info);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 use stentor_journal::clock::{Clock, iso_time};
+use stentor_journal::conversation::{estimate_text, estimate_tokens};
 use stentor_journal::message::{KnownMessage, Message};
 use stentor_journal::store::{
     self, Entry, EntryKind, Header, Journal, JournalReader, Opened, StoreError,
@@ -14,10 +15,13 @@ use stentor_journal::usage::Usage;
 
 use super::permissions::PERMISSION_MODE;
 use super::restore::notes;
+use super::tools::CurrentTools;
 use super::{Actor, answer};
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
-use crate::session::state::{ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats};
+use crate::session::state::{
+    ContextNeed, ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats,
+};
 use crate::tasks;
 use crate::tool::ToolHost;
 
@@ -58,6 +62,7 @@ impl Actor {
                 .iter()
                 .map(|scoped| Arc::clone(&scoped.model))
                 .collect(),
+            replaced_model: self.models.replaced.clone(),
         }
     }
 
@@ -200,6 +205,21 @@ impl Actor {
         let mode = self.permissions.mode_note();
         keep_mode(&mut opened, mode, &*self.environment.clock)?;
         Ok((opened, text))
+    }
+
+    pub(super) fn context_need(&mut self) -> ContextNeed {
+        let now = self.circumstances();
+        let CurrentTools { specs, .. } = self.tools.current(now);
+        let system = self.tools.system_prompt(&specs, now);
+        let tools = specs.iter().map(|spec| {
+            let described = estimate_text(&spec.name) + estimate_text(&spec.description);
+            described + estimate_text(&spec.parameters.to_string())
+        });
+        let items = self.log.conversation().items().iter();
+        ContextNeed {
+            instructions: estimate_text(&system) + tools.sum::<u64>(),
+            conversation: items.map(|item| estimate_tokens(&item.message)).sum(),
+        }
     }
 
     fn context_use(&self) -> ContextUse {

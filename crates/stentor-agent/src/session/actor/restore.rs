@@ -20,6 +20,7 @@ use crate::model::NamedBy;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
 use crate::session::queues::Queued;
+use crate::session::state::ReplacedModel;
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
 
@@ -159,9 +160,16 @@ impl Actor {
                         only in your own session files"
                         .to_owned(),
                 };
-                self.warn(format!(
-                    "the session's model {provider}/{id} {why}; {instead}"
-                ));
+                let message = format!("the session's model {provider}/{id} {why}; {instead}");
+                match options.reports_replaced_model {
+                    true => self.publish_warning(message),
+                    false => self.warn(message),
+                }
+                self.models.replaced = Some(Arc::new(ReplacedModel {
+                    provider: provider.clone(),
+                    id: id.clone(),
+                    why,
+                }));
             }
             let info = known.or_else(|| options.usual_model.clone());
             if let Some(info) = info {

@@ -29,14 +29,21 @@ pub fn event_json(event: &Event) -> Value {
 /// Which model answers and why that one, as the first line.
 pub fn model_json(session: &str, answering: &Answering) -> Value {
     let model = &answering.model;
-    json!({
+    let mut line = json!({
         "type": "model",
         "provider": model.provider,
         "id": model.id,
         "contextWindow": model.context_window,
         "why": answering.why,
         "session": session,
-    })
+    });
+    if let Some(way_out) = &answering.way_out {
+        line["wayOut"] = json!(way_out);
+    }
+    if let Some(gone) = &answering.replaced {
+        line["replaced"] = json!({ "provider": gone.provider, "id": gone.id, "why": gone.why });
+    }
+    line
 }
 
 /// What a person should know that is no event of the session.
