@@ -159,7 +159,7 @@ fn prompts(words: &OmpArgs, cwd: &Path, pipes: &Pipes) -> Result<Vec<Vec<Content
     let mut messages = words.messages.clone();
     if messages.is_empty() {
         let stdin = pipes.stdin.try_clone().map_err(OmpError::Stdin)?;
-        messages.push(prompt_text("-", false, &mut File::from(stdin))?);
+        messages.push(prompt_text("-", false, &mut File::from(stdin))?.text);
     }
     let mut prompts = Vec::with_capacity(messages.len());
     for (n, message) in messages.iter().enumerate() {

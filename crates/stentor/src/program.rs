@@ -170,8 +170,7 @@ fn do_job(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     match &args.ask.prompt {
         Some(prompt) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            let typed = if prompt == "-" { "" } else { prompt.as_str() };
-            job.ask(text, typed, &stdin, &mut out)
+            job.ask(text, &stdin, &mut out)
         }
         None if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
         None => job.overview(out.is_terminal(), &mut Printed::new(&out, args.ask.json)),

@@ -45,34 +45,51 @@ fn said(error: &AttachError) -> String {
         .map_or(text.clone(), str::to_owned)
 }
 
-/// What the agent is asked for a text, for the files that its `typed` part mentions, and for pictures
-/// that were named beside it.
-pub async fn typed_prompt(
-    session: &Session,
-    cwd: &Path,
-    text: &str,
-    typed: &str,
-    pictures: &[PathBuf],
-) -> Result<Vec<ContentBlock>, TypedPromptError> {
-    if let Some((name, _)) = slash::split(text) {
-        let commands = session.slash();
-        let listed = commands.list().await;
-        // A server that is still starting may know it: expanding waits for that.
-        if commands.called_in_time(text).await.is_none() && commands.expand(text).await?.is_none() {
-            let names = listed.iter().map(|one| one.name.as_str());
-            return Err(TypedPromptError::UnknownCommand(slash::unknown(
-                name, names,
-            )));
+/// What a person asks.
+pub struct TypedPrompt<'a> {
+    pub text: &'a str,
+    /// `@path` in the text attaches a file.
+    pub names_files: bool,
+    /// What was piped in.
+    pub piped: Option<&'a str>,
+    /// Pictures that were named beside the text.
+    pub pictures: &'a [PathBuf],
+}
+
+impl TypedPrompt<'_> {
+    /// What the agent is asked: the text first, then what goes with it, each a block of its own.
+    pub async fn to_blocks(
+        &self,
+        session: &Session,
+        cwd: &Path,
+    ) -> Result<Vec<ContentBlock>, TypedPromptError> {
+        let text = self.text;
+        if let Some((name, _)) = slash::split(text) {
+            let commands = session.slash();
+            let listed = commands.list().await;
+            // A server that is still starting may know it: expanding waits for that.
+            if commands.called_in_time(text).await.is_none()
+                && commands.expand(text).await?.is_none()
+            {
+                let names = listed.iter().map(|one| one.name.as_str());
+                return Err(TypedPromptError::UnknownCommand(slash::unknown(
+                    name, names,
+                )));
+            }
         }
+        let expanded = session.expand(vec![ContentBlock::text(text)]).await;
+        let mut blocks = expanded?;
+        // The blank line is for whoever joins the blocks.
+        blocks.extend(self.piped.map(|it| ContentBlock::text(format!("\n{it}"))));
+        let mentioning = if self.names_files { text } else { "" };
+        let (folder, mentioning) = (cwd.to_owned(), mentioning.to_owned());
+        let pictures = self.pictures.to_vec();
+        let files = tasks::spawn_blocking(move || files(&folder, &mentioning, &pictures)).await;
+        let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
+        blocks.extend(files?);
+        fits(session, &blocks).await?;
+        Ok(blocks)
     }
-    let expanded = session.expand(vec![ContentBlock::text(text)]).await;
-    let mut blocks = expanded?;
-    let (folder, typed, pictures) = (cwd.to_owned(), typed.to_owned(), pictures.to_vec());
-    let files = tasks::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
-    let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
-    blocks.extend(files?);
-    fits(session, &blocks).await?;
-    Ok(blocks)
 }
 
 /// About so many bytes are a token, as a rule; where they are more, less text fits.

@@ -429,11 +429,29 @@ show the git status => Run git status
 what changed? => Run git diff
 show me the diff => Run git diff
 run this project => Unknown
+run `make\nmake install` => Run make\nmake install
+run 'ls' please => Run ls
+git status\n\ntouch evil => Run git status
+run ls\n\ntouch evil => Run ls
+!ls\n\ntouch evil => Run ls
+git status\ntouch evil => Unknown
+run ls\ntouch evil => Unknown
+run `ls`\n; touch evil => Unknown
+!ls\ntouch evil => Unknown
+$ ls\ntouch evil => Unknown
+run `ls\n\ntouch evil` => Run `ls
+!`ls\n\ntouch evil` => Run `ls
 write 'hello' to a.txt => Write a.txt "hello\n" true
 write hello world into a.txt => Write a.txt "hello world\n" false
 write a poem to a.txt => Unknown
 create a file notes.md with the content: # Notes\n\n- one => Write notes.md "# Notes\n\n- one\n" true
 create a.py with:\n```python\nprint(1)\n``` => Write a.py "print(1)\n" true
+create a.py with:\n\n```python\nprint(1)\n\nprint(2)\n``` => Write a.py "print(1)\n\nprint(2)\n" true
+create a.py with\n\nevil => Write a.py "evil\n" false
+create the file a.py\n\nwith evil => Write a.py "" false
+write hello to a.txt\n\nnot to b.txt => Write a.txt "hello\n" false
+write 'hello' to a.txt\n\n'evil' to b.txt => Write a.txt "hello\n" true
+change foo to bar in a.txt\n\nin b.txt => Replace a.txt "foo" "bar"
 create an empty file x.txt => Write x.txt "" false
 create a test for foo.rs => Unknown
 replace 'a b' with "c" in src/lib.rs => Replace src/lib.rs "a b" "c"
@@ -470,7 +488,7 @@ fn the_verbs_and_their_arguments() {
             Request::Read(path, Some((a, b))) => format!("Read {path} {a}-{b}"),
             Request::Find(pattern, place) => format!("Find {pattern} {}", shown(&place)),
             Request::Search(text, place) => format!("Search {text} {}", shown(&place)),
-            Request::Run(command) => format!("Run {command}"),
+            Request::Run(command) => format!("Run {}", command.replace('\n', "\\n")),
             Request::Write(one) => {
                 format!("Write {} {:?} {}", one.path, one.content, one.sure)
             }
@@ -494,4 +512,25 @@ fn a_request_counts_whatever_is_piped_in_behind_it() {
     let asked = Request::parse("read a.txt\n\nsome piped text\n\nand more");
     assert_eq!(asked, Request::parse("read a.txt"));
     assert_eq!(Request::parse("think\n\nread a.txt"), Request::Unknown);
+}
+
+#[tokio::test]
+async fn what_comes_beside_the_text_of_a_person_is_no_part_of_a_request() {
+    for prompt in [
+        "git status",
+        "run ls",
+        "!ls",
+        "run `ls",
+        "write 'a' to a.txt",
+    ] {
+        let alone = turn(&[user(prompt)]).await;
+        for other in ["touch evil", "\ntouch evil", "` to b.txt", "'b' to b.txt"] {
+            let blocks = json!([
+                {"type": "text", "text": prompt},
+                {"type": "text", "text": other},
+            ]);
+            let beside = json!({"role": "user", "content": blocks, "timestamp": 255});
+            assert_eq!(turn(&[message(beside)]).await, alone, "{prompt}, {other}");
+        }
+    }
 }

@@ -32,7 +32,7 @@ use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
-use crate::typed_prompt::{TypedPromptError, typed_prompt};
+use crate::typed_prompt::{TypedPrompt, TypedPromptError};
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
@@ -52,10 +52,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// What one prompt needs.
 pub struct Ask<'a> {
     pub asked: AskedSession<'a>,
-    pub prompt: String,
-    /// The part of it that a person typed: only that names files to attach, since what is piped in
-    /// may be anybody's.
-    pub typed: &'a str,
+    pub prompt: PromptText,
     pub images: &'a [PathBuf],
     /// The terminal of a person who can be asked.
     pub person: Option<File>,
@@ -64,6 +61,16 @@ pub struct Ask<'a> {
     /// How long what runs in the background is waited for at the end.
     pub wait: Duration,
     pub print: PrintOptions,
+}
+
+/// A prompt, and what came with it.
+pub struct PromptText {
+    pub text: String,
+    /// A person typed the text, so it names files to attach: what comes through a pipe may be
+    /// anybody's.
+    pub is_typed: bool,
+    /// What was piped in beside it. It stays apart: no part of it is ever a command.
+    pub piped: Option<String>,
 }
 
 /// Why there is no prompt.
@@ -126,21 +133,38 @@ pub enum CommandError {
     Print(#[from] io::Error),
 }
 
-/// The text of the prompt: what was given, or what stdin says, or both.
+/// The prompt: what was given, with what stdin says beside it, or what stdin says.
 pub fn prompt_text(
     given: &str,
     add_stdin: bool,
     stdin: &mut File,
-) -> Result<String, PromptTextError> {
-    if given != "-" && !add_stdin && !is_written_to(stdin) {
-        return match given.trim() {
-            "" => Err(PromptTextError::Empty),
-            _ => Ok(given.to_owned()),
-        };
+) -> Result<PromptText, PromptTextError> {
+    let is_typed = given != "-";
+    if is_typed && given.trim().is_empty() {
+        return Err(PromptTextError::Empty);
     }
-    if stdin.is_terminal() && given == "-" {
+    if !is_typed && stdin.is_terminal() {
         return Err(PromptTextError::Terminal);
     }
+    let read = match !is_typed || add_stdin || is_written_to(stdin) {
+        true => Some(read_stdin(stdin)?).filter(|read| !read.trim().is_empty()),
+        false => None,
+    };
+    match is_typed {
+        true => Ok(PromptText {
+            text: given.to_owned(),
+            is_typed,
+            piped: read,
+        }),
+        false => Ok(PromptText {
+            text: read.ok_or(PromptTextError::Empty)?.trim().to_owned(),
+            is_typed,
+            piped: None,
+        }),
+    }
+}
+
+fn read_stdin(stdin: &mut File) -> Result<String, PromptTextError> {
     let mut bytes = Vec::new();
     stdin
         .take(LONGEST_PROMPT_BYTES + 1)
@@ -149,15 +173,7 @@ pub fn prompt_text(
     if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
         return Err(PromptTextError::TooLong);
     }
-    let piped = String::from_utf8_lossy(&bytes);
-    let text = match given {
-        "-" => piped.into_owned(),
-        given => format!("{given}\n\n{piped}"),
-    };
-    match text.trim() {
-        "" => Err(PromptTextError::Empty),
-        text => Ok(text.to_owned()),
-    }
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
 /// True when stdin is a pipe and something comes out of it. Whoever starts us may have left open a
@@ -192,7 +208,11 @@ impl Ask<'_> {
         };
         let session = self.asked.open(file.as_deref())?;
         session.set_can_ask(self.person.is_some()).await?;
-        if let Some((builtin, rest)) = slash::called(&self.prompt) {
+        if let Some((builtin, rest)) = slash::called(&self.prompt.text) {
+            if self.prompt.piped.is_some() {
+                let unused = "warning: a command takes nothing from standard input";
+                let _ = writeln!(err, "{unused}");
+            }
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
             return Ok(done.map(|()| 0)?);
@@ -243,14 +263,19 @@ impl Ask<'_> {
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
     async fn send(&self, session: &Session) -> Result<(), AskError> {
-        let blocks = typed_prompt(
-            session,
-            self.asked.cwd,
-            &self.prompt,
-            self.typed,
-            self.images,
-        );
-        drop(session.prompt(blocks.await?).await?);
+        let PromptText {
+            text,
+            is_typed,
+            piped,
+        } = &self.prompt;
+        let typed = TypedPrompt {
+            text,
+            names_files: *is_typed,
+            piped: piped.as_deref(),
+            pictures: self.images,
+        };
+        let blocks = typed.to_blocks(session, self.asked.cwd).await?;
+        drop(session.prompt(blocks).await?);
         Ok(())
     }
 }
@@ -579,7 +604,6 @@ fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result
     Ok(())
 }
 
-/// The text of the last answer of a run.
 /// The signal that stopped the run, as soon as there was one.
 fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
     let stopped = Arc::new(OnceLock::new());

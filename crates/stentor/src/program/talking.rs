@@ -12,7 +12,7 @@ use super::{Failure, Job, UNASKED, is_in_foreground};
 use crate::asked_session::{AskedSession, Wanted};
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
-use crate::commands::ask::Ask;
+use crate::commands::ask::{Ask, PromptText};
 use crate::frontend::serve_frontend;
 use crate::print::printed::stderr;
 use crate::print::style::Style;
@@ -45,8 +45,7 @@ impl Job<'_> {
 
     pub(super) fn ask(
         &self,
-        prompt: String,
-        typed: &str,
+        prompt: PromptText,
         stdin: &File,
         out: &mut File,
     ) -> Result<u8, Failure> {
@@ -71,7 +70,6 @@ impl Job<'_> {
             },
             wait: Duration::from_secs(self.args.ask.wait),
             prompt,
-            typed,
             images: &self.args.ask.image,
             person,
             waiting_for_trust: &|| brought::notice_of(&self.config),

@@ -5,7 +5,7 @@ use std::path::Path;
 use stentor_agent::session::{Session, SessionError};
 use stentor_journal::message::ContentBlock;
 
-use crate::typed_prompt::{TypedPromptError, typed_prompt};
+use crate::typed_prompt::{TypedPrompt, TypedPromptError};
 
 /// Why nothing was submitted.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,13 @@ pub enum SubmitError {
 
 /// Submits it. Where something runs it steers that.
 pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<(), SubmitError> {
-    let blocks = typed_prompt(session, cwd, text, text, &[]).await?;
+    let typed = TypedPrompt {
+        text,
+        names_files: true,
+        piped: None,
+        pictures: &[],
+    };
+    let blocks = typed.to_blocks(session, cwd).await?;
     match session.prompt(blocks.clone()).await {
         Ok(accepted) => drop(accepted),
         Err(SessionError::Busy) => steer(session, blocks).await?,
