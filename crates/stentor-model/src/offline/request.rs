@@ -58,13 +58,14 @@ summarise: summarise|summarize|sum up|summary|overview|give me an overview
 summarise: describe|explain|outline|tell me about|what does|what is this|what's this
 test: test|tests|run test|run tests|run the test|run the tests|run all tests|run all the tests
 test: do the tests pass
-diff: diff|show diff|show the diff|show me the diff|show git diff|show the git diff|show changes
+diff: diff|show diff|show the diff|show me the diff|show changes|show me the changes
 diff: show the changes|what changed|what has changed|what did i change
-status: status|show git status|show the git status|what is the git status
-help: help|hello|hi|what can you do|who are you";
+status: status|what is the git status
+help: help|what can you do|who are you|what are you";
 
 /// Politeness before a verb.
-const POLITE: &str = "please|hey|ok|okay|now|just|could|can|would|you|i|want|to|let's|i'd|like";
+const POLITE: &str = "hello|hi|hey|there|stentor|please|ok|okay|now|just|could|can|would|you|i|want|\
+                      to|let's|i'd|like";
 
 /// Programs whose name is no English word: a line that begins with one is a command.
 const PROGRAMS: &str = "git|cargo|npm|npx|pnpm|pytest|python|python3|pip|uv|pwd|wc|echo|uname|\
@@ -201,6 +202,9 @@ fn list(rest: &[Word]) -> Option<Request> {
 }
 
 fn read(rest: &[Word]) -> Option<Request> {
+    if let Some(command) = git(rest) {
+        return Some(Request::Run(command));
+    }
     let is_list = rest.iter().any(|word| word.is("files|folder|directory"));
     let (rest, lines) = line_numbers(rest)?;
     Some(match (path_of(&rest)?, lines) {
@@ -211,6 +215,17 @@ fn read(rest: &[Word]) -> Option<Request> {
             Request::Run(format!("tail -n {count} -- {}", shell_word(&path?)))
         }
     })
+}
+
+/// What `show me the git log` shows.
+fn git(rest: &[Word]) -> Option<String> {
+    let fillers = rest.iter().take_while(|word| word.is("me|the|my")).count();
+    match rest.get(fillers..)? {
+        [git, what] if git.is("git") && what.is("diff|log|status") => {
+            Some(format!("git {}", what.text.to_lowercase()))
+        }
+        _ => None,
+    }
 }
 
 enum Lines {
