@@ -1,13 +1,12 @@
 //! `stentor -p`: one prompt, one answer.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
+use jiff::tz::TimeZone;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::Job;
@@ -23,8 +22,8 @@ use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
 use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::call_line::one_line;
-use crate::print::printed::stderr;
-use crate::print::{PrintOptions, Printer};
+use crate::print::{Format, PrintOptions, Printer};
+use crate::prompt_text::PromptText;
 use crate::repeated_calls::RepeatedCalls;
 use crate::run_ending::last_answer;
 use crate::session_name::{NameError, check_name};
@@ -32,13 +31,7 @@ use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
-use crate::typed_prompt::{TypedPrompt, TypedPromptError};
-
-/// A prompt is typed or generated, never this long.
-const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
-
-/// A pipe into which nobody writes for so long is one that was left open by accident.
-const SILENT_PIPE_S: i64 = 3;
+use crate::typed_prompt::{TypedPrompt, TypedPromptError, not_attached};
 
 /// Exit status when the model gave no answer that matches the schema.
 const NO_RESULT: u8 = 3;
@@ -61,31 +54,6 @@ pub struct Ask<'a> {
     /// How long what runs in the background is waited for at the end.
     pub wait: Duration,
     pub print: PrintOptions,
-}
-
-/// A prompt, and what came with it.
-pub struct PromptText {
-    pub text: String,
-    /// A person typed the text, so it names files to attach: what comes through a pipe may be
-    /// anybody's.
-    pub is_typed: bool,
-    /// What was piped in beside it. It stays apart: no part of it is ever a command.
-    pub piped: Option<String>,
-}
-
-/// Why there is no prompt.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptTextError {
-    #[error("the prompt is empty")]
-    Empty,
-    #[error("no prompt: give one with -p \"...\", or pipe it in")]
-    Terminal,
-    #[error("cannot read the prompt from stdin: {0}")]
-    Stdin(io::Error),
-    #[error(
-        "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
-    )]
-    TooLong,
 }
 
 /// Why a prompt was not answered.
@@ -133,72 +101,6 @@ pub enum CommandError {
     Print(#[from] io::Error),
 }
 
-/// The prompt: what was given, with what stdin says beside it, or what stdin says.
-pub fn prompt_text(
-    given: &str,
-    add_stdin: bool,
-    stdin: &mut File,
-) -> Result<PromptText, PromptTextError> {
-    let is_typed = given != "-";
-    if is_typed && given.trim().is_empty() {
-        return Err(PromptTextError::Empty);
-    }
-    if !is_typed && stdin.is_terminal() {
-        return Err(PromptTextError::Terminal);
-    }
-    let read = match !is_typed || add_stdin || is_written_to(stdin) {
-        true => Some(read_stdin(stdin)?).filter(|read| !read.trim().is_empty()),
-        false => None,
-    };
-    match is_typed {
-        true => Ok(PromptText {
-            text: given.to_owned(),
-            is_typed,
-            piped: read,
-        }),
-        false => Ok(PromptText {
-            text: read.ok_or(PromptTextError::Empty)?.trim().to_owned(),
-            is_typed,
-            piped: None,
-        }),
-    }
-}
-
-fn read_stdin(stdin: &mut File) -> Result<String, PromptTextError> {
-    let mut bytes = Vec::new();
-    stdin
-        .take(LONGEST_PROMPT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(PromptTextError::Stdin)?;
-    if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
-        return Err(PromptTextError::TooLong);
-    }
-    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
-}
-
-/// True when stdin is a pipe and something comes out of it. Whoever starts us may have left open a
-/// pipe that nobody writes to.
-fn is_written_to(stdin: &File) -> bool {
-    let kind = rustix::fs::fstat(stdin).map(|found| FileType::from_raw_mode(found.st_mode));
-    if !matches!(kind, Ok(FileType::Fifo)) {
-        return false;
-    }
-    let limit = Timespec {
-        tv_sec: SILENT_PIPE_S,
-        tv_nsec: 0,
-    };
-    let mut asked = [PollFd::new(stdin, PollFlags::IN)];
-    let is_ready = poll(&mut asked, Some(&limit)).is_ok_and(|ready| ready > 0);
-    if !is_ready {
-        let _ = writeln!(
-            stderr(),
-            "warning: standard input is a pipe that says nothing; going on without it (--stdin \
-             waits for it)"
-        );
-    }
-    is_ready
-}
-
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
     pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, AskError> {
@@ -213,6 +115,13 @@ impl Ask<'_> {
                 let unused = "warning: a command takes nothing from standard input";
                 let _ = writeln!(err, "{unused}");
             }
+            if builtin == Builtin::Compact && self.print.format == Format::Text {
+                let state = session.state().await?;
+                let answering = self.asked.answering(&state);
+                let mut printer = Printer::new(self.print);
+                let printed = printer.on_start(&state, answering.as_ref(), out, err);
+                printed.map_err(AskError::Print)?;
+            }
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
             return Ok(done.map(|()| 0)?);
@@ -224,7 +133,7 @@ impl Ask<'_> {
         let answering = self.asked.answering(&state);
         let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
             Ok(()) => {
-                if let Err(why) = self.send(&session).await {
+                if let Err(why) = self.send(&session, err).await {
                     // The command may be one of a folder that is not trusted.
                     if let Some(waiting) = (self.waiting_for_trust)() {
                         let _ = writeln!(err, "warning: {}", visible(&waiting));
@@ -262,7 +171,7 @@ impl Ask<'_> {
 
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
-    async fn send(&self, session: &Session) -> Result<(), AskError> {
+    async fn send(&self, session: &Session, err: &mut impl Write) -> Result<(), AskError> {
         let PromptText {
             text,
             is_typed,
@@ -274,7 +183,10 @@ impl Ask<'_> {
             piped: piped.as_deref(),
             pictures: self.images,
         };
-        let blocks = typed.to_blocks(session, self.asked.cwd).await?;
+        let (blocks, missing) = typed.to_blocks(session, self.asked.cwd).await?;
+        for name in &missing {
+            let _ = writeln!(err, "warning: {}", visible(&not_attached(name)));
+        }
         drop(session.prompt(blocks).await?);
         Ok(())
     }
@@ -385,7 +297,12 @@ impl Ask<'_> {
             return Err(AskError::NobodyToChoose);
         };
         let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
-        let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
+        let picked = pick(
+            newest,
+            &TimeZone::system(),
+            &mut BufReader::new(tty),
+            &mut io::stderr(),
+        );
         picked.map_err(AskError::Pick)?.ok_or(AskError::NoneChosen)
     }
 }
