@@ -7,6 +7,9 @@ use stentor_journal::message::ToolCall;
 use stentor_policy::{Always, PermissionAnswer, ToolEffect};
 use stentor_text::visible::visible;
 
+/// How the result of a call begins that a person did not allow. The rest of it is for the model.
+pub const REJECTED: &str = "The user rejected this call";
+
 /// What is asked before a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequest {

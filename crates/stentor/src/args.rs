@@ -1,13 +1,13 @@
 //! The command line: its flags, subcommands and help.
 
 mod mcp;
+mod sentence;
 mod serve;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use clap::error::{ContextKind, ContextValue};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::sandbox::SandboxMode;
@@ -19,6 +19,7 @@ use crate::config::value::{Input, Raw, count};
 use crate::config::{Layer, Source};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
+pub use sentence::parse;
 pub use serve::{
     AttachFlag, FleetAction, FleetArgs, HttpAddress, PageArgs, ServeAction, ServeArgs,
 };
@@ -70,7 +71,7 @@ pub enum Command {
         /// Log in to a provider instead of serving; clients run this in a terminal
         #[arg(long, value_name = "PROVIDER")]
         login: Option<String>,
-        /// Have another agent answer that this command starts; docs/agents.md tells in which dialect
+        /// Let the agent that COMMAND starts answer; see docs/agents.md for its dialect
         #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
         /// Be a relay to `stentor serve`, whose sessions clients share
@@ -200,6 +201,8 @@ pub enum Command {
     Complete {
         #[arg(value_enum)]
         values: Values,
+        /// The command whose commands are wanted
+        words: Vec<String>,
     },
     /// Show the help of a command
     Help {
@@ -214,6 +217,8 @@ pub enum Command {
 pub enum Values {
     Sessions,
     Models,
+    Providers,
+    Commands,
 }
 
 /// What to do with stored sessions.
@@ -327,7 +332,7 @@ pub struct AskArgs {
     /// Answer one prompt and exit; without PROMPT, or with `-`, read it from stdin
     #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub prompt: Option<String>,
-    /// Append the contents of stdin to the prompt, also when it is no pipe
+    /// Wait for stdin and append it to the prompt, however long that takes
     #[arg(long, requires = "prompt")]
     pub stdin: bool,
     /// Send this picture with the prompt; can be repeated
@@ -455,49 +460,16 @@ Examples:
   stentor                                  a conversation, on a terminal
   stentor \"summarise this folder\"
   stentor -p \"find TODO in this folder\" --permission-mode read-only
-  git diff | stentor -p \"review this change\"
-  stentor -p \"what is wrong with @src/main.rs?\"
-  stentor -c -p \"and now fix it\" --budget 0.50
+  stentor -p \"run the tests\"
+  git diff | stentor -p \"review this change\"            # needs a model
+  stentor -p \"what is wrong with @src/main.rs?\"         # needs a model
+  stentor -c -p \"and now fix it\" --budget 0.50          # needs a model
   stentor sessions
   stentor export 0198c5 -o session.html
 
 Frontends start `stentor acp`, `stentor --mode rpc` (omp, pi), `stentor --rpc-edn` (psi) or
 `stentor rpc` (synaps).
 Without an API key, the built-in model offline/guide answers; run `stentor models` to see the others.";
-
-/// Reads the command line. A sentence in the place of a command is a prompt.
-pub fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
-    let error = match Args::with_one_command(words).or_else(|_| Args::try_parse_from(words)) {
-        Ok(args) => return Ok(args),
-        Err(error) => error,
-    };
-    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidSubcommand) else {
-        return Err(error);
-    };
-    let place = words
-        .iter()
-        .skip(1)
-        .position(|word| word.to_str() == Some(first));
-    let Some(place) = place.map(|place| place + 1) else {
-        return Err(error);
-    };
-    let rest = words.get(place..).unwrap_or_default();
-    let said = rest.iter().map_while(|word| word.to_str());
-    let said: Vec<&str> = said.take_while(|word| !word.starts_with('-')).collect();
-    // One word is a misspelt command, unless it is a file.
-    if said.len() == 1 && !first.contains(char::is_whitespace) && !first.starts_with('@') {
-        return Err(error);
-    }
-    let prompt = OsString::from(format!("--print={}", said.join(" ")));
-    let before = words.get(..place).unwrap_or_default();
-    let after = rest.get(said.len()..).unwrap_or_default();
-    let words = before
-        .iter()
-        .cloned()
-        .chain([prompt])
-        .chain(after.iter().cloned());
-    Args::try_parse_from(words)
-}
 
 impl Args {
     /// Parses knowing only the first command that is among the words: clap copies every global flag

@@ -19,12 +19,12 @@ use stentor_wire::attach::Refused;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::{AttachError, attached};
-use crate::commands::ask::{PromptTextError, prompt_text};
 use crate::config::{Config, Source, Sourced};
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{FrontendError, Prepared, Start, exit_code, serve_frontend, take_pipes};
 use crate::log::{self, PatientStderr};
 use crate::logins::ModelLogins;
+use crate::prompt_text::{PromptTextError, prompt_text};
 use crate::session_places::{self, Family};
 use crate::setup::{self, Defaults};
 
@@ -159,7 +159,7 @@ fn prompts(words: &OmpArgs, cwd: &Path, pipes: &Pipes) -> Result<Vec<Vec<Content
     let mut messages = words.messages.clone();
     if messages.is_empty() {
         let stdin = pipes.stdin.try_clone().map_err(OmpError::Stdin)?;
-        messages.push(prompt_text("-", false, &mut File::from(stdin))?);
+        messages.push(prompt_text("-", false, &mut File::from(stdin))?.text);
     }
     let mut prompts = Vec::with_capacity(messages.len());
     for (n, message) in messages.iter().enumerate() {

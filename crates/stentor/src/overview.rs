@@ -32,7 +32,7 @@ stentor {version}: a headless coding agent
 
   Talk           stentor              a conversation, on a terminal
   Ask            stentor -p \"summarise this folder\"
-  Continue       stentor -c -p \"and now fix it\"
+  Continue       stentor -c -p \"run the tests\"
   Connect        stentor acp          an editor that speaks ACP
                  stentor --mode rpc   a client of omp or pi
                  stentor --rpc-edn    psi's Emacs frontend

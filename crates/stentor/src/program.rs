@@ -24,7 +24,6 @@ use crate::args::{
 };
 use crate::commands;
 use crate::commands::agents::AgentsFailure;
-use crate::commands::ask::prompt_text;
 use crate::commands::describe::help_of_line;
 use crate::commands::models::Wanted;
 use crate::commands::permissions::{Permissions, print_forgotten};
@@ -34,6 +33,7 @@ use crate::frontend::{Start, runtime};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::printed::{Printed, stderr, usage_error};
+use crate::prompt_text::{Input, prompt_text};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
@@ -170,8 +170,7 @@ fn do_job(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
     match &args.ask.prompt {
         Some(prompt) => {
             let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
-            let typed = if prompt == "-" { "" } else { prompt.as_str() };
-            job.ask(text, typed, &stdin, &mut out)
+            job.ask(text, &stdin, &mut out)
         }
         None if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
         None => job.overview(out.is_terminal(), &mut Printed::new(&out, args.ask.json)),
@@ -234,7 +233,7 @@ fn command_of(
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
         Command::Usage(wanted) => job.usage(wanted, &mut printed(&out)),
-        Command::Complete { values } => job.complete(*values, &mut out),
+        Command::Complete { values, words } => job.complete(*values, words, &mut out),
         Command::Export { session, output } => job.export(session, output.as_deref(), &mut out),
         // Those are done.
         Command::Completions { .. }
@@ -265,7 +264,7 @@ fn asked_for_trust(
     cwd: &Path,
     flags: &Layer,
     trust: &Asking,
-    mut stdin: &File,
+    mut terminal: &File,
 ) -> Result<Config, Failure> {
     let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
@@ -273,7 +272,7 @@ fn asked_for_trust(
     };
     let root = config.project.root();
     trust.mark_asked(root);
-    let yes = ask_at_terminal(root, &wanted, &mut stdin, AT_TERMINAL, &mut io::stderr());
+    let yes = ask_at_terminal(root, &wanted, &mut terminal, AT_TERMINAL, &mut io::stderr());
     if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
         return Ok(config);
     }
@@ -283,12 +282,25 @@ fn asked_for_trust(
     Ok(setup::load_config(cwd, flags, &config.variables)?)
 }
 
+/// The terminal of a person who can be asked: stdin, or the one behind what is piped in. In the
+/// background of a shell, and where stdin is `/dev/null`, nobody is there.
+fn terminal_of_person(stdin: &File) -> Option<File> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let terminal = match Input::of(stdin) {
+        Input::Stream | Input::File => File::open("/dev/tty").ok()?,
+        Input::Other => stdin.try_clone().ok()?,
+    };
+    is_in_foreground(&terminal).then_some(terminal)
+}
+
 /// True for a terminal whose keys reach this process. In the background of a shell, reading them
 /// would stop it.
-fn is_in_foreground(stdin: &File) -> bool {
+fn is_in_foreground(terminal: &File) -> bool {
     let group = rustix::process::getpgrp();
-    let foreground = rustix::termios::tcgetpgrp(stdin);
-    stdin.is_terminal() && foreground.map_or(true, |foreground| foreground == group)
+    let foreground = rustix::termios::tcgetpgrp(terminal);
+    terminal.is_terminal() && foreground.map_or(true, |foreground| foreground == group)
 }
 
 impl<'a> Job<'a> {
@@ -302,9 +314,10 @@ impl<'a> Job<'a> {
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
         let trust = Asking::default();
-        let talks = args.command.is_none();
-        if talks && is_in_foreground(stdin) && io::stderr().is_terminal() {
-            config = asked_for_trust(config, &cwd, &flags, &trust, stdin)?;
+        let is_asked = args.ask.prompt.is_some() || stdin.is_terminal();
+        let talks = args.command.is_none() && is_asked;
+        if let Some(terminal) = terminal_of_person(stdin).filter(|_| talks) {
+            config = asked_for_trust(config, &cwd, &flags, &trust, &terminal)?;
         }
         let models = setup::models(&config, &flags, &cwd)?;
         Ok(Self {

@@ -272,3 +272,62 @@ fn text_or_file(text: &str, cwd: &Path) -> Result<String, RpcError> {
         why,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use stentor_agent::tool::ToolSpec;
+
+    use super::*;
+    use crate::environment::Variables;
+
+    /// Every tool that there is, also those that only some sessions are offered.
+    fn all_tools() -> Vec<ToolSpec> {
+        let folder = tempfile::tempdir().unwrap();
+        let variables = [
+            ("HOME", folder.path().to_str().unwrap()),
+            ("STENTOR_MEMORY", "true"),
+            ("STENTOR_WEB_SEARCH", "service"),
+            (
+                "STENTOR_WEB_SEARCH_URL",
+                "https://search.example/?q={query}",
+            ),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let start = Start {
+            folder: folder.path().to_owned(),
+            variables: Variables::OfClient(Arc::new(variables.into_iter().collect())),
+            storing: None,
+        };
+        let cwd = start.working_folder(None).unwrap();
+        let options = defaults(&cwd, &start).unwrap().0.for_folder(&cwd).unwrap();
+        let specs = options.tools.iter().map(|tool| tool.spec().clone());
+        specs.collect()
+    }
+
+    #[test]
+    fn every_tool_is_documented_with_every_parameter_and_no_other() {
+        let page = include_str!("../../../docs/tools.md");
+        let tools = all_tools();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| [`"));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+        let named: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(listed, named);
+        for tool in &tools {
+            let section = page.split(&format!("\n## {}\n", tool.name)).nth(1);
+            let section = section.unwrap_or_else(|| panic!("{} has no section", tool.name));
+            let section = section.split("\n## ").next().unwrap();
+            let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+            let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+            let schema: serde_json::Value = serde_json::to_value(&tool.parameters).unwrap();
+            let parameters = schema["properties"].as_object().unwrap().keys();
+            let parameters: BTreeSet<&str> = parameters.map(String::as_str).collect();
+            assert_eq!(documented, parameters, "{}", tool.name);
+            let has_limits = section.lines().any(|line| {
+                line.contains("imit") || line.contains("most") || line.contains("up to")
+            });
+            assert!(has_limits, "{}: no limits", tool.name);
+        }
+    }
+}

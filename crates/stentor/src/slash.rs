@@ -72,7 +72,7 @@ pub const BUILTINS: [Described; 16] = [
         Builtin::Plan,
         PLAN,
         PLAN_HINT,
-        "plan first: only read until you have accepted a plan",
+        "only reads until you accept a plan",
     ),
     described(
         Builtin::Compact,

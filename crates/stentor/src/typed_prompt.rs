@@ -73,34 +73,53 @@ fn said(error: &AttachError) -> String {
         .map_or(text.clone(), str::to_owned)
 }
 
-/// What the agent is asked for a text, for the files that its `typed` part mentions, and for pictures
-/// that were named beside it.
-pub async fn typed_prompt(
-    session: &Session,
-    cwd: &Path,
-    text: &str,
-    typed: &str,
-    pictures: &[PathBuf],
-) -> Result<Vec<ContentBlock>, TypedPromptError> {
-    if let Some((name, _)) = slash::split(text) {
-        let commands = session.slash();
-        let listed = commands.list().await;
-        // A server that is still starting may know it: expanding waits for that.
-        if commands.called_in_time(text).await.is_none() && commands.expand(text).await?.is_none() {
-            let names = listed.iter().map(|one| one.name.as_str());
-            return Err(TypedPromptError::UnknownCommand(slash::unknown(
-                name, names,
-            )));
+/// What a person asks.
+pub struct TypedPrompt<'a> {
+    pub text: &'a str,
+    /// `@path` in the text attaches a file.
+    pub names_files: bool,
+    /// What was piped in.
+    pub piped: Option<&'a str>,
+    /// Pictures that were named beside the text.
+    pub pictures: &'a [PathBuf],
+}
+
+impl TypedPrompt<'_> {
+    /// What the agent is asked: the text first, then what goes with it, each a block of its own.
+    /// Names of files that are not there are words of the text, and listed.
+    pub async fn to_blocks(
+        &self,
+        session: &Session,
+        cwd: &Path,
+    ) -> Result<(Vec<ContentBlock>, Vec<String>), TypedPromptError> {
+        let text = self.text;
+        if let Some((name, _)) = slash::split(text) {
+            let commands = session.slash();
+            let listed = commands.list().await;
+            // A server that is still starting may know it: expanding waits for that.
+            if commands.called_in_time(text).await.is_none()
+                && commands.expand(text).await?.is_none()
+            {
+                let names = listed.iter().map(|one| one.name.as_str());
+                return Err(TypedPromptError::UnknownCommand(slash::unknown(
+                    name, names,
+                )));
+            }
         }
+        let expanded = session.expand(vec![ContentBlock::text(text)]).await;
+        let mut blocks = expanded?;
+        // The blank line is for whoever joins the blocks.
+        blocks.extend(self.piped.map(|it| ContentBlock::text(format!("\n{it}"))));
+        let mentioning = if self.names_files { text } else { "" };
+        let (folder, mentioning) = (cwd.to_owned(), mentioning.to_owned());
+        let pictures = self.pictures.to_vec();
+        let files = tasks::spawn_blocking(move || files(&folder, &mentioning, &pictures)).await;
+        let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
+        let (files, missing) = files?;
+        blocks.extend(files);
+        fits(session, &blocks).await?;
+        Ok((blocks, missing))
     }
-    let expanded = session.expand(vec![ContentBlock::text(text)]).await;
-    let mut blocks = expanded?;
-    let (folder, typed, pictures) = (cwd.to_owned(), typed.to_owned(), pictures.to_vec());
-    let files = tasks::spawn_blocking(move || files(&folder, &typed, &pictures)).await;
-    let files = files.map_err(|error| TypedPromptError::Stopped(error.to_string()))?;
-    blocks.extend(files?);
-    fits(session, &blocks).await?;
-    Ok(blocks)
 }
 
 /// Whether the model could take all that would be sent. What does not fit costs nothing this way.
@@ -136,13 +155,19 @@ async fn fits(session: &Session, blocks: &[ContentBlock]) -> Result<(), TypedPro
     }
 }
 
-/// The files that a text mentions and the pictures, as blocks. Waits for the disk.
+/// What a person is told of a file that is mentioned and not there.
+pub fn not_attached(name: &str) -> String {
+    format!("there is no file {name}, so nothing is attached for it")
+}
+
+/// The files that a text mentions and the pictures, as blocks, and the names of files that are not
+/// there. Waits for the disk.
 fn files(
     cwd: &Path,
     text: &str,
     pictures: &[PathBuf],
-) -> Result<Vec<ContentBlock>, TypedPromptError> {
-    let mut files = mentioned(cwd, text);
+) -> Result<(Vec<ContentBlock>, Vec<String>), TypedPromptError> {
+    let Mentioned { mut files, missing } = mentioned(cwd, text);
     for picture in pictures {
         let path = cwd.join(picture);
         let attached = attached(cwd, &[picture.display().to_string()], "")?;
@@ -152,30 +177,83 @@ fn files(
         files.push(picture.display().to_string());
     }
     if files.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), missing));
     }
     let blocks = attached(cwd, &files, "")?.into_iter();
     // Empty files leave an empty text.
     let is_something = |block: &ContentBlock| block.as_text().is_none_or(|text| !text.is_empty());
-    Ok(blocks.filter(is_something).collect())
+    Ok((blocks.filter(is_something).collect(), missing))
 }
 
-/// The files that a text names as `@path`, each once. What is no file is just a word.
-fn mentioned(cwd: &Path, text: &str) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let Some(name) = word.trim_start_matches(['(', '"', '\'']).strip_prefix('@') else {
-            continue;
+/// What a text names as `@path`, or as `@"a path with spaces"`, each once.
+#[derive(Debug, Default, PartialEq)]
+struct Mentioned {
+    files: Vec<String>,
+    /// What can hardly be anything but a file, and is none.
+    missing: Vec<String>,
+}
+
+fn mentioned(cwd: &Path, text: &str) -> Mentioned {
+    let mut found = Mentioned::default();
+    let add = |names: &mut Vec<String>, name: &str| {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    let is_file = |name: &str| !name.is_empty() && cwd.join(name).is_file();
+    for mention in mentions(text) {
+        let without_end = match mention.is_quoted {
+            true => mention.name,
+            false => mention
+                .name
+                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']),
         };
-        let without_end = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']);
-        let found = [name, without_end]
-            .into_iter()
-            .find(|name| !name.is_empty() && cwd.join(name).is_file());
-        if let Some(found) = found.filter(|found| !files.iter().any(|known| known == found)) {
-            files.push(found.to_owned());
+        let mut names = [mention.name, without_end].into_iter();
+        // A folder is no mistake, and neither is a name of something else: `@alice`, `@scope/package`.
+        let has_ending = Path::new(without_end).extension().is_some();
+        match names.find(|name| is_file(name)) {
+            Some(file) => add(&mut found.files, file),
+            None if cwd.join(without_end).exists() => {}
+            None if mention.is_quoted || has_ending => add(&mut found.missing, without_end),
+            None => {}
         }
     }
-    files
+    found
+}
+
+/// A word that begins with `@`.
+struct Mention<'a> {
+    name: &'a str,
+    is_quoted: bool,
+}
+
+fn mentions(text: &str) -> Vec<Mention<'_>> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('@') {
+        let (before, from) = rest.split_at(at);
+        let is_word = before.is_empty() && all.is_empty() && rest.len() == text.len()
+            || before.ends_with(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\''));
+        let name = from.get(1..).unwrap_or_default();
+        let quoted = name
+            .strip_prefix('"')
+            .and_then(|inner| inner.split_once('"'));
+        let (name, is_quoted, after) = match quoted {
+            Some((name, after)) => (name, true, after),
+            None => {
+                let end = name.find(char::is_whitespace).unwrap_or(name.len());
+                let (name, after) = name.split_at(end);
+                (name, false, after)
+            }
+        };
+        if is_word {
+            all.push(Mention { name, is_quoted });
+            rest = after;
+        } else {
+            rest = from.get(1..).unwrap_or_default();
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -186,12 +264,29 @@ mod tests {
     fn files_are_mentioned_by_words_that_name_them() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "x").unwrap();
-        for (text, files) in [
-            ("look at @a.txt, please", &["a.txt"][..]),
-            ("(@a.txt) and @a.txt again", &["a.txt"]),
-            ("mail me@a.txt or @nobody", &[]),
+        std::fs::write(folder.path().join("my file.txt"), "x").unwrap();
+        std::fs::create_dir(folder.path().join("src.d")).unwrap();
+        for (text, files, missing) in [
+            ("look at @a.txt, please", &["a.txt"][..], &[][..]),
+            ("@a.txt", &["a.txt"], &[]),
+            ("(@a.txt) and @a.txt again", &["a.txt"], &[]),
+            ("\"@a.txt\"", &["a.txt"], &[]),
+            ("mail me@a.txt or @nobody", &[], &[]),
+            ("@x@a.txt", &[], &["x@a.txt"]),
+            (
+                "see @\"my file.txt\", and @\"a.txt\"",
+                &["my file.txt", "a.txt"],
+                &[],
+            ),
+            ("see @my file.txt or @b.txt?", &[], &["b.txt"]),
+            ("@\"no such file\"", &[], &["no such file"]),
+            ("@\"open", &[], &[]),
+            ("@types/node, @src.d, @", &[], &[]),
         ] {
-            assert_eq!(mentioned(folder.path(), text), files, "{text}");
+            let found = mentioned(folder.path(), text);
+            let texts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+            let expected: (Vec<String>, Vec<String>) = (texts(files), texts(missing));
+            assert_eq!((found.files, found.missing), expected, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stentor_agent::model::ModelRequest;
-use stentor_journal::message::{Message, UserMessage};
+use stentor_journal::message::{ContentBlock, Message, UserContent, UserMessage};
 
 use super::request::Request;
 use super::steps::{self, Call, Exchange, Next};
@@ -25,7 +25,7 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
             ..GuideAnswer::default()
         };
     };
-    let text = prompt.content.text();
+    let text = asked(prompt);
     let wanted = Request::parse(&text);
     let exchanges = exchanges(request.messages.get(at + 1..).unwrap_or_default());
     let (said, calls) = match steps::next(&wanted, &exchanges, &request.tools) {
@@ -53,6 +53,18 @@ fn last_prompt(messages: &[Arc<Message>]) -> Option<(usize, &UserMessage)> {
     users
         .filter_map(|(at, message)| Some((at, message.as_user()?)))
         .find(|(_, user)| user.synthetic != Some(true))
+}
+
+/// What the person wrote: the first text. What was attached or piped in comes as texts of its own, and
+/// is anybody's.
+fn asked(prompt: &UserMessage) -> String {
+    match &prompt.content {
+        UserContent::Text(text) => text.clone(),
+        UserContent::Blocks(blocks) => {
+            let first = blocks.iter().find_map(ContentBlock::as_text);
+            first.unwrap_or_default().to_owned()
+        }
+    }
 }
 
 /// The calls since the prompt that have a result, in the order they were made.

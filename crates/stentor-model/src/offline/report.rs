@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use stentor_agent::permission::REJECTED;
+
 use super::markdown::{Part, capital, code, counted, fenced, here_or, language_of, list};
 use super::outline::{first_paragraph, outline};
 use super::replies;
@@ -16,9 +18,12 @@ const MAX_MATCHES: usize = 15;
 const MAX_MATCH_CHARS: usize = 160;
 const MAX_KINDS: usize = 6;
 
+/// What a person is told who said no.
+const NOT_ALLOWED: &str = "You did not allow it.";
+
 /// What a finished request led to.
 pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
-    let (Some(first), Some(last)) = (had.first(), had.last()) else {
+    let Some(last) = had.last() else {
         return match request {
             Request::Help => replies::help(),
             _ => replies::not_understood(prompt),
@@ -27,7 +32,7 @@ pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
     let text = last.text();
     let tool = last.call.name.as_str();
     match request {
-        Request::Write(writing) if tool == "read" && !last.is_about_nothing() => format!(
+        Request::Write(writing) if tool != "write" && !last.result.is_error => format!(
             "{} exists already, and writing would replace it. Put the text in quotes if you want \
              that.",
             code(&writing.path)
@@ -39,9 +44,9 @@ pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
                 false => succeeded(command, &text),
             }
         }
-        // The listing only looked for another name, and found none.
+        // The listing only looked for the name, and did not find it.
         Request::Read(path, _) | Request::Summarise(Some(path))
-            if tool == "ls" && !first.is_about_a_folder() =>
+            if tool == "ls" && last.argument("path") != Some(path) =>
         {
             missing(path)
         }
@@ -87,6 +92,9 @@ pub fn announcement(call: &Call) -> String {
 
 fn failed(request: &Request, last: &Exchange) -> String {
     let text = last.text();
+    if text.starts_with(REJECTED) {
+        return NOT_ALLOWED.to_owned();
+    }
     let hint = match request {
         _ if is_denied(&text) => replies::DENIED.to_owned(),
         Request::Read(path, _) | Request::Summarise(Some(path)) if last.is_about_nothing() => {
@@ -131,6 +139,9 @@ fn failed_command(command: &str, text: &str) -> String {
         Some((output, status)) => {
             let status = status.split_whitespace().next();
             (output, status.unwrap_or_default())
+        }
+        None if text.starts_with(REJECTED) => {
+            return format!("{command} was not run. {NOT_ALLOWED}");
         }
         None if is_denied(text) => {
             let (why, denied) = (sentence(text), replies::DENIED);

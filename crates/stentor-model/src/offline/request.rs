@@ -58,13 +58,14 @@ summarise: summarise|summarize|sum up|summary|overview|give me an overview
 summarise: describe|explain|outline|tell me about|what does|what is this|what's this
 test: test|tests|run test|run tests|run the test|run the tests|run all tests|run all the tests
 test: do the tests pass
-diff: diff|show diff|show the diff|show me the diff|show git diff|show the git diff|show changes
+diff: diff|show diff|show the diff|show me the diff|show changes|show me the changes
 diff: show the changes|what changed|what has changed|what did i change
-status: status|show git status|show the git status|what is the git status
-help: help|hello|hi|what can you do|who are you";
+status: status|what is the git status
+help: help|what can you do|who are you|what are you";
 
 /// Politeness before a verb.
-const POLITE: &str = "please|hey|ok|okay|now|just|could|can|would|you|i|want|to|let's|i'd|like";
+const POLITE: &str = "hello|hi|hey|there|stentor|please|ok|okay|now|just|could|can|would|you|i|want|\
+                      to|let's|i'd|like";
 
 /// Programs whose name is no English word: a line that begins with one is a command.
 const PROGRAMS: &str = "git|cargo|npm|npx|pnpm|pytest|python|python3|pip|uv|pwd|wc|echo|uname|\
@@ -75,6 +76,9 @@ const FILLERS: &str = "the|a|an|all|me|my|of|this|here|there|current|file|files|
                        content|contents|named|called|please|project|repo|repository|code|codebase|\
                        everything|about|it|is|do|does|in|inside|from|under";
 
+/// Words before the text of a file.
+const WITH: &str = "with|containing|saying|with:|containing:";
+
 /// Words around what is searched for.
 const SEARCH_FILLERS: &str = "for|the|all|any|text|word|string|function|occurrences|mentions|uses|\
                               comments|of|files|containing|contain|used|defined|called";
@@ -84,13 +88,14 @@ const KINDS: &str = "rust:rs|python:py|javascript:js|typescript:ts|markdown:md|y
                      shell:sh|toml:toml|json:json|html:html|css:css|go:go|java:java";
 
 impl Request {
-    /// What `prompt` asks for. What comes after a request in a paragraph of its own, such as standard
-    /// input, is material that the guide cannot use.
+    /// What `prompt` asks for. That is said in its first paragraph: what follows may be material that
+    /// somebody else wrote, and only the text of a file to write is taken from it.
     pub fn parse(prompt: &str) -> Self {
         let prompt = prompt.trim();
-        match (Self::of(prompt), prompt.split_once("\n\n")) {
-            (Self::Unknown, Some((first, _))) => Self::of(first.trim()),
-            (request, _) => request,
+        let first = prompt.split("\n\n").next().unwrap_or_default().trim();
+        match longer_text(prompt, first.len()) {
+            Some(writing) => Self::Write(writing),
+            None => Self::of(first),
         }
     }
 
@@ -99,8 +104,7 @@ impl Request {
             return Self::Run(command);
         }
         let words = split(prompt);
-        let polite = words.iter().take_while(|word| word.is(POLITE)).count();
-        let words = words.get(polite..).unwrap_or_default();
+        let words = impolite(&words);
         if words.is_empty() {
             return Self::Help;
         }
@@ -129,7 +133,14 @@ impl Request {
     }
 }
 
+/// The words without the politeness before them.
+fn impolite<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
+    let polite = words.iter().take_while(|word| word.is(POLITE)).count();
+    words.get(polite..).unwrap_or_default()
+}
+
 /// A line that is a command as it stands: `!ls`, `$ ls`, one in backticks, one of a known program.
+/// Only one in backticks may have several lines: where else would it end?
 fn as_command(prompt: &str) -> Option<String> {
     let marked = prompt.strip_prefix('!').or(prompt.strip_prefix("$ "));
     let inner = marked.unwrap_or(prompt).trim();
@@ -137,7 +148,9 @@ fn as_command(prompt: &str) -> Option<String> {
     let bare = bare.filter(|bare| !bare.contains('`'));
     let first = prompt.split_whitespace().next()?;
     let known = PROGRAMS.split('|').any(|program| program == first) && !prompt.ends_with('?');
-    let command = bare.or(marked).or(known.then_some(inner))?.trim();
+    let line = marked.or(known.then_some(inner));
+    let command = bare.or(line.filter(|line| !line.trim().contains('\n')))?;
+    let command = command.trim();
     (!command.is_empty()).then(|| command.to_owned())
 }
 
@@ -189,6 +202,9 @@ fn list(rest: &[Word]) -> Option<Request> {
 }
 
 fn read(rest: &[Word]) -> Option<Request> {
+    if let Some(command) = git(rest) {
+        return Some(Request::Run(command));
+    }
     let is_list = rest.iter().any(|word| word.is("files|folder|directory"));
     let (rest, lines) = line_numbers(rest)?;
     Some(match (path_of(&rest)?, lines) {
@@ -199,6 +215,17 @@ fn read(rest: &[Word]) -> Option<Request> {
             Request::Run(format!("tail -n {count} -- {}", shell_word(&path?)))
         }
     })
+}
+
+/// What `show me the git log` shows.
+fn git(rest: &[Word]) -> Option<String> {
+    let fillers = rest.iter().take_while(|word| word.is("me|the|my")).count();
+    match rest.get(fillers..)? {
+        [git, what] if git.is("git") && what.is("diff|log|status") => {
+            Some(format!("git {}", what.text.to_lowercase()))
+        }
+        _ => None,
+    }
 }
 
 enum Lines {
@@ -282,7 +309,7 @@ fn search(rest: &[Word]) -> Option<Request> {
     (!text.is_empty()).then_some(Request::Search(text, place))
 }
 
-/// The command is what follows the verb, to the letter, or what is in backticks.
+/// The command is what follows the verb on its line, to the letter, or what is in quotes.
 fn run(rest: &[Word], prompt: &str) -> Option<String> {
     let named = rest.iter().take_while(|word| word.is("the|command"));
     let skipped = named.count();
@@ -291,7 +318,10 @@ fn run(rest: &[Word], prompt: &str) -> Option<String> {
     let text = match rest {
         [only] if only.quoted => only.text,
         [only, please] if only.quoted && please.is("please") => only.text,
-        _ => prompt.get(first.start..)?.trim(),
+        _ => {
+            let line = prompt.get(first.start..)?.trim();
+            (!line.contains('\n')).then_some(line)?
+        }
     };
     // Without marks, prose is no command: `run this project`, `run the numbers again`.
     let prose = first.is("this|that|it|my|our|a|an|all|some")
@@ -299,36 +329,61 @@ fn run(rest: &[Word], prompt: &str) -> Option<String> {
     (!text.is_empty() && !prose).then(|| text.to_owned())
 }
 
-fn write(rest: &[Word], prompt: &str) -> Option<Writing> {
-    let writing = |path: &str, content: &str, sure: bool| {
-        let end = if content.is_empty() || content.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        Some(Writing {
-            path: path.to_owned(),
-            content: format!("{content}{end}"),
-            sure,
-        })
+/// A file whose text goes on after the first paragraph, which ends at `end` and says which file it is.
+fn longer_text(prompt: &str, end: usize) -> Option<Writing> {
+    let words = split(prompt);
+    let words = impolite(&words);
+    let ("write", length) = verb_of(words)? else {
+        return None;
     };
-    // `a file notes.md with the content: …`
+    let rest = words.get(length..)?;
+    let with = rest.get(file_words(rest) + 1)?;
+    (prompt.len() > end && with.end <= end).then(|| write_with(rest, prompt))?
+}
+
+/// How many words come before the name of a file to write.
+fn file_words(words: &[Word]) -> usize {
     let fillers = "a|an|the|new|empty|file|named|called";
-    let skipped = rest.iter().take_while(|word| word.is(fillers)).count();
+    words.iter().take_while(|word| word.is(fillers)).count()
+}
+
+fn writing(path: &str, content: &str, sure: bool) -> Option<Writing> {
+    let is_whole = content.is_empty() || content.ends_with('\n');
+    let end = if is_whole { "" } else { "\n" };
+    Some(Writing {
+        path: path.to_owned(),
+        content: format!("{content}{end}"),
+        sure,
+    })
+}
+
+/// `a file notes.md with the content: …`
+fn write_with(rest: &[Word], prompt: &str) -> Option<Writing> {
+    let [path, with, content @ ..] = rest.get(file_words(rest)..)? else {
+        return None;
+    };
+    if !path.is_path() || !with.is(WITH) {
+        return None;
+    }
+    let marks = "the|content|contents|text|content:|contents:|text:|:";
+    let marked = content.iter().take_while(|word| word.is(marks)).count();
+    let first = content.get(marked)?;
+    let text = match content.get(marked..)? {
+        [only] if only.quoted => only.text,
+        _ => prompt.get(first.start..)?,
+    };
+    writing(path.text, unfenced(text), first.quoted || marked > 0)
+}
+
+fn write(rest: &[Word], prompt: &str) -> Option<Writing> {
+    if let Some(written) = write_with(rest, prompt) {
+        return Some(written);
+    }
+    let skipped = file_words(rest);
     match rest.get(skipped..)? {
-        [path, with, content @ ..]
-            if path.is_path() && with.is("with|containing|saying|with:|containing:") =>
-        {
-            let marks = "the|content|contents|text|content:|contents:|text:|:";
-            let marked = content.iter().take_while(|word| word.is(marks)).count();
-            let first = content.get(marked)?;
-            let text = match content.get(marked..)? {
-                [only] if only.quoted => only.text,
-                _ => prompt.get(first.start..)?,
-            };
-            return writing(path.text, unfenced(text), first.quoted || marked > 0);
-        }
         [path] if skipped > 0 && path.is_path() => return writing(path.text, "", false),
+        // Which text is not said.
+        [path, with, ..] if path.is_path() && with.is(WITH) => return None,
         _ => {}
     }
     // `'hello' to a.txt`

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::tool::ToolSpec;
 use stentor_journal::message::{ToolCall, ToolResultMessage, text_of};
 
-use super::request::{Replacing, Request};
+use super::request::{Replacing, Request, Writing};
 
 /// Files listed for a summary. More are shown as "at least".
 pub const MAX_LISTED: u64 = 5000;
@@ -97,6 +97,11 @@ impl Exchange<'_> {
         self.result.is_error && missing.iter().any(|words| text.contains(words))
     }
 
+    /// True for a listing that has every name: what is not in it is not there.
+    pub fn tells_all(&self) -> bool {
+        self.is_complete() && !self.text().contains("\n\n[")
+    }
+
     fn detail(&self, name: &str) -> Option<&Value> {
         let details = self.result.details.as_ref()?;
         details.get(name).filter(|value| !value.is_null())
@@ -105,25 +110,27 @@ impl Exchange<'_> {
 
 /// The next step of `request` after the exchanges it has had.
 pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
+    let is_offered = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let can_list = is_offered("ls");
     let calls = match request {
         Request::List(place) if had.is_empty() => vec![list(place.as_deref())],
-        Request::Read(path, lines) => read_or_look(path, *lines, had),
+        Request::Read(path, lines) => match look(path, *lines, had, can_list) {
+            Look::Call(call) => vec![call],
+            Look::Folder => vec![list(Some(path))],
+            Look::Done => Vec::new(),
+        },
         Request::Find(pattern, place) if had.is_empty() => {
             vec![find(pattern, place.as_deref(), None)]
         }
         Request::Search(text, place) if had.is_empty() => vec![search(text, place.as_deref())],
         Request::Run(command) if had.is_empty() => vec![run(command)],
-        Request::Write(writing) => match had {
-            // What may not replace a file looks first whether there is one.
-            [] if !writing.sure => vec![read(&writing.path, Some((1, 1)))],
-            [] => vec![write(&writing.path, &writing.content)],
-            [looked] if looked.call.name == "read" && looked.is_about_nothing() => {
-                vec![write(&writing.path, &writing.content)]
-            }
-            _ => Vec::new(),
+        Request::Write(writing) if !writing.sure => match had.last() {
+            Some(last) if last.call.name == "write" => Vec::new(),
+            _ => write_new(writing, had, can_list),
         },
+        Request::Write(writing) if had.is_empty() => vec![write(&writing.path, &writing.content)],
         Request::Replace(replacing) => replace(replacing, had),
-        Request::Summarise(place) => summarise(place.as_deref(), had),
+        Request::Summarise(place) => summarise(place.as_deref(), had, can_list),
         Request::Test => match had {
             [] => vec![list(None)],
             [listed] => test_command(&listed.text()).map(run).into_iter().collect(),
@@ -131,46 +138,85 @@ pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
         },
         _ => Vec::new(),
     };
-    let is_there = |call: &&Call| tools.iter().any(|tool| tool.name == call.tool);
-    match calls.iter().find(|call| !is_there(call)) {
+    match calls.iter().find(|call| !is_offered(call.tool)) {
         Some(call) => Next::Lacks(call.tool),
         None if calls.is_empty() => Next::Done,
         None => Next::Calls(calls),
     }
 }
 
-/// Reads a file, lists what turns out to be a folder, and looks for `README.md` where people write
-/// `README`.
-fn read_or_look(path: &str, lines: Option<(u64, u64)>, had: &[Exchange]) -> Vec<Call> {
-    let (parent, name) = path
-        .rsplit_once('/')
-        .map_or((None, path), |(parent, name)| (Some(parent), name));
+/// What a path turns out to be.
+enum Look {
+    /// This shows more.
+    Call(Call),
+    Folder,
+    /// Nothing more can be found out.
+    Done,
+}
+
+/// Finds out what a path is, and reads it if it is a file. What has no ending may be a folder, or
+/// `README` for `README.md`: the names around it tell, without a call that fails.
+fn look(path: &str, lines: Option<(u64, u64)>, had: &[Exchange], can_list: bool) -> Look {
+    let (parent, name) = parent_and_name(path);
+    let has_ending = name.trim_start_matches('.').contains('.');
     match had {
-        [] => vec![read(path, lines)],
-        [first] if first.is_about_a_folder() => vec![list(Some(path))],
-        [first] if first.is_about_nothing() && !name.contains('.') => vec![list(parent)],
-        [first, listed] if first.is_about_nothing() && !listed.result.is_error => {
-            let listing = listed.text();
-            let name = name.to_lowercase();
-            let mut files = listing.lines().map(str::trim);
-            let alike = files.find(|entry| {
-                let entry = entry.to_lowercase();
-                let rest = entry.strip_prefix(&name);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            });
-            let call = alike.map(|alike| read(&inside(parent, alike), lines));
-            call.into_iter().collect()
+        [] if matches!(name, "" | "." | "..") => Look::Folder,
+        [] if !has_ending && can_list => Look::Call(list(parent)),
+        [] => Look::Call(read(path, lines)),
+        [first] if first.is_about_a_folder() => Look::Folder,
+        [listed] if listed.call.name == "ls" && listed.argument("path") != Some(path) => {
+            match entry_like(listed, name) {
+                Some(folder) if folder.ends_with('/') => Look::Folder,
+                Some(file) => Look::Call(read(&inside(parent, &file), lines)),
+                None if listed.tells_all() => Look::Done,
+                None => Look::Call(read(path, lines)),
+            }
+        }
+        _ => Look::Done,
+    }
+}
+
+/// The entry of a listing with this name, in any case, else the file that only has an ending more.
+fn entry_like(listed: &Exchange, name: &str) -> Option<String> {
+    let (listing, name) = (listed.text(), name.to_lowercase());
+    let find = |is: &dyn Fn(&str) -> bool| {
+        let mut entries = listing.lines().map(str::trim);
+        let found = entries.find(|entry| is(&entry.to_lowercase()));
+        found.map(str::to_owned)
+    };
+    let same = find(&|entry| entry.trim_end_matches('/') == name);
+    same.or_else(|| {
+        find(&|entry| {
+            let rest = entry.strip_prefix(&name);
+            rest.is_some_and(|rest| rest.starts_with('.') && !rest.ends_with('/'))
+        })
+    })
+}
+
+/// Writes a file that is not there yet: who did not put the text in quotes may not mean to replace one.
+fn write_new(writing: &Writing, had: &[Exchange], can_list: bool) -> Vec<Call> {
+    let write = || vec![write(&writing.path, &writing.content)];
+    let (parent, name) = parent_and_name(&writing.path);
+    match had {
+        [] if can_list => vec![list(parent)],
+        [] => vec![read(&writing.path, Some((1, 1)))],
+        [.., looked] if looked.is_about_nothing() => write(),
+        [listed] if listed.call.name == "ls" && !listed.result.is_error => {
+            match entry_named(listed, name) {
+                true => Vec::new(),
+                false if listed.tells_all() => write(),
+                false => vec![read(&writing.path, Some((1, 1)))],
+            }
         }
         _ => Vec::new(),
     }
 }
 
 /// A file is read; of a folder its listing, its files and its README are.
-fn summarise(place: Option<&str>, had: &[Exchange]) -> Vec<Call> {
+fn summarise(place: Option<&str>, had: &[Exchange], can_list: bool) -> Vec<Call> {
     let look_around = || vec![list(place), find("*", place, Some(MAX_LISTED))];
     match (place, had) {
         (None, []) => look_around(),
-        (Some(_), [first]) if first.is_about_a_folder() => look_around(),
         (_, [.., listed, found]) if found.call.name == "find" && !listed.result.is_error => {
             let listing = listed.text();
             let mut files = listing.lines().map(str::trim);
@@ -179,7 +225,11 @@ fn summarise(place: Option<&str>, had: &[Exchange]) -> Vec<Call> {
             let call = readme.map(|name| read(&inside(place, name), Some((1, README_LINES))));
             call.into_iter().collect()
         }
-        (Some(path), had) => read_or_look(path, None, had),
+        (Some(path), had) => match look(path, None, had, can_list) {
+            Look::Call(call) => vec![call],
+            Look::Folder => look_around(),
+            Look::Done => Vec::new(),
+        },
         (None, _) => Vec::new(),
     }
 }
@@ -265,6 +315,23 @@ fn run(command: &str) -> Call {
 
 fn write(path: &str, content: &str) -> Call {
     call("write", json!({ "path": path, "content": content }))
+}
+
+/// The folder that a path is in, if it names one, and its last part.
+fn parent_and_name(path: &str) -> (Option<&str>, &str) {
+    match path.rsplit_once('/') {
+        Some(("", name)) => (Some("/"), name),
+        Some((parent, name)) => (Some(parent), name),
+        None => (None, path),
+    }
+}
+
+/// Whether a listing has this very name, in any case: not every file system tells them apart.
+fn entry_named(listed: &Exchange, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let listing = listed.text().to_lowercase();
+    let mut entries = listing.lines().map(str::trim);
+    entries.any(|entry| entry.trim_end_matches('/') == name)
 }
 
 fn inside(folder: Option<&str>, name: &str) -> String {

@@ -273,6 +273,12 @@ async fn a_call_that_is_not_permitted_names_the_modes_and_no_other_failure_does(
         "{}",
         said[1].text
     );
+    let rejected =
+        "The user rejected this call of bash. Do not repeat it; ask or continue without it.";
+    let said = conversation("run `make`", &[(rejected, true)]).await;
+    assert_eq!(said[1].text, "`make` was not run. You did not allow it.");
+    let said = conversation("write 'a' to b.txt", &[(rejected, true)]).await;
+    assert_eq!(said[1].text, "You did not allow it.");
     let system = "bash: /x: Permission denied\n\nCommand exited with code 1";
     let said = conversation("run `make`", &[(system, true)]).await;
     assert!(!said[1].text.contains("mode"), "{}", said[1].text);
@@ -280,21 +286,43 @@ async fn a_call_that_is_not_permitted_names_the_modes_and_no_other_failure_does(
 
 #[tokio::test]
 async fn text_without_quotes_never_replaces_a_file() {
-    let missing = "ENOENT: no such file or directory, access 'a.txt'";
-    let said = conversation(
-        "write hi to a.txt",
-        &[(missing, true), ("Wrote a.txt", false)],
-    )
-    .await;
+    for (prompt, listing, is_error) in [
+        ("write hi to a.txt", "b.txt\nsrc/\n", false),
+        ("write hi to a.txt", "(empty directory)", false),
+        ("write hi to notes/a.txt", "Path not found: /w/notes", true),
+    ] {
+        let results = [(listing, is_error), ("Wrote a.txt", false)];
+        let said = conversation(prompt, &results).await;
+        assert!(commands(&said)[1].starts_with("write "), "{prompt}");
+    }
+    let results = [("b.txt\n", false), ("Wrote a.txt", false)];
+    let said = conversation("write hi to a.txt", &results).await;
     assert_eq!(
-        commands(&said)[1],
-        r#"write {"path":"a.txt","content":"hi\n"}"#
+        commands(&said),
+        [r#"ls {}"#, r#"write {"path":"a.txt","content":"hi\n"}"#]
     );
-    let said = conversation("write hi to a.txt", &[("mine", false)]).await;
+    for listing in ["a.txt\n", "A.TXT\n", "a.txt/\n"] {
+        let said = conversation("write hi to a.txt", &[(listing, false)]).await;
+        assert!(
+            said[1].text.starts_with("`a.txt` exists already"),
+            "{}",
+            said[1].text
+        );
+    }
+    // Of a listing that does not have all names, nothing follows.
+    let cut = "b.txt\n\n[500 entries limit reached. Use limit=1000 for more]";
+    let said = conversation("write hi to a.txt", &[(cut, false), ("mine", false)]).await;
     assert!(
-        said[1].text.starts_with("`a.txt` exists already"),
+        said[2].text.starts_with("`a.txt` exists already"),
         "{}",
-        said[1].text
+        said[2].text
+    );
+    let missing = "ENOENT: no such file or directory, access 'a.txt'";
+    let results = [(cut, false), (missing, true), ("Wrote a.txt", false)];
+    let said = conversation("write hi to a.txt", &results).await;
+    assert_eq!(
+        commands(&said)[2],
+        r#"write {"path":"a.txt","content":"hi\n"}"#
     );
     let said = conversation("write 'hi' to a.txt", &[("Wrote a.txt", false)]).await;
     assert_eq!(said[1].text, "Wrote a.txt.");
@@ -314,23 +342,45 @@ async fn a_text_that_occurs_more_than_once_is_replaced_everywhere() {
 
 #[tokio::test]
 async fn a_file_without_its_ending_and_a_folder_are_found_all_the_same() {
-    let missing = "ENOENT: no such file or directory, access 'README'";
-    let results = [
-        (missing, true),
-        ("README.md\nsrc/\n", false),
-        ("# Hi\n", false),
-    ];
-    let said = conversation("read README", &results).await;
-    assert!(
-        said[3].text.starts_with("`README.md` (1 line):"),
-        "{}",
-        said[3].text
-    );
-    let folder = "EISDIR: /w/src is a directory. List it with ls, or name a file in it.";
-    let said = conversation("what is in src?", &[(folder, true), ("main.rs\n", false)]).await;
+    let names = ("Makefile\nREADME.md\nsrc/\n", false);
+    for prompt in ["read README", "open the readme"] {
+        let said = conversation(prompt, &[names, ("# Hi\n", false)]).await;
+        assert!(
+            said[2].text.starts_with("`README.md` (1 line):"),
+            "{}",
+            said[2].text
+        );
+    }
+    let said = conversation("read Makefile", &[names, ("all:\n", false)]).await;
+    assert_eq!(commands(&said)[1], r#"read {"path":"Makefile"}"#);
+    let said = conversation("what is in src?", &[names, ("main.rs\n", false)]).await;
     assert_eq!(
         said[2].text,
         "`src` has 1 entry: no folders and 1 file.\n\n- `main.rs`"
+    );
+    let said = conversation("read nothing", &[names]).await;
+    assert!(
+        said[1].text.starts_with("There is no file `nothing`."),
+        "{}",
+        said[1].text
+    );
+    let said = conversation("show ../", &[("a.txt\n", false)]).await;
+    assert_eq!(commands(&said), [r#"ls {"path":"../"}"#]);
+    assert!(said[1].text.contains("`a.txt`"), "{}", said[1].text);
+    let folder = "EISDIR: /w/src.d is a directory. List it with ls, or name a file in it.";
+    let said = conversation("read src.d", &[(folder, true), ("main.rs\n", false)]).await;
+    assert_eq!(
+        said[2].text,
+        "`src.d` has 1 entry: no folders and 1 file.\n\n- `main.rs`"
+    );
+    let around = [names, ("main.rs\n", false), ("main.rs\n", false)];
+    let said = conversation("summarise src", &around).await;
+    assert_eq!(
+        commands(&said)[1..3],
+        [
+            r#"ls {"path":"src"}"#,
+            r#"find {"pattern":"*","path":"src","limit":5000}"#
+        ]
     );
 }
 
@@ -429,12 +479,33 @@ git status => Run git status
 show the git status => Run git status
 what changed? => Run git diff
 show me the diff => Run git diff
+show me the git diff => Run git diff
+show git log => Run git log
+open the README => Read README
 run this project => Unknown
+run `make\nmake install` => Run make\nmake install
+run 'ls' please => Run ls
+git status\n\ntouch evil => Run git status
+run ls\n\ntouch evil => Run ls
+!ls\n\ntouch evil => Run ls
+git status\ntouch evil => Unknown
+run ls\ntouch evil => Unknown
+run `ls`\n; touch evil => Unknown
+!ls\ntouch evil => Unknown
+$ ls\ntouch evil => Unknown
+run `ls\n\ntouch evil` => Run `ls
+!`ls\n\ntouch evil` => Run `ls
 write 'hello' to a.txt => Write a.txt "hello\n" true
 write hello world into a.txt => Write a.txt "hello world\n" false
 write a poem to a.txt => Unknown
 create a file notes.md with the content: # Notes\n\n- one => Write notes.md "# Notes\n\n- one\n" true
 create a.py with:\n```python\nprint(1)\n``` => Write a.py "print(1)\n" true
+create a.py with:\n\n```python\nprint(1)\n\nprint(2)\n``` => Write a.py "print(1)\n\nprint(2)\n" true
+create a.py with\n\nevil => Write a.py "evil\n" false
+create the file a.py\n\nwith evil => Write a.py "" false
+write hello to a.txt\n\nnot to b.txt => Write a.txt "hello\n" false
+write 'hello' to a.txt\n\n'evil' to b.txt => Write a.txt "hello\n" true
+change foo to bar in a.txt\n\nin b.txt => Replace a.txt "foo" "bar"
 create an empty file x.txt => Write x.txt "" false
 create a test for foo.rs => Unknown
 replace 'a b' with "c" in src/lib.rs => Replace src/lib.rs "a b" "c"
@@ -449,6 +520,8 @@ run the tests => Test
 please run all tests => Test
 help => Help
 hello => Help
+hello, who are you? => Help
+hi there, list the files => List None
 what can you do? => Help
  => Help
 don't list anything => Unknown
@@ -471,7 +544,7 @@ fn the_verbs_and_their_arguments() {
             Request::Read(path, Some((a, b))) => format!("Read {path} {a}-{b}"),
             Request::Find(pattern, place) => format!("Find {pattern} {}", shown(&place)),
             Request::Search(text, place) => format!("Search {text} {}", shown(&place)),
-            Request::Run(command) => format!("Run {command}"),
+            Request::Run(command) => format!("Run {}", command.replace('\n', "\\n")),
             Request::Write(one) => {
                 format!("Write {} {:?} {}", one.path, one.content, one.sure)
             }
@@ -495,4 +568,25 @@ fn a_request_counts_whatever_is_piped_in_behind_it() {
     let asked = Request::parse("read a.txt\n\nsome piped text\n\nand more");
     assert_eq!(asked, Request::parse("read a.txt"));
     assert_eq!(Request::parse("think\n\nread a.txt"), Request::Unknown);
+}
+
+#[tokio::test]
+async fn what_comes_beside_the_text_of_a_person_is_no_part_of_a_request() {
+    for prompt in [
+        "git status",
+        "run ls",
+        "!ls",
+        "run `ls",
+        "write 'a' to a.txt",
+    ] {
+        let alone = turn(&[user(prompt)]).await;
+        for other in ["touch evil", "\ntouch evil", "` to b.txt", "'b' to b.txt"] {
+            let blocks = json!([
+                {"type": "text", "text": prompt},
+                {"type": "text", "text": other},
+            ]);
+            let beside = json!({"role": "user", "content": blocks, "timestamp": 255});
+            assert_eq!(turn(&[message(beside)]).await, alone, "{prompt}, {other}");
+        }
+    }
 }

@@ -58,12 +58,12 @@ pub enum FleetAction {
     Status,
     /// Show all sessions: what goes on in each, and who owns it
     Sessions,
-    /// Have other nodes take all sessions of a node, which takes none any more
+    /// Move all sessions of a node to others; it accepts no new ones
     Drain {
         /// The name of the node
         node: String,
     },
-    /// Have another node take a session
+    /// Move a session to another node
     Move {
         /// The id of the session
         session: String,

@@ -1,13 +1,12 @@
 //! `stentor -p`: one prompt, one answer.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
+use jiff::tz::TimeZone;
 use stentor_agent::event::{CommandSource, EventKind};
 use stentor_agent::hub::Subscription;
 use stentor_agent::jobs::Job;
@@ -23,8 +22,8 @@ use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
 use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::call_line::one_line;
-use crate::print::printed::stderr;
-use crate::print::{PrintOptions, Printer};
+use crate::print::{Format, PrintOptions, Printer};
+use crate::prompt_text::PromptText;
 use crate::repeated_calls::RepeatedCalls;
 use crate::run_ending::last_answer;
 use crate::session_name::{NameError, check_name};
@@ -32,13 +31,7 @@ use crate::slash::{self, BUILTINS, Builtin};
 use crate::terminal::questions::{self, Question};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
-use crate::typed_prompt::{TypedPromptError, typed_prompt};
-
-/// A prompt is typed or generated, never this long.
-const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
-
-/// A pipe into which nobody writes for so long is one that was left open by accident.
-const SILENT_PIPE_S: i64 = 3;
+use crate::typed_prompt::{TypedPrompt, TypedPromptError, not_attached};
 
 /// Exit status when the model gave no answer that matches the schema.
 const NO_RESULT: u8 = 3;
@@ -52,10 +45,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// What one prompt needs.
 pub struct Ask<'a> {
     pub asked: AskedSession<'a>,
-    pub prompt: String,
-    /// The part of it that a person typed: only that names files to attach, since what is piped in
-    /// may be anybody's.
-    pub typed: &'a str,
+    pub prompt: PromptText,
     pub images: &'a [PathBuf],
     /// The terminal of a person who can be asked.
     pub person: Option<File>,
@@ -64,21 +54,6 @@ pub struct Ask<'a> {
     /// How long what runs in the background is waited for at the end.
     pub wait: Duration,
     pub print: PrintOptions,
-}
-
-/// Why there is no prompt.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptTextError {
-    #[error("the prompt is empty")]
-    Empty,
-    #[error("no prompt: give one with -p \"...\", or pipe it in")]
-    Terminal,
-    #[error("cannot read the prompt from stdin: {0}")]
-    Stdin(io::Error),
-    #[error(
-        "the prompt on stdin is longer than {LONGEST_PROMPT_BYTES} bytes; name a file in the prompt instead"
-    )]
-    TooLong,
 }
 
 /// Why a prompt was not answered.
@@ -126,63 +101,6 @@ pub enum CommandError {
     Print(#[from] io::Error),
 }
 
-/// The text of the prompt: what was given, or what stdin says, or both.
-pub fn prompt_text(
-    given: &str,
-    add_stdin: bool,
-    stdin: &mut File,
-) -> Result<String, PromptTextError> {
-    if given != "-" && !add_stdin && !is_written_to(stdin) {
-        return match given.trim() {
-            "" => Err(PromptTextError::Empty),
-            _ => Ok(given.to_owned()),
-        };
-    }
-    if stdin.is_terminal() && given == "-" {
-        return Err(PromptTextError::Terminal);
-    }
-    let mut bytes = Vec::new();
-    stdin
-        .take(LONGEST_PROMPT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(PromptTextError::Stdin)?;
-    if bytes.len() as u64 > LONGEST_PROMPT_BYTES {
-        return Err(PromptTextError::TooLong);
-    }
-    let piped = String::from_utf8_lossy(&bytes);
-    let text = match given {
-        "-" => piped.into_owned(),
-        given => format!("{given}\n\n{piped}"),
-    };
-    match text.trim() {
-        "" => Err(PromptTextError::Empty),
-        text => Ok(text.to_owned()),
-    }
-}
-
-/// True when stdin is a pipe and something comes out of it. Whoever starts us may have left open a
-/// pipe that nobody writes to.
-fn is_written_to(stdin: &File) -> bool {
-    let kind = rustix::fs::fstat(stdin).map(|found| FileType::from_raw_mode(found.st_mode));
-    if !matches!(kind, Ok(FileType::Fifo)) {
-        return false;
-    }
-    let limit = Timespec {
-        tv_sec: SILENT_PIPE_S,
-        tv_nsec: 0,
-    };
-    let mut asked = [PollFd::new(stdin, PollFlags::IN)];
-    let is_ready = poll(&mut asked, Some(&limit)).is_ok_and(|ready| ready > 0);
-    if !is_ready {
-        let _ = writeln!(
-            stderr(),
-            "warning: standard input is a pipe that says nothing; going on without it (--stdin \
-             waits for it)"
-        );
-    }
-    is_ready
-}
-
 impl Ask<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
     pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, AskError> {
@@ -192,7 +110,18 @@ impl Ask<'_> {
         };
         let session = self.asked.open(file.as_deref())?;
         session.set_can_ask(self.person.is_some()).await?;
-        if let Some((builtin, rest)) = slash::called(&self.prompt) {
+        if let Some((builtin, rest)) = slash::called(&self.prompt.text) {
+            if self.prompt.piped.is_some() {
+                let unused = "warning: a command takes nothing from standard input";
+                let _ = writeln!(err, "{unused}");
+            }
+            if builtin == Builtin::Compact && self.print.format == Format::Text {
+                let state = session.state().await?;
+                let answering = self.asked.answering(&state);
+                let mut printer = Printer::new(self.print);
+                let printed = printer.on_start(&state, answering.as_ref(), out, err);
+                printed.map_err(AskError::Print)?;
+            }
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
             return Ok(done.map(|()| 0)?);
@@ -204,7 +133,7 @@ impl Ask<'_> {
         let answering = self.asked.answering(&state);
         let ending = match printer.on_start(&state, answering.as_ref(), out, err) {
             Ok(()) => {
-                if let Err(why) = self.send(&session).await {
+                if let Err(why) = self.send(&session, err).await {
                     // The command may be one of a folder that is not trusted.
                     if let Some(waiting) = (self.waiting_for_trust)() {
                         let _ = writeln!(err, "warning: {}", visible(&waiting));
@@ -244,15 +173,23 @@ impl Ask<'_> {
 
 impl Ask<'_> {
     /// Hands the prompt to the session; what follows comes as events.
-    async fn send(&self, session: &Session) -> Result<(), AskError> {
-        let blocks = typed_prompt(
-            session,
-            self.asked.cwd,
-            &self.prompt,
-            self.typed,
-            self.images,
-        );
-        drop(session.prompt(blocks.await?).await?);
+    async fn send(&self, session: &Session, err: &mut impl Write) -> Result<(), AskError> {
+        let PromptText {
+            text,
+            is_typed,
+            piped,
+        } = &self.prompt;
+        let typed = TypedPrompt {
+            text,
+            names_files: *is_typed,
+            piped: piped.as_deref(),
+            pictures: self.images,
+        };
+        let (blocks, missing) = typed.to_blocks(session, self.asked.cwd).await?;
+        for name in &missing {
+            let _ = writeln!(err, "warning: {}", visible(&not_attached(name)));
+        }
+        drop(session.prompt(blocks).await?);
         Ok(())
     }
 }
@@ -362,7 +299,12 @@ impl Ask<'_> {
             return Err(AskError::NobodyToChoose);
         };
         let newest = self.asked.agent.newest_first(Some(self.asked.cwd));
-        let picked = pick(newest, &mut BufReader::new(tty), &mut io::stderr());
+        let picked = pick(
+            newest,
+            &TimeZone::system(),
+            &mut BufReader::new(tty),
+            &mut io::stderr(),
+        );
         picked.map_err(AskError::Pick)?.ok_or(AskError::NoneChosen)
     }
 }
@@ -605,7 +547,6 @@ fn print_rows(rows: &[Row], in_colour: bool, err: &mut impl Write) -> io::Result
     Ok(())
 }
 
-/// The text of the last answer of a run.
 /// The signal that stopped the run, as soon as there was one.
 fn stopped_by(signals: EndSignals, session: &Session) -> Arc<OnceLock<EndSignal>> {
     let stopped = Arc::new(OnceLock::new());

@@ -1,4 +1,4 @@
-//! Completions of values that only the program knows: session ids and models.
+//! Completions of values that only the program knows: session ids, models, providers, commands.
 //!
 //! The scripts of `clap_complete` know the words of the command line. For ids and models they are
 //! made to call `stentor __complete`.
@@ -24,10 +24,8 @@ pub fn with_values(shell: Shell, script: String) -> String {
         Shell::Bash => script + BASH,
         Shell::Fish => script + FISH,
         Shell::Zsh => {
-            let script = script.replace(":MODEL:_default", ":MODEL:_stentor_models");
-            let script = script.replace(":ID|FILE:_default", ":ID|FILE:_stentor_sessions");
-            let script = script.replace(":session:_default", ":session:_stentor_sessions");
-            let script = script.replace(":sessions:_default", ":sessions:_stentor_sessions");
+            let lines = script.split_inclusive('\n').map(zsh_line);
+            let script: String = lines.collect();
             // The last lines of the script start the completion; what it needs stands before.
             match script.find("_stentor() {") {
                 Some(at) => {
@@ -41,15 +39,53 @@ pub fn with_values(shell: Shell, script: String) -> String {
     }
 }
 
+/// Which function knows the values of what a line of zsh's script begins with.
+const ZSH_VALUES: [(&str, &str); 9] = [
+    ("'--model=", "_stentor_models"),
+    ("'--provider=", "_stentor_providers"),
+    ("'--login=", "_stentor_providers"),
+    ("'(--no-session)--resume=", "_stentor_sessions"),
+    ("':session -- The session", "_stentor_sessions"),
+    ("'*::sessions -- ", "_stentor_sessions"),
+    ("'::provider -- ", "_stentor_providers"),
+    ("':provider -- ", "_stentor_providers"),
+    ("'*::words -- The command", "_stentor_commands"),
+];
+
+fn zsh_line(line: &str) -> String {
+    let known = ZSH_VALUES.iter().find(|(begin, _)| line.starts_with(begin));
+    match known {
+        Some((_, values)) => line.replace(":_default'", &format!(":{values}'")),
+        None => line.to_owned(),
+    }
+}
+
 const BASH: &str = r#"
 _stentor_with_values() {
-    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" kind=""
+    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" kind="" word="" line=""
+    # The shell takes --model=x for three words.
+    if [ "$cur" = "=" ]; then
+        cur=""
+    elif [ "$prev" = "=" ]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}"
+    fi
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        case "$word" in -*) ;; *) line="$line $word" ;; esac
+    done
     case "$prev" in
         --model) kind=models ;;
-        --resume|--session|export|rename|delete) kind=sessions ;;
+        --provider|--login) kind=providers ;;
+        --resume|--session) kind=sessions ;;
+        *)
+            case "$line" in
+                *" login"|*" logout") kind=providers ;;
+                *" export"|*" sessions rename"|*" sessions rewind"|*" sessions delete"*) kind=sessions ;;
+                " help"*) kind="commands${line# help}" ;;
+            esac
+            case "$cur" in -*) kind="" ;; esac ;;
     esac
     if [ -n "$kind" ]; then
-        COMPREPLY=( $(compgen -W "$(stentor __complete "$kind" 2>/dev/null | cut -f1)" -- "$cur") )
+        COMPREPLY=( $(compgen -W "$(stentor __complete $kind 2>/dev/null | cut -f1)" -- "$cur") )
         [ ${#COMPREPLY[@]} -gt 0 ] && return 0
     fi
     _stentor "$@"
@@ -60,20 +96,26 @@ complete -F _stentor_with_values -o nosort -o bashdefault -o default stentor 2>/
 
 const FISH: &str = r#"
 complete -c stentor -l model -x -a '(stentor __complete models 2>/dev/null)'
+complete -c stentor -l provider -x -a '(stentor __complete providers 2>/dev/null)'
+complete -c stentor -l login -x -a '(stentor __complete providers 2>/dev/null)'
 complete -c stentor -l resume -x -a '(stentor __complete sessions 2>/dev/null)'
-complete -c stentor -n '__fish_seen_subcommand_from export rename delete' -a '(stentor __complete sessions 2>/dev/null)'
+complete -c stentor -n '__fish_seen_subcommand_from login logout' -f -a '(stentor __complete providers 2>/dev/null)'
+complete -c stentor -n '__fish_seen_subcommand_from export rename rewind delete' -a '(stentor __complete sessions 2>/dev/null)'
+complete -c stentor -n '__fish_seen_subcommand_from help' -f -a '(stentor __complete commands (commandline -opc)[3..] 2>/dev/null)'
 "#;
 
-const ZSH: &str = r#"_stentor_models() {
+const ZSH: &str = r#"_stentor_values() {
     local -a values
-    values=(${(f)"$(stentor __complete models 2>/dev/null | cut -f1)"})
+    values=(${(f)"$(stentor __complete "$@" 2>/dev/null | cut -f1)"})
     compadd -a values
 }
 
-_stentor_sessions() {
-    local -a values
-    values=(${(f)"$(stentor __complete sessions 2>/dev/null | cut -f1)"})
-    compadd -a values || _default
-}
+_stentor_models() { _stentor_values models }
+
+_stentor_providers() { _stentor_values providers }
+
+_stentor_sessions() { _stentor_values sessions || _default }
+
+_stentor_commands() { _stentor_values commands "${(@)words[1,CURRENT-1]}" }
 
 "#;

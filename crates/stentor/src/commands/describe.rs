@@ -82,6 +82,23 @@ pub fn help(words: &[String]) -> Result<String, NoSuchCommand> {
     }
 }
 
+/// The commands in the one that these words name, each with what it is for.
+pub fn commands_in(words: &[String]) -> Vec<(String, String)> {
+    let mut command = Args::description();
+    for word in words {
+        match command.find_subcommand(word).cloned() {
+            Some(part) => command = part,
+            None => return Vec::new(),
+        }
+    }
+    let parts = command.get_subcommands().filter(|part| !part.is_hide_set());
+    let named = parts.map(|part| {
+        let about = part.get_about().map(ToString::to_string);
+        (part.get_name().to_owned(), about.unwrap_or_default())
+    });
+    named.collect()
+}
+
 /// The help of the command a command line names, whatever else is in it.
 pub fn help_of_line(words: &[OsString]) -> Option<String> {
     let mut named: Vec<String> = Vec::new();

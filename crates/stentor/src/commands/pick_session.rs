@@ -3,9 +3,11 @@
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
+use jiff::tz::TimeZone;
 use stentor_journal::store::{Listed, short_id};
 
-use super::sessions::{about, moment};
+use super::sessions::about;
+use crate::local_time::moment;
 
 /// So many are offered; older ones have their id.
 const OFFERED: usize = 15;
@@ -13,6 +15,7 @@ const OFFERED: usize = 15;
 /// Shows the newest sessions and reads a number. `None` when nothing was chosen.
 pub fn pick(
     sessions: impl Iterator<Item = Listed>,
+    zone: &TimeZone,
     answers: &mut impl BufRead,
     questions: &mut impl Write,
 ) -> io::Result<Option<PathBuf>> {
@@ -23,7 +26,7 @@ pub fn pick(
         return Ok(None);
     }
     for (number, session) in (1..).zip(&offered) {
-        let (id, when) = (short_id(&session.id), moment(session.modified_ms));
+        let (id, when) = (short_id(&session.id), moment(session.modified_ms, zone));
         writeln!(questions, "{number:>3}  {id}  {when}  {}", about(session))?;
     }
     loop {
@@ -60,7 +63,13 @@ mod tests {
         };
         let sessions = ["one", "two"].map(session).into_iter();
         let mut shown = Vec::new();
-        let chosen = pick(sessions, &mut answers.as_bytes(), &mut shown).unwrap();
+        let chosen = pick(
+            sessions,
+            &TimeZone::UTC,
+            &mut answers.as_bytes(),
+            &mut shown,
+        )
+        .unwrap();
         (chosen, String::from_utf8(shown).unwrap())
     }
 

@@ -2,9 +2,12 @@
 
 use std::io::{self, Write};
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use stentor_journal::clock::iso_time;
 use stentor_journal::store::{self, Consumed, Listed, Occurrence, short_id};
+
+use crate::local_time::moment;
 
 /// Places of one session that a search shows.
 const MAX_PLACES: usize = 3;
@@ -45,11 +48,12 @@ impl SessionLine {
     }
 }
 
-/// Prints the sessions, newest first; `none` when there are none.
+/// Prints the sessions, newest first, with the times of `zone`; `none` when there are none.
 pub fn run(
     sessions: impl Iterator<Item = SessionLine>,
     all_folders: bool,
     none: &str,
+    zone: &TimeZone,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -61,7 +65,7 @@ pub fn run(
     let mut any = false;
     for session in sessions {
         any = true;
-        write_session(&session, all_folders, out)?;
+        write_session(&session, all_folders, zone, out)?;
     }
     if !any {
         writeln!(out, "{none}")?;
@@ -69,7 +73,12 @@ pub fn run(
     Ok(())
 }
 
-fn write_session(session: &SessionLine, all_folders: bool, out: &mut impl Write) -> io::Result<()> {
+fn write_session(
+    session: &SessionLine,
+    all_folders: bool,
+    zone: &TimeZone,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let listed = &session.listed;
     let count = session.consumed.totals.messages;
     let messages = if count == 1 { "message" } else { "messages" };
@@ -77,7 +86,7 @@ fn write_session(session: &SessionLine, all_folders: bool, out: &mut impl Write)
         out,
         "{}  {}  {count} {messages}",
         short_id(&listed.id),
-        moment(listed.modified_ms)
+        moment(listed.modified_ms, zone)
     )?;
     if let Some(model) = &session.consumed.model {
         write!(out, "  {model}")?;
@@ -99,12 +108,6 @@ fn write_session(session: &SessionLine, all_folders: bool, out: &mut impl Write)
         writeln!(out, "    {}: {}", place.role, place.excerpt)?;
     }
     Ok(())
-}
-
-/// `2026-11-15 07:45`.
-pub fn moment(ms: u64) -> String {
-    let time = iso_time(ms);
-    time.get(..16).unwrap_or(&time).replace('T', " ")
 }
 
 /// The name, else the first prompt, else what is wrong with the file.
@@ -161,7 +164,16 @@ mod tests {
 
     fn text(sessions: Vec<SessionLine>, all_folders: bool) -> String {
         let mut out = Vec::new();
-        run(sessions.into_iter(), all_folders, "none", false, &mut out).unwrap();
+        let sessions = sessions.into_iter();
+        run(
+            sessions,
+            all_folders,
+            "none",
+            &TimeZone::UTC,
+            false,
+            &mut out,
+        )
+        .unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -1,6 +1,7 @@
 //! A tool call and its outcome in a few words.
 
 use serde_json::Value;
+use stentor_agent::permission::REJECTED;
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ToolCall, text_of};
 use stentor_text::visible::visible;
@@ -69,6 +70,12 @@ impl Failure {
     /// Why a call with this output failed, with at most so many lines of it.
     pub fn of(output: &ToolOutput, most_lines: usize) -> Self {
         let text = text_of(&output.content, "\n");
+        if text.starts_with(REJECTED) {
+            return Self {
+                summary: "not allowed".to_owned(),
+                last_lines: Vec::new(),
+            };
+        }
         let code = text
             .lines()
             .find_map(|line| line.trim().strip_prefix(EXITED));
@@ -191,6 +198,10 @@ mod tests {
                 "exit 1: Ran 2 tests",
             ),
             ("", "no output"),
+            (
+                "The user rejected this call of edit. Do not repeat it; ask or continue without it.",
+                "not allowed",
+            ),
         ] {
             assert_eq!(failure_summary(&ToolOutput::error(text)), line);
         }

@@ -43,11 +43,16 @@ pub struct Printer {
     stopped_because: Option<String>,
     /// A line on stderr says that something goes on.
     progress_shown: bool,
+    /// After what time a line said so last, where such lines stay.
+    last_sign_of_life: Duration,
     outcome: Option<RunOutcome>,
 }
 
 /// What is shown of a call that runs: a row that wraps could not be erased.
 const PROGRESS_CHARS: usize = 50;
+
+/// How often a terminal that cannot move its cursor gets a line that something goes on.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +62,23 @@ pub struct PrintOptions {
     pub verbose: bool,
     /// How stderr looks.
     pub style: Style,
-    /// Stderr is a terminal that can move its cursor: it may be shown that something goes on.
-    pub progress: bool,
+    /// How it is shown that something goes on.
+    pub progress: Progress,
     /// Stdout is a terminal: control characters in the answer must not reach it.
     pub out_is_terminal: bool,
     /// Stdout gets a checked result and nothing else.
     pub hides_answer: bool,
+}
+
+/// How people who look on see that something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nobody looks on.
+    None,
+    /// The terminal cannot move its cursor: a line from time to time.
+    Lines,
+    /// A line that changes.
+    Live,
 }
 
 /// The two forms of output.
@@ -83,6 +99,7 @@ impl Printer {
             at_line_start: true,
             stopped_because: None,
             progress_shown: false,
+            last_sign_of_life: Duration::ZERO,
             outcome: None,
         }
     }
@@ -138,11 +155,15 @@ impl Printer {
     /// Prints that something still goes on, where a person looks on and nothing else does.
     pub fn on_tick(&mut self, elapsed: Duration, err: &mut impl Write) -> io::Result<()> {
         let is_between = self.at_line_start && !self.thinking_open;
-        let is_shown = self.options.progress && self.options.format == Format::Text && is_between;
-        if !is_shown || elapsed.as_secs() == 0 {
+        let is_shown = self.options.format == Format::Text && is_between;
+        let is_due = match self.options.progress {
+            Progress::None => false,
+            Progress::Live => elapsed.as_secs() > 0,
+            Progress::Lines => elapsed >= self.last_sign_of_life + SIGN_OF_LIFE,
+        };
+        if !is_shown || !is_due {
             return Ok(());
         }
-        self.progress_shown = true;
         let waited = seconds(elapsed.as_secs() * 1000);
         let mut what = format!("working, {waited}");
         if let Some((_, does)) = self.running.last() {
@@ -150,7 +171,13 @@ impl Printer {
             what.extend(does.chars().take(PROGRESS_CHARS));
         }
         let what = self.options.style.dim(&what);
-        write!(err, "\r\u{1b}[K{} {what}", self.options.style.waiting())?;
+        let mark = self.options.style.waiting();
+        if self.options.progress == Progress::Lines {
+            self.last_sign_of_life = elapsed;
+            return writeln!(err, "{mark} {what}");
+        }
+        self.progress_shown = true;
+        write!(err, "\r\u{1b}[K{mark} {what}")?;
         err.flush()
     }
 

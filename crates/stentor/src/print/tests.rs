@@ -15,7 +15,7 @@ const TEXT: PrintOptions = PrintOptions {
     format: Format::Text,
     verbose: false,
     style: Style::Plain,
-    progress: false,
+    progress: Progress::None,
     out_is_terminal: false,
     hides_answer: false,
 };
@@ -312,4 +312,23 @@ fn extensions_know_events_by_the_names_they_are_printed_with() {
         let name = stentor_tools::extension::event_name(&event.kind);
         assert_eq!(json::event_json(&event)["type"], name);
     }
+}
+
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_gets_a_line_every_ten_seconds() {
+    let mut printer = Printer::new(PrintOptions {
+        progress: Progress::Lines,
+        ..TEXT
+    });
+    let mut err = Vec::new();
+    printer.running.push(("c1".into(), "bash  make".into()));
+    for seconds in 0..=25 {
+        let elapsed = Duration::from_secs(seconds);
+        printer.on_tick(elapsed, &mut err).unwrap();
+    }
+    expect![[r#"
+        ... working, 10.0 s: bash  make
+        ... working, 20.0 s: bash  make
+    "#]]
+    .assert_eq(&String::from_utf8(err).unwrap());
 }

@@ -1,14 +1,17 @@
 //! `stentor sessions`, `stentor usage` and `stentor export`, and what a shell completes.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
+use jiff::tz::TimeZone;
 use stentor_journal::clock::iso_time;
 use stentor_journal::store::short_id;
 
 use super::{Failure, Job, UNASKED, block_on};
 use crate::args::{SessionsAction, UsageArgs, Values};
+use crate::commands::describe::commands_in;
 use crate::commands::session_changes::{Consent, delete, rename};
 use crate::commands::sessions::{SessionLine, about};
 use crate::commands::usage::Report;
@@ -28,6 +31,7 @@ impl Job<'_> {
         let folder = (!all).then_some(self.cwd.as_path());
         let listed = agent.newest_first(folder);
         let json = self.args.ask.json;
+        let zone = TimeZone::system();
         let of_this = if all { "" } else { " of this folder" };
         let find = |wanted: &String| {
             let found = agent.find(wanted);
@@ -37,12 +41,12 @@ impl Job<'_> {
             None => {
                 let lines = listed.map(SessionLine::of);
                 let none = format!("no sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+                Failure::printing(commands::sessions::run(lines, all, &none, &zone, json, out))
             }
             Some(SessionsAction::Search { text }) => {
                 let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
                 let none = format!("no session{of_this} contains `{text}`");
-                Failure::printing(commands::sessions::run(lines, all, &none, json, out))
+                Failure::printing(commands::sessions::run(lines, all, &none, &zone, json, out))
             }
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
@@ -122,8 +126,14 @@ impl Job<'_> {
         Ok(0)
     }
 
-    /// What a shell offers: the newest sessions of this folder, or the models.
-    pub(super) fn complete(&self, values: Values, out: &mut File) -> Result<u8, Failure> {
+    /// What a shell offers: the newest sessions of this folder, models, providers, or the commands in
+    /// the one that `words` name.
+    pub(super) fn complete(
+        &self,
+        values: Values,
+        words: &[String],
+        out: &mut File,
+    ) -> Result<u8, Failure> {
         const OFFERED: usize = 50;
         Failure::printing(match values {
             Values::Sessions => {
@@ -137,6 +147,18 @@ impl Job<'_> {
                 let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
                 complete::print(models, out)
             }
+            Values::Providers => {
+                let models = self.models.registry().list().into_iter();
+                let of_models = models.map(|one| one.info.provider.clone());
+                let logins = self.models.logins().status().unwrap_or_default();
+                let named = logins.into_iter().map(|one| (one.id, one.name));
+                let mut providers: BTreeMap<String, String> = named.collect();
+                for provider in of_models {
+                    providers.entry(provider).or_default();
+                }
+                complete::print(providers.into_iter(), out)
+            }
+            Values::Commands => complete::print(commands_in(words).into_iter(), out),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 
-use super::{Failure, Job, UNASKED, is_in_foreground};
+use super::{Failure, Job, UNASKED, terminal_of_person};
 use crate::asked_session::{AskedSession, Wanted};
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
@@ -16,7 +16,8 @@ use crate::commands::ask::Ask;
 use crate::frontend::serve_frontend;
 use crate::print::printed::stderr;
 use crate::print::style::Style;
-use crate::print::{Format, PrintOptions};
+use crate::print::{Format, PrintOptions, Progress};
+use crate::prompt_text::PromptText;
 use crate::terminal::conversation::{Beginning, converse};
 use crate::terminal::tty::Abilities;
 use crate::untrusted::brought;
@@ -45,17 +46,13 @@ impl Job<'_> {
 
     pub(super) fn ask(
         &self,
-        prompt: String,
-        typed: &str,
+        prompt: PromptText,
         stdin: &File,
         out: &mut File,
     ) -> Result<u8, Failure> {
         let mut err = io::stderr();
         self.warn_if_not_stored();
-        let person = match is_in_foreground(stdin) && err.is_terminal() {
-            true => stdin.try_clone().ok(),
-            false => None,
-        };
+        let person = terminal_of_person(stdin);
         let agent = self.own_agent(person.is_some());
         let chosen = self.chosen_model()?;
         let abilities = self.abilities();
@@ -71,7 +68,6 @@ impl Job<'_> {
             },
             wait: Duration::from_secs(self.args.ask.wait),
             prompt,
-            typed,
             images: &self.args.ask.image,
             person,
             waiting_for_trust: &|| brought::notice_of(&self.config),
@@ -86,7 +82,11 @@ impl Job<'_> {
                     true => Style::Terminal,
                     false => Style::Plain,
                 },
-                progress: err.is_terminal() && abilities.moves_cursor,
+                progress: match (err.is_terminal(), abilities.moves_cursor) {
+                    (true, true) => Progress::Live,
+                    (true, false) => Progress::Lines,
+                    (false, _) => Progress::None,
+                },
                 out_is_terminal: out.is_terminal(),
                 hides_answer: schema.is_some(),
             },

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use stentor_agent::agent::Agent;
 use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Rewind, RewindCommand, Session};
 use stentor_agent::tasks;
-use stentor_journal::clock::iso_time;
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{Entry, Listed};
+use stentor_journal::store::{Entry, Listed, short_id};
 use stentor_policy::PermissionMode;
 use stentor_text::visible::visible;
 
@@ -19,6 +19,7 @@ use super::menu::{Item, Menu};
 use super::rewinding;
 use super::styled::{Colour, Look, Row};
 use crate::export::to_file;
+use crate::local_time::moment;
 use crate::models::Models;
 use crate::print::call_line::one_line;
 use crate::session_name::check_name;
@@ -30,6 +31,8 @@ const MOST_SESSIONS: usize = 100;
 /// What an action has to say, and what follows from it.
 pub enum Outcome {
     Rows(Vec<Row>),
+    /// What a person should know.
+    Warnings(Vec<String>),
     Failed(String),
     /// Somebody has to choose first.
     Choose(Menu, Purpose),
@@ -164,7 +167,8 @@ impl Actions {
         let mut rows = vec![Row::of("Commands", Look::BOLD)];
         let entry = |name: &str, hint: &str, about: &str| {
             let name = format!("  /{name} {hint}");
-            Row::of(&format!("{name:<26}"), Look::colour(Colour::Cyan)).with(about, Look::PLAIN)
+            // What is longer than its column is set apart all the same.
+            Row::of(&format!("{name:<24}  "), Look::colour(Colour::Cyan)).with(about, Look::PLAIN)
         };
         rows.extend(
             BUILTINS
@@ -437,14 +441,14 @@ pub fn session_menu(listed: &[Listed]) -> Option<(Menu, Purpose)> {
     if listed.is_empty() {
         return None;
     }
+    let zone = TimeZone::system();
     let items = listed.iter().map(|session| {
-        let when = iso_time(session.modified_ms);
-        let when = when.get(..16).unwrap_or(&when).replace('T', " ");
+        let when = moment(session.modified_ms, &zone);
         let about = session.name.as_ref().or(session.first_message.as_ref());
         let about = about.map_or_else(|| "(nothing said yet)".to_owned(), |text| one_line(text));
         Item {
             label: format!("{when}  {about}"),
-            detail: session.id.clone(),
+            detail: short_id(&session.id).to_owned(),
         }
     });
     let menu = Menu::new("Which session?", items.collect());

@@ -61,6 +61,9 @@ pub fn complete(line: &str, cursor: usize, known: &Known, cwd: &Path) -> Complet
     {
         return command(name, known);
     }
+    if let Some((start, path)) = open_quote(before) {
+        return file(path, start, cwd);
+    }
     let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = before.get(start..).unwrap_or_default();
     if let Some(path) = word.strip_prefix('@') {
@@ -80,6 +83,14 @@ pub fn complete(line: &str, cursor: usize, known: &Known, cwd: &Path) -> Complet
         ),
         _ => Completion::default(),
     }
+}
+
+/// Where `@"…` begins that is not closed yet, and what is in it.
+fn open_quote(before: &str) -> Option<(usize, &str)> {
+    let start = before.rfind("@\"")?;
+    let is_word = start == 0 || before.get(..start)?.ends_with(char::is_whitespace);
+    let path = before.get(start + 2..)?;
+    (is_word && !path.contains('"')).then_some((start, path))
 }
 
 fn command(name: &str, known: &Known) -> Completion {
@@ -143,7 +154,7 @@ fn file(path: &str, start: usize, cwd: &Path) -> Completion {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let end = if is_folder { "/" } else { "" };
             is_wanted.then(|| Candidate {
-                text: format!("@{folder}{name}{end}"),
+                text: mention(&format!("{folder}{name}{end}")),
                 detail: String::new(),
             })
         })
@@ -151,6 +162,16 @@ fn file(path: &str, start: usize, cwd: &Path) -> Completion {
         .collect();
     candidates.sort_by(|one, other| one.text.cmp(&other.text));
     Completion { start, candidates }
+}
+
+/// A file as a prompt mentions it. The quotes of a folder stay open: more follows.
+fn mention(path: &str) -> String {
+    let is_word = !path.contains(char::is_whitespace);
+    match (is_word, path.ends_with('/')) {
+        (true, _) => format!("@{path}"),
+        (false, true) => format!("@\"{path}"),
+        (false, false) => format!("@\"{path}\""),
+    }
 }
 
 #[cfg(test)]
@@ -171,12 +192,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("notes.txt"), "").unwrap();
         std::fs::create_dir(folder.path().join("nested")).unwrap();
+        std::fs::write(folder.path().join("my file.txt"), "").unwrap();
+        std::fs::create_dir(folder.path().join("my notes")).unwrap();
+        std::fs::write(folder.path().join("my notes/x"), "").unwrap();
         for (line, expected) in [
             ("/m", &["/model ", "/mine "][..]),
             ("/model opus", &["a/claude-opus"]),
             ("/thinking h", &["high"]),
             ("look at @n", &["@nested/", "@notes.txt"]),
             ("look at n", &[]),
+            ("look at @m", &["@\"my file.txt\"", "@\"my notes/"]),
+            ("look at @\"my f", &["@\"my file.txt\""]),
+            ("look at @\"my notes/", &["@\"my notes/x\""]),
+            ("look at @\"my file.txt\"", &[]),
         ] {
             assert_eq!(texts(line, folder.path()), expected, "{line}");
         }

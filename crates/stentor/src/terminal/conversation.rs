@@ -17,6 +17,7 @@ use stentor_agent::session::Session;
 use stentor_agent::tasks;
 use stentor_journal::store::short_id;
 use stentor_serve::signals::{EndSignal, EndSignals};
+use stentor_text::visible::visible;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -38,6 +39,8 @@ use crate::repeated_calls::RepeatedCalls;
 
 /// How often what goes on is painted anew.
 const TICK: Duration = Duration::from_millis(100);
+/// How long a plain terminal shows nothing while something runs.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// After this Escape was pressed, and nothing that begins with it.
 const ESCAPE: Duration = Duration::from_millis(50);
 /// How long the session may take to stop its tools and save.
@@ -129,6 +132,8 @@ struct Conversation<'a> {
     run_expected: bool,
     /// A plain terminal shows its prompt.
     prompt_shown: bool,
+    /// When rows that stay were printed last.
+    last_printed: Instant,
     choose_session: bool,
     left: Option<u8>,
 }
@@ -162,6 +167,7 @@ impl<'a> Conversation<'a> {
             interrupted: false,
             run_expected: false,
             prompt_shown: false,
+            last_printed: Instant::now(),
             choose_session: beginning.choose_session,
             left: None,
         }
@@ -197,6 +203,9 @@ impl<'a> Conversation<'a> {
             }
             self.paint()?;
             let is_running = self.transcript.is_running() && !self.is_plain();
+            let is_silent = self.is_plain() && self.transcript.is_running();
+            let is_silent = is_silent && self.questions.is_empty();
+            let sign_of_life = tokio::time::Instant::from_std(self.last_printed + SIGN_OF_LIFE);
             let is_ambiguous = decoder.is_ambiguous();
             tokio::select! {
                 typed = self.typed.recv() => match typed {
@@ -228,6 +237,10 @@ impl<'a> Conversation<'a> {
                     EndSignal::Hangup | EndSignal::Terminate => return Ok(ended.exit_code()),
                 },
                 _ = tick.tick(), if is_running => {}
+                () = tokio::time::sleep_until(sign_of_life), if is_silent => {
+                    let rows = self.transcript.sign_of_life(Instant::now());
+                    self.print(rows)?;
+                }
             }
         }
     }
@@ -388,6 +401,12 @@ impl Conversation<'_> {
                 let rows = self.transcript.notes(rows);
                 self.print(rows)
             }
+            Outcome::Warnings(texts) => {
+                for text in texts {
+                    self.note(NoticeLevel::Warning, &visible(&text))?;
+                }
+                Ok(())
+            }
             Outcome::Failed(why) => {
                 self.run_expected = false;
                 self.note(NoticeLevel::Error, &why)
@@ -476,14 +495,9 @@ impl Conversation<'_> {
         }
         let live = self.live();
         let columns = self.screen.size().columns;
-        let rows: Vec<Row> = match self.is_plain() {
-            true => rows,
-            false => rows
-                .into_iter()
-                .flat_map(|row| row.wrapped(columns))
-                .collect(),
-        };
-        self.screen.print(&rows, live)
+        let rows = rows.into_iter().flat_map(|row| row.wrapped(columns));
+        self.last_printed = Instant::now();
+        self.screen.print(&rows.collect::<Vec<_>>(), live)
     }
 
     fn paint(&mut self) -> io::Result<()> {

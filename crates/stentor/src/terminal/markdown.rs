@@ -7,6 +7,8 @@ use super::table;
 
 /// More is no sign of structure but of an accident.
 const DEEPEST_INDENT: usize = 16;
+/// A terminal that has fewer is taken for one that has so many.
+const LEAST_COLUMNS: usize = 20;
 /// A rule is no longer than this.
 const RULE_COLUMNS: usize = 40;
 
@@ -39,12 +41,17 @@ impl Markdown {
     /// Renders for a terminal of so many columns.
     pub fn new(columns: usize, base: Look) -> Self {
         Self {
-            columns: columns.max(20),
+            columns: columns.max(LEAST_COLUMNS),
             begun: String::new(),
             block: Block::Text,
             after_blank: true,
             base,
         }
+    }
+
+    /// The terminal has another width: rows that follow are made for it.
+    pub fn resize(&mut self, columns: usize) {
+        self.columns = columns.max(LEAST_COLUMNS);
     }
 
     /// Takes more text and gives the rows that are complete now.
@@ -380,6 +387,15 @@ fn main() {}
         let rows = markdown.push("**b** `c`\n");
         let text: Vec<String> = rows.iter().map(|row| row.to_text(true)).collect();
         assert_eq!(text, ["\u{1b}[1mb\u{1b}[0m \u{1b}[36mc\u{1b}[0m"]);
+    }
+
+    #[test]
+    fn what_comes_after_a_resize_is_as_wide_as_the_terminal() {
+        let mut markdown = Markdown::new(40, Look::PLAIN);
+        let line = "one two three four five six seven\n";
+        assert_eq!(markdown.push(line).len(), 1);
+        markdown.resize(20);
+        assert_eq!(markdown.push(line).len(), 2);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use stentor_agent::session::{Session, SessionError};
 use stentor_journal::message::ContentBlock;
 
-use crate::typed_prompt::{TypedPromptError, typed_prompt};
+use crate::typed_prompt::{TypedPrompt, TypedPromptError};
 
 /// Why nothing was submitted.
 #[derive(Debug, thiserror::Error)]
@@ -16,15 +16,22 @@ pub enum SubmitError {
     Session(#[from] SessionError),
 }
 
-/// Submits it. Where something runs it steers that.
-pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<(), SubmitError> {
-    let blocks = typed_prompt(session, cwd, text, text, &[]).await?;
+/// Submits it. Where something runs it steers that. Gives the names of files that are mentioned and
+/// not there.
+pub async fn submit(session: &Session, cwd: &Path, text: &str) -> Result<Vec<String>, SubmitError> {
+    let typed = TypedPrompt {
+        text,
+        names_files: true,
+        piped: None,
+        pictures: &[],
+    };
+    let (blocks, missing) = typed.to_blocks(session, cwd).await?;
     match session.prompt(blocks.clone()).await {
         Ok(accepted) => drop(accepted),
         Err(SessionError::Busy) => steer(session, blocks).await?,
         Err(error) => return Err(error.into()),
     }
-    Ok(())
+    Ok(missing)
 }
 
 async fn steer(session: &Session, blocks: Vec<ContentBlock>) -> Result<(), SessionError> {

@@ -76,6 +76,10 @@ impl Transcript {
 
     pub fn resize(&mut self, columns: usize) {
         self.columns = columns;
+        let writing = [&mut self.text, &mut self.thinking];
+        for markdown in writing.into_iter().flatten() {
+            markdown.resize(columns);
+        }
     }
 
     pub fn is_running(&self) -> bool {
@@ -299,14 +303,28 @@ impl Transcript {
         Vec::new()
     }
 
+    /// That something goes on, for a terminal that shows nothing but lines.
+    pub fn sign_of_life(&mut self, now: Instant) -> Vec<Row> {
+        let Some(since) = self.running_since else {
+            return Vec::new();
+        };
+        let took = seconds_only(now.saturating_duration_since(since).as_millis() / 1000);
+        let row = Row::of(&format!("... {}, {took}", self.does_now()), Look::DIM);
+        self.notes(vec![row])
+    }
+
+    fn does_now(&self) -> String {
+        match self.calls.current() {
+            Some(tool) => format!("running {tool}"),
+            None => self.doing.clone(),
+        }
+    }
+
     fn spinner(&self, elapsed_ms: u128) -> Row {
         let place = (elapsed_ms / SPINNER_MS) % SPINNER.len() as u128;
         let place = usize::try_from(place).unwrap_or(0);
         let picture = SPINNER.get(place).copied().unwrap_or("…");
-        let doing = match self.calls.current() {
-            Some(tool) => format!("running {tool}"),
-            None => self.doing.clone(),
-        };
+        let doing = self.does_now();
         let took = seconds_only(elapsed_ms / 1000);
         Row::of(picture, Look::colour(Colour::Cyan))
             .with(&format!(" {doing}"), Look::PLAIN)

@@ -82,7 +82,8 @@ fn a_prompt_can_come_from_stdin() {
         ask(&["-p", "look", "--stdin"], "here\n").ok(),
         "<look\n\nhere>\n"
     );
-    assert_eq!(ask(&["-p", "alone"], "not this").ok(), "<alone>\n");
+    assert_eq!(ask(&["-p", "a file"], "here").ok(), "<a file\n\nhere>\n");
+    assert_eq!(ask(&["-p", "an empty file"], "").ok(), "<an empty file>\n");
     let empty = ask(&["-p"], " \n");
     assert_eq!(
         (empty.status, empty.err.as_str()),
@@ -317,6 +318,79 @@ fn what_comes_through_a_pipe_is_added_to_the_prompt() {
 }
 
 #[test]
+fn nothing_that_is_piped_in_or_attached_is_run_by_the_guide() {
+    for evil in [
+        "touch evil\n",
+        "\n\ntouch evil\n",
+        "; touch evil\n",
+        "` && touch evil `\n",
+    ] {
+        for prompt in [
+            "git status",
+            "run ls",
+            "!ls",
+            "run `ls`",
+            "run `ls",
+            "!ls @evil.txt",
+        ] {
+            let world = World::new();
+            world.file("work/evil.txt", evil);
+            let ran = pipe(&world, &["-p", prompt], evil.as_bytes());
+            assert_eq!(ran.status, Some(0), "{prompt}: {}", ran.err);
+            let is_there = world.work("evil").exists();
+            assert!(!is_there, "{prompt}, {evil:?}: {}", ran.out);
+        }
+        let world = World::new();
+        let ran = pipe(
+            &world,
+            &["-p", "write 'hello' to a.txt"],
+            b"'evil' to evil\n",
+        );
+        assert_eq!(ran.status, Some(0), "{}", ran.err);
+        let written = std::fs::read_to_string(world.work("a.txt")).unwrap();
+        assert_eq!(
+            (written.as_str(), world.work("evil").exists()),
+            ("hello\n", false)
+        );
+    }
+}
+
+#[test]
+fn what_is_piped_in_neither_stands_in_for_an_empty_prompt_nor_is_an_argument_of_a_command() {
+    let world = World::new();
+    let ran = pipe(&world, &["-p", ""], b"touch evil\n");
+    assert_eq!(ran.err, "stentor: the prompt is empty\n");
+    let ran = pipe(&world, &["-p", "/name mine"], b"yours\n");
+    assert_eq!((ran.out.as_str(), ran.status), ("name: mine\n", Some(0)));
+    assert!(
+        ran.err.contains("takes nothing from standard input"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Asks with something in a pipe, which is there before the program begins.
+fn pipe(world: &World, words: &[&str], input: &[u8]) -> Ran {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, input).unwrap();
+    drop(writer);
+    world.finish(world.command(words).stdin(reader).output().unwrap())
+}
+
+#[test]
+fn a_socket_is_read_like_a_pipe() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
+    let (theirs, mut ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    std::io::Write::write_all(&mut ours, b"here\n").unwrap();
+    drop(ours);
+    let words = ["--model", "script/echo.toml", "--no-session", "-p", "look"];
+    let mut command = world.command(&words);
+    let output = command.stdin(std::os::fd::OwnedFd::from(theirs)).output();
+    assert_eq!(world.finish(output.unwrap()).ok(), "<look\n\nhere>\n");
+}
+
+#[test]
 fn files_and_pictures_that_are_mentioned_go_with_the_prompt() {
     let world = World::new();
     world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
@@ -355,6 +429,18 @@ fn files_and_pictures_that_are_mentioned_go_with_the_prompt() {
     );
 }
 
+#[test]
+fn a_file_with_spaces_is_mentioned_in_quotes_and_one_that_is_missing_is_reported() {
+    let world = World::new();
+    world.file("work/echo.toml", "[[turn]]\ntext = \"<{{last_user}}>\"\n");
+    world.file("work/my notes.txt", "water the plants");
+    let ran = ask_echo(&world, &["-p", "see @\"my notes.txt\" and @nofile.txt"]);
+    assert!(ran.out.contains("water the plants"), "{}", ran.out);
+    let warning = "warning: there is no file nofile.txt, so nothing is attached for it\n";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    assert_eq!(ran.status, Some(0));
+}
+
 fn ask_echo(world: &World, words: &[&str]) -> Ran {
     world.run(&[&["--model", "script/echo.toml", "--no-session"], words].concat())
 }
@@ -369,6 +455,13 @@ fn commands_work_in_one_prompt_or_say_what_does() {
     );
     let listed = world.run(&["sessions", "--json"]).ok();
     assert!(listed.contains("\"name\": \"Plants\""), "{listed}");
+    // A summary costs, and whoever asks for one is told who writes it.
+    let summarised = ask(&world, &["-c", "-p", "/compact"]);
+    assert!(
+        summarised.err.starts_with("model: script/"),
+        "{}",
+        summarised.err
+    );
     for (prompt, expected) in [
         ("/nmae x", "there is no command /nmae; did you mean /name?"),
         (

@@ -4,6 +4,20 @@ use crate::world::{Ran, World};
 use expect_test::expect;
 
 #[test]
+fn one_word_that_is_no_command_is_answered_with_what_to_type() {
+    for (word, typed) in [
+        ("list", "\"list\""),
+        ("sesions", "\"sesions\""),
+        ("a$b", "'a$b'"),
+    ] {
+        let Ran { status, out, err } = World::new().run(&[word]);
+        assert_eq!((status, out.as_str()), (Some(2), ""));
+        let tip = format!("to ask it: stentor -p {typed}\n");
+        assert!(err.contains(&tip), "{err}");
+    }
+}
+
+#[test]
 fn help_goes_to_stdout_and_has_examples() {
     let help = World::new().run(&["--help"]).ok();
     for word in ["Examples:", "Session:", "--permission-mode", "stentor -p"] {
@@ -93,7 +107,7 @@ fn alone_it_says_what_it_is_and_which_model_it_would_use() {
 
           Talk           stentor              a conversation, on a terminal
           Ask            stentor -p "summarise this folder"
-          Continue       stentor -c -p "and now fix it"
+          Continue       stentor -c -p "run the tests"
           Connect        stentor acp          an editor that speaks ACP
                          stentor --mode rpc   a client of omp or pi
                          stentor --rpc-edn    psi's Emacs frontend

@@ -125,10 +125,35 @@ fn shells_complete_session_ids_and_models() {
         models.contains("offline/guide\tOffline guide\n"),
         "{models}"
     );
+    let providers = world.run(&["__complete", "providers"]).ok();
+    assert!(providers.contains("anthropic\t"), "{providers}");
+    let commands = world.run(&["__complete", "commands", "sessions"]).ok();
+    let names = commands
+        .lines()
+        .map(|line| line.split('\t').next().unwrap());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names, ["search", "rename", "rewind", "delete"]);
     for shell in ["bash", "zsh", "fish"] {
         let script = world.run(&["completions", shell]).ok();
         assert!(script.contains("stentor __complete"), "{shell}");
     }
+    // What the generator of zsh's script writes is still what is replaced in it.
+    let zsh = world.run(&["completions", "zsh"]).ok();
+    for (values, places) in [
+        (
+            "_stentor_sessions'",
+            ["ID|FILE:", "short id:", "short ids:"],
+        ),
+        (
+            "_stentor_providers'",
+            ["NAME:", "PROVIDER:", "The provider:"],
+        ),
+    ] {
+        for place in places {
+            assert!(zsh.contains(&format!("{place}{values}")), "{place}{values}");
+        }
+    }
+    assert!(zsh.contains("`mcp add`:_stentor_commands'"));
     if std::process::Command::new("bash")
         .arg("-c")
         .arg("true")
@@ -139,20 +164,43 @@ fn shells_complete_session_ids_and_models() {
             "work/completion.bash",
             &world.run(&["completions", "bash"]).ok(),
         );
-        let words = "source completion.bash; PATH=$BIN:$PATH; COMP_WORDS=(stentor --model offl); COMP_CWORD=2; _stentor_with_values stentor offl --model; echo \"${COMPREPLY[@]}\"";
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_stentor"));
-        let output = std::process::Command::new("bash")
-            .args(["-c", words])
-            .env("BIN", program.parent().unwrap())
-            .env("HOME", world.path("home"))
-            .current_dir(world.path("work"))
-            .output()
-            .unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "offline/guide\n",
-            "{output:?}"
-        );
+        let complete = |line: &str, last: &str| {
+            let script = format!(
+                "source completion.bash; PATH=$BIN:$PATH; COMP_WORDS=(stentor {line} '{last}'); \
+                 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+                 _stentor_with_values stentor '{last}' \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+                 echo \"${{COMPREPLY[@]}}\""
+            );
+            let output = std::process::Command::new("bash")
+                .args(["-c", &script])
+                .env("BIN", program.parent().unwrap())
+                .env("HOME", world.path("home"))
+                .current_dir(world.path("work"))
+                .output()
+                .unwrap();
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        };
+        for (line, last, expected) in [
+            ("--model", "offl", "offline/guide"),
+            // The shell makes three words of --model=offl, and two of --model=.
+            ("--model =", "offl", "offline/guide"),
+            ("--provider", "anthr", "anthropic"),
+            ("login", "anthr", "anthropic"),
+            ("logout", "anthr", "anthropic"),
+            ("export", "", id),
+            ("sessions rename", "", id),
+            ("sessions rewind", "", id),
+            ("sessions delete", "", id),
+            ("sessions delete -y some", "", id),
+            ("help", "sess", "sessions"),
+            ("help sessions", "rew", "rewind"),
+            ("sessions delete", "--y", "--yes"),
+        ] {
+            assert_eq!(complete(line, last), expected, "{line} {last}");
+        }
+        let models = complete("--model", "=");
+        assert!(models.contains("offline/guide"), "{models}");
     }
 }
 

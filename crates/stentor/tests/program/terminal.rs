@@ -208,6 +208,12 @@ fn a_session_goes_on_where_it_was_left_and_others_can_be_picked() {
         .press("/resume")
         .press(ENTER)
         .shows("Which session?");
+    let listed: serde_json::Value =
+        serde_json::from_str(&world.run(&["sessions", "--json"]).ok()).unwrap();
+    let alpha = listed.as_array().unwrap().iter();
+    let alpha = alpha.filter(|one| one["firstMessage"] == "alpha");
+    let short: Vec<&str> = alpha.filter_map(|one| one["shortId"].as_str()).collect();
+    terminal.shows(&format!("alpha  {}\n", short[0]));
     terminal.press(ENTER);
     terminal.shows("You said: alpha");
     terminal
@@ -290,6 +296,101 @@ fn one_prompt_at_a_terminal_asks_the_person_there() {
     terminal.press("what?").press(ENTER);
     terminal.press("y").press(ENTER);
     terminal.shows("It said: ran");
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+/// One prompt with something piped in, in a terminal of which `setsid` makes what its words say.
+#[cfg(target_os = "linux")]
+fn piped_into(world: &World, setsid: &[&str]) -> Terminal {
+    let scenario = r#"
+        [[turn]]
+        tool = "bash"
+        arguments = { command = "echo ran" }
+        [[turn]]
+        text = "It said: {{last_tool_result}}"
+    "#;
+    world.file("work/plan.toml", scenario);
+    let (home, work) = (world.path("home"), world.path("work"));
+    let mut command = stentor_test_support::isolated_command("setsid", &home, &work);
+    command.args(setsid);
+    command.args(["sh", "-c", "echo piped | \"$0\" \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_stentor"));
+    command.args(["--model", "script/plan.toml", "-p", "go"]);
+    Terminal::start(command, 40, 80)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_prompt_with_something_piped_in_asks_the_person_at_the_terminal() {
+    let world = World::new();
+    let mut terminal = piped_into(&world, &["--ctty"]);
+    terminal.shows("[n] no");
+    terminal.press("y").press(ENTER);
+    terminal.shows("It said: ran");
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_terminal_of_its_own_one_prompt_asks_nobody() {
+    let world = World::new();
+    let (status, screen) = piped_into(&world, &[]).ends();
+    assert_eq!(status, Some(0), "{screen}");
+    assert!(screen.contains("It said: ran"), "{screen}");
+    assert!(!screen.contains("[n] no"), "{screen}");
+}
+
+#[test]
+fn a_call_that_is_refused_is_not_allowed_and_says_nothing_for_the_model() {
+    let world = World::new();
+    let scenario = r#"
+        [[turn]]
+        tool = "bash"
+        arguments = { command = "echo ran" }
+        [[turn]]
+        text = "Very well."
+    "#;
+    let mut terminal = conversation(&world, scenario, &["-p", "go"], "xterm");
+    terminal.shows("[n] no");
+    terminal.press("n").press(ENTER);
+    let (status, screen) = terminal.ends();
+    assert_eq!(status, Some(0), "{screen}");
+    assert!(
+        screen.contains("▸ bash  echo ran  ✗ not allowed\n"),
+        "{screen}"
+    );
+    assert!(!screen.contains("Do not repeat"), "{screen}");
+}
+
+#[test]
+fn a_plain_terminal_breaks_rows_between_words() {
+    let world = World::new();
+    let words = ["alphabet"; 9].join(" ");
+    let scenario = format!(
+        "[[turn]]\ntool = \"bash\"\narguments = {{ command = \"echo {words}\" }}\n\
+         [[turn]]\ntext = \"Done.\"\n"
+    );
+    let allowed = ["--permission-mode", "all"];
+    let mut terminal = conversation(&world, &scenario, &allowed, "dumb");
+    terminal.shows("\n>");
+    terminal.press("/help").press(ENTER);
+    terminal.shows("attaches a file or a picture");
+    terminal.press("hello").press(ENTER);
+    terminal.shows("Done.");
+    terminal.press("/quit").press(ENTER);
+    let written = terminal.writes("/quit");
+    for row in written.lines() {
+        assert!(row.trim_end().chars().count() <= 80, "{row}");
+    }
+    let all = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(all.contains("echo alphabet alphabet alphabet"), "{written}");
+    for word in all.split(' ').filter(|word| word.starts_with("alp")) {
+        assert_eq!(word, "alphabet", "{written}");
+    }
+    assert!(
+        all.contains("or --undo go back to before a message"),
+        "{written}"
+    );
     assert_eq!(terminal.ends().0, Some(0));
 }
 

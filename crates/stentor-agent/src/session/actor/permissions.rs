@@ -14,7 +14,7 @@ use super::log::SessionLog;
 use super::unanswered::{CallNotes, Unanswered};
 use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hub::Hub;
-use crate::permission::PermissionRequest;
+use crate::permission::{PermissionRequest, REJECTED};
 use crate::session::command::Reply;
 use crate::session::dialogs::Dialogs;
 use crate::session::error::SessionError;
@@ -465,7 +465,7 @@ fn why_not(given: PermissionAnswer, name: &str) -> Option<String> {
     match given {
         PermissionAnswer::AllowOnce | PermissionAnswer::AllowAlways => None,
         PermissionAnswer::RejectOnce | PermissionAnswer::RejectAlways => Some(format!(
-            "The user rejected this call of {name}. Do not repeat it; ask or continue without it."
+            "{REJECTED} of {name}. Do not repeat it; ask or continue without it."
         )),
         PermissionAnswer::Cancelled => Some(format!(
             "The question whether {name} may run was cancelled."

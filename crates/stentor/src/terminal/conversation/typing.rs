@@ -17,6 +17,7 @@ use crate::terminal::questions::{self, Answer, Question};
 use crate::terminal::screen::Live;
 use crate::terminal::styled::{Look, Row};
 use crate::terminal::submitting::submit;
+use crate::typed_prompt::not_attached;
 
 impl Conversation<'_> {
     pub(super) fn press(&mut self, key: Key) -> io::Result<()> {
@@ -132,7 +133,10 @@ impl Conversation<'_> {
         self.run_expected = true;
         self.act(move |actions| async move {
             match submit(&actions.session, &actions.cwd, &said).await {
-                Ok(()) => Outcome::Rows(Vec::new()),
+                Ok(missing) => {
+                    let names = missing.iter().map(|name| not_attached(name));
+                    Outcome::Warnings(names.collect())
+                }
                 Err(why) if steers => Outcome::Failed(why.to_string()),
                 Err(why) => Outcome::NotPrompted(why.to_string()),
             }
