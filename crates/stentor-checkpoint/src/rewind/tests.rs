@@ -181,7 +181,7 @@ fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() 
     });
     let run = workshop.record(&Changes {
         files: changes.to_vec(),
-        unknown: Vec::new(),
+        ..Changes::default()
     });
     rewind(&workshop, &[run], true);
     assert_eq!(fs::read_to_string(&file).unwrap(), "2");
