@@ -86,16 +86,16 @@ pub(crate) fn plan_while(
             match runs(id, &job) {
                 true => plan.running.push(job),
                 false => plan.unknown.push(format!(
-                    "what {job} changed (it ran when Stentor ended, or could not be recorded)"
+                    "what {job} changed (it was running when Stentor ended, or its changes could not be recorded)"
                 )),
             }
         }
         let overlaps = stored.overlaps.into_iter();
         let overlaps = overlaps.filter(|overlap| !ids.contains(&overlap.checkpoint));
-        plan.unknown
-            .extend(overlaps.map(|Overlap { job, .. }| {
-                format!("what {job} changed while other commands ran")
-            }));
+        plan.unknown.extend(
+            overlaps
+                .map(|Overlap { job, .. }| format!("what {job} changed while other commands ran")),
+        );
     }
     let mut named = HashSet::new();
     plan.unknown.retain(|unknown| named.insert(unknown.clone()));
@@ -123,7 +123,10 @@ impl Plan {
         }
         let why = match (&now, &wanted) {
             // What goes must be able to come back.
-            (State::Unknown { .. }, _) => Some("what is there now cannot be copied".to_owned()),
+            (State::Unknown { why, .. }, _) => Some(match why {
+                Unstored::Failed(why) => format!("what is there now could not be copied: {why}"),
+                _ => "what is there now is too large to be copied".to_owned(),
+            }),
             (_, State::Unknown { why, .. }) => Some(why.to_string()),
             (_, State::Other) => Some("it was no file".to_owned()),
             (_, State::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
@@ -231,6 +234,9 @@ fn take(store: &FolderStore, tree: &Tree, step: &Step) -> io::Result<Option<Chan
         match tree.put(&step.path, &State::Absent, &store.objects) {
             // Somebody has put something into it.
             Err(error) if is_occupied(&error) && step.wanted == State::Absent => return Ok(None),
+            Err(error) if is_occupied(&error) => {
+                return Err(io::Error::other("a folder with other files is there now"));
+            }
             removed => removed?,
         }
     }

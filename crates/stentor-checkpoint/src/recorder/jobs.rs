@@ -61,6 +61,12 @@ impl RecorderState {
         }
     }
 
+    fn forget(&mut self, job: &Arc<Job>) -> Option<RunningJob> {
+        let mut jobs = self.jobs.iter();
+        let at = jobs.position(|running| Arc::ptr_eq(&running.job, job))?;
+        Some(self.jobs.remove(at))
+    }
+
     /// The jobs that may change something now.
     fn active(&self) -> impl Iterator<Item = &Arc<Job>> {
         let active = self.jobs.iter().filter(|running| running.commands > 0);
@@ -75,7 +81,12 @@ impl RecorderState {
 
 impl Recorder {
     /// Something begins in the background; within another job it is a part of that one's work.
-    pub fn begin_job(&self, name: &str, checkpoint: &CheckpointId, within: Option<&Job>) -> Arc<Job> {
+    pub fn begin_job(
+        &self,
+        name: &str,
+        checkpoint: &CheckpointId,
+        within: Option<&Job>,
+    ) -> Arc<Job> {
         let message = match within {
             Some(job) => job.message,
             None => self.message.load(Ordering::Relaxed),
@@ -102,16 +113,17 @@ impl Recorder {
     /// It has ended, and everything it changed is recorded.
     pub fn end_job(&self, job: &Arc<Job>) {
         let mut state = self.lock();
-        let mut jobs = state.jobs.iter();
-        let Some(at) = jobs.position(|running| Arc::ptr_eq(&running.job, job)) else {
-            return;
-        };
-        let ended = state.jobs.remove(at);
-        if !ended.is_incomplete
-            && let Err(error) = self.note(job, true)
-        {
+        let is_complete = state.forget(job).is_some_and(|ended| !ended.is_incomplete);
+        if is_complete && let Err(error) = self.note(job, true) {
             tracing::warn!(%error, "it is not recorded that {} has ended", job.name);
         }
+        self.let_go_if_over(state);
+    }
+
+    /// It went, and nobody knows what it changed.
+    pub fn lost_job(&self, job: &Arc<Job>) {
+        let mut state = self.lock();
+        state.forget(job);
         self.let_go_if_over(state);
     }
 
@@ -130,6 +142,14 @@ impl Recorder {
         let mut state = self.lock();
         state.count(job, |commands| commands.saturating_sub(1));
         self.let_go_if_over(state);
+    }
+
+    /// Records what jobs have changed until now.
+    pub fn look_at_jobs(&self) {
+        let mut state = self.lock();
+        if state.is_any_running() {
+            self.look_after(&mut state);
+        }
     }
 
     /// What it would take to undo these checkpoints, the oldest first.
@@ -253,7 +273,8 @@ impl Recorder {
     fn note(&self, job: &Job, has_ended: bool) -> io::Result<()> {
         let _held = self.store.hold()?;
         let (checkpoint, name) = (&job.checkpoint, &job.name);
-        self.store.append_job(checkpoint, &self.session, name, has_ended)
+        self.store
+            .append_job(checkpoint, &self.session, name, has_ended)
     }
 }
 

@@ -213,10 +213,7 @@ fn a_folder_with_too_many_files_is_left_out_and_the_others_are_not() {
     });
     assert_eq!(
         changed,
-        [
-            "few/file: file -> file",
-            "what commands changed in many",
-        ]
+        ["few/file: file -> file", "what commands changed in many",]
     );
 }
 
@@ -245,10 +242,7 @@ fn a_store_that_cannot_be_written_keeps_nothing_from_running() {
     )
     .unwrap();
     let changed = after(&workshop, || workshop.write("file", "2"));
-    assert_eq!(
-        changed,
-        ["what commands changed in the folder"]
-    );
+    assert_eq!(changed, ["what commands changed in the folder"]);
 }
 
 #[test]

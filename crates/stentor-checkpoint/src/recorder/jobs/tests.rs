@@ -95,7 +95,10 @@ fn a_command_beside_which_a_job_changed_nothing_is_undone_without_a_doubt() {
     let job = start(&workshop, "job-1", "1");
     assert_eq!(run(&workshop, "2", || ()), [""; 0]);
     end(&workshop, &job);
-    assert_eq!(run(&workshop, "3", || workshop.write("a", "")), ["a: absent -> file"]);
+    assert_eq!(
+        run(&workshop, "3", || workshop.write("a", "")),
+        ["a: absent -> file"]
+    );
     assert_eq!(undo(&workshop, &["3"]), ["a (removed)"]);
 }
 
@@ -127,7 +130,10 @@ fn of_a_job_that_still_runs_everything_until_now_is_undone() {
     let job = start(&workshop, "job-1", "1");
     workshop.recorder.finish();
     workshop.write("file", "2");
-    assert_eq!(undo(&workshop, &["1"]), ["file during job-1", "runs: job-1"]);
+    assert_eq!(
+        undo(&workshop, &["1"]),
+        ["file during job-1", "runs: job-1"]
+    );
     assert_eq!(workshop.read("file"), "1");
     // Nothing is left to undo: what the rewind put back is not the job's doing.
     assert_eq!(undo(&workshop, &["1"]), ["runs: job-1"]);
@@ -146,7 +152,9 @@ fn what_a_job_changed_whose_end_nobody_saw_is_not_known() {
     let plan = rewind::plan(workshop.recorder.store(), &[checkpoint("1")]).unwrap();
     assert_eq!(
         plan.unknown,
-        ["what job-1 changed (it ran when Stentor ended, or could not be recorded)"]
+        [
+            "what job-1 changed (it was running when Stentor ended, or its changes could not be recorded)"
+        ]
     );
 }
 
@@ -169,7 +177,10 @@ fn a_command_of_a_job_is_recorded_though_the_run_ends_meanwhile() {
     recorder.end_job(&subagent);
     assert_eq!(
         undo(&workshop, &["1"]),
-        ["file (was deleted) during job-1", "other (removed) during job-1"]
+        [
+            "file (was deleted) during job-1",
+            "other (removed) during job-1"
+        ]
     );
 }
 
@@ -196,5 +207,8 @@ fn jobs_that_end_in_one_moment_are_looked_at_once_and_each_is_recorded() {
     workshop.write("late", "");
     end(&workshop, &first);
     end(&workshop, &second);
-    assert_eq!(undo(&workshop, &["1"]), ["late (removed) during job-1, job-2"]);
+    assert_eq!(
+        undo(&workshop, &["1"]),
+        ["late (removed) during job-1, job-2"]
+    );
 }
