@@ -379,8 +379,9 @@ pub trait ToolHost: Send + Sync {
     }
 
     /// The same session for what goes on when the run has ended: its questions stay open then.
-    /// `None` where nothing may go on.
-    fn in_background(&self) -> Option<Arc<dyn ToolHost>> {
+    /// What it changes is recorded with `undo`. `None` where nothing may go on.
+    fn in_background(&self, undo: Option<Arc<Undo>>) -> Option<Arc<dyn ToolHost>> {
+        drop(undo);
         None
     }
 

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,14 +30,37 @@ pub struct Change {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub files: Vec<Change>,
-    /// What may have changed without anybody knowing, for people.
+    /// What may have changed without anybody knowing, for people: "what job-1 changed".
     pub unknown: Vec<String>,
+    /// Who else may have changed some of it.
+    pub overlaps: Vec<Overlap>,
+    /// The jobs in the background that ran meanwhile, where only those did.
+    pub during: Option<String>,
+}
+
+/// A job in the background that another message has started, and that ran at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    pub job: String,
+    /// Where what it changes is recorded. Who undoes that, too, need not know whose a change is.
+    pub checkpoint: CheckpointId,
 }
 
 impl Changes {
     /// True when there is nothing to record.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.unknown.is_empty()
+    }
+
+    /// Adds what changed later.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.files.extend(later.files);
+        self.unknown.extend(later.unknown);
+        for overlap in later.overlaps {
+            if !self.overlaps.contains(&overlap) {
+                self.overlaps.push(overlap);
+            }
+        }
     }
 }
 
@@ -83,27 +108,59 @@ impl fmt::Display for CheckpointId {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Begun { session: String },
+    Begun {
+        session: String,
+    },
+    /// What the lines after it have in common.
+    Batch {
+        at: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        during: Option<String>,
+    },
     Change(Change),
-    Unknown { unknown: String },
+    Unknown {
+        unknown: String,
+    },
+    Overlap {
+        overlap: String,
+        checkpoint: String,
+    },
+    /// A job in the background has begun, or ended: until then not everything is recorded.
+    Job {
+        job: String,
+        has_ended: bool,
+    },
 }
 
 /// A checkpoint that was read.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     pub session: String,
-    pub changes: Vec<Change>,
+    pub changes: Vec<Recorded>,
     pub unknown: Vec<String>,
+    pub overlaps: Vec<Overlap>,
+    /// Jobs whose end was not recorded.
+    pub jobs: Vec<String>,
+}
+
+/// A change as it is recorded.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// When it was found. What a job changes may be found when another checkpoint has begun.
+    pub at: u64,
+    /// The jobs in the background that ran meanwhile.
+    pub during: Option<String>,
+    pub change: Change,
 }
 
 /// Appends changes to the file of a checkpoint.
 pub(crate) fn append(path: &Path, session: &str, changes: &Changes) -> io::Result<()> {
-    let mut file = own_file(path)?;
     let mut lines = Vec::new();
-    if file.metadata()?.len() == 0 {
-        let session = session.to_owned();
-        push(&mut lines, &Line::Begun { session })?;
-    }
+    let batch = Line::Batch {
+        at: now(),
+        during: changes.during.clone(),
+    };
+    push(&mut lines, &batch)?;
     for change in &changes.files {
         push(&mut lines, change)?;
     }
@@ -111,7 +168,44 @@ pub(crate) fn append(path: &Path, session: &str, changes: &Changes) -> io::Resul
         let unknown = unknown.clone();
         push(&mut lines, &Line::Unknown { unknown })?;
     }
-    file.write_all(&lines)
+    for Overlap { job, checkpoint } in &changes.overlaps {
+        let line = Line::Overlap {
+            overlap: job.clone(),
+            checkpoint: checkpoint.to_string(),
+        };
+        push(&mut lines, &line)?;
+    }
+    append_lines(path, session, lines)
+}
+
+/// Notes that a job in the background has begun, or ended.
+pub(crate) fn append_job(path: &Path, session: &str, job: &str, has_ended: bool) -> io::Result<()> {
+    let mut lines = Vec::new();
+    let job = job.to_owned();
+    push(&mut lines, &Line::Job { job, has_ended })?;
+    append_lines(path, session, lines)
+}
+
+fn append_lines(path: &Path, session: &str, lines: Vec<u8>) -> io::Result<()> {
+    let mut file = own_file(path)?;
+    let mut first = Vec::new();
+    if file.metadata()?.len() == 0 {
+        let session = session.to_owned();
+        push(&mut first, &Line::Begun { session })?;
+    }
+    first.extend(lines);
+    file.write_all(&first)
+}
+
+/// Nanoseconds since 1970, a later one each time.
+fn now() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
+    let later = |last: u64| Some(now.max(last.saturating_add(1)));
+    match LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later) {
+        Ok(last) | Err(last) => now.max(last.saturating_add(1)),
+    }
 }
 
 fn push(lines: &mut Vec<u8>, line: &impl Serialize) -> io::Result<()> {
@@ -123,11 +217,31 @@ fn push(lines: &mut Vec<u8>, line: &impl Serialize) -> io::Result<()> {
 /// Reads a checkpoint. A line that cannot be read, as a half-written last one, is left out.
 pub(crate) fn read(path: &Path) -> io::Result<Stored> {
     let mut stored = Stored::default();
+    let mut batch = (0, None);
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         match serde_json::from_slice(&line?) {
             Ok(Line::Begun { session }) => stored.session = session,
-            Ok(Line::Change(change)) => stored.changes.push(change),
+            Ok(Line::Batch { at, during }) => batch = (at, during),
+            Ok(Line::Change(change)) => {
+                let (at, during) = batch.clone();
+                stored.changes.push(Recorded { at, during, change });
+            }
             Ok(Line::Unknown { unknown }) => stored.unknown.push(unknown),
+            Ok(Line::Overlap {
+                overlap: job,
+                checkpoint,
+            }) => {
+                let checkpoint = checkpoint.parse().ok();
+                let overlap = checkpoint.map(|checkpoint| Overlap { job, checkpoint });
+                stored.overlaps.extend(overlap);
+            }
+            Ok(Line::Job { job, has_ended }) => match has_ended {
+                false => stored.jobs.push(job),
+                true => {
+                    let begun = stored.jobs.iter().position(|other| *other == job);
+                    begun.map(|at| stored.jobs.remove(at));
+                }
+            },
             Err(_) => {}
         }
     }
@@ -141,27 +255,32 @@ pub(crate) struct Merged {
     pub after: State,
     /// Somebody else changed it in between.
     pub is_interrupted: bool,
+    /// The jobs in the background during which it changed, if any of it did so.
+    pub during: Option<String>,
 }
 
-/// Puts the changes of several checkpoints together, the oldest first.
-pub(crate) fn merge(changes: impl Iterator<Item = Change>) -> BTreeMap<PathBuf, Merged> {
+/// Puts the changes of several checkpoints together, in the order in which they were found.
+pub(crate) fn merge(mut changes: Vec<Recorded>) -> BTreeMap<PathBuf, Merged> {
+    changes.sort_by_key(|recorded| recorded.at);
     let mut merged: BTreeMap<PathBuf, Merged> = BTreeMap::new();
-    for Change {
-        path,
-        before,
-        after,
-    } in changes
-    {
+    for Recorded { during, change, .. } in changes {
+        let Change {
+            path,
+            before,
+            after,
+        } = change;
         match merged.get_mut(&path) {
             Some(known) => {
                 known.is_interrupted |= known.after != before;
                 known.after = after;
+                known.during = known.during.take().or(during);
             }
             None => {
                 let change = Merged {
                     before,
                     after,
                     is_interrupted: false,
+                    during,
                 };
                 merged.insert(path, change);
             }

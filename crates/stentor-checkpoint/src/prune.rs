@@ -102,7 +102,8 @@ fn sweep(store: &FolderStore, runs: &[(SystemTime, PathBuf)]) -> io::Result<u64>
         }
     }
     for (_, run) in runs {
-        for change in checkpoint::read(run)?.changes {
+        for recorded in checkpoint::read(run)?.changes {
+            let change = recorded.change;
             for state in [change.before, change.after] {
                 if let State::File { hash, .. } = state {
                     need(hash);

@@ -1,11 +1,13 @@
 //! What the calls of one session change in its folder.
 
+mod jobs;
+
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::checkpoint::{self, Change, Changes, CheckpointId};
@@ -15,15 +17,23 @@ use crate::store::{FolderStore, Held};
 use crate::tree::{Tree, relative};
 use crate::{index, prune};
 
+use jobs::RunningJob;
+pub use jobs::{FilesRewound, Job};
+
 /// Looking at the folder takes no more than this share of the time between two commands: what
 /// somebody else changes in between is told from what the commands change only by looking.
 const LOOKING_SHARE: u32 = 10;
+
+/// For what somebody waits for.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Records what a session changes. Every method waits for the disk.
 pub struct Recorder {
     store: FolderStore,
     session: String,
-    /// Nobody waits for what goes on any more.
+    /// Counts the messages of the session.
+    message: AtomicU64,
+    /// Nobody waits for a command any more that might have come.
     stop: AtomicBool,
     state: Mutex<RecorderState>,
 }
@@ -34,16 +44,23 @@ struct RecorderState {
     /// The folder as it was when it was last looked at.
     snapshot: Option<Snapshot>,
     looked: Option<Looked>,
+    /// The commands of the run.
     commands: usize,
+    jobs: Vec<RunningJob>,
+    /// What the run has changed, found by somebody who looked for something else.
+    unrecorded: Changes,
     /// When the first of the commands that run began.
     since: Option<SystemTime>,
     /// What of the folder is not looked at has been recorded.
     has_warned: bool,
     /// The index is not what the snapshot is.
     is_unsaved: bool,
+    /// The run is over: the rest goes with the last command of a job.
+    is_finished: bool,
 }
 
 struct Looked {
+    began: Instant,
     at: Instant,
     took: Duration,
 }
@@ -63,6 +80,7 @@ impl Recorder {
         Self {
             store,
             session: session.to_owned(),
+            message: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             state: Mutex::default(),
         }
@@ -123,7 +141,10 @@ impl Recorder {
         {
             let Some(path) = path else {
                 if looks_outside(&given) != before {
-                    let text = format!("{} is outside the folder, or in .git", given.display());
+                    let text = format!(
+                        "what was in {} (it is outside the folder, or in .git)",
+                        given.display()
+                    );
                     changes.unknown.push(text);
                 }
                 continue;
@@ -143,53 +164,100 @@ impl Recorder {
         changes
     }
 
+    /// A message came: what changes from here on is another's.
+    pub fn message_came(&self) {
+        self.message.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Looks at the folder before a command that may come, so that the command need not wait.
     pub fn prepare(&self) {
         let mut state = self.lock();
-        if state.commands == 0 {
-            self.look_before(&mut state);
+        if !state.is_any_running() {
+            self.look_before(&mut state, &self.stop);
         }
     }
 
-    /// A command begins.
+    /// A command of the run begins.
     pub fn before_command(&self) {
-        let mut state = self.lock();
-        if state.commands == 0 {
-            self.look_before(&mut state);
-            state.since = Some(SystemTime::now());
-        }
-        state.commands += 1;
+        self.begin(None);
     }
 
-    /// A command has ended: what has changed meanwhile, it has changed.
+    /// It has ended: what has changed meanwhile, it has changed.
     pub fn after_command(&self) -> Changes {
+        self.end(None)
+    }
+
+    /// It went, and nobody knows how.
+    pub fn lost_command(&self) {
         let mut state = self.lock();
         state.commands = state.commands.saturating_sub(1);
-        let mut changes = Changes::default();
-        let Some(before) = state.snapshot.take() else {
-            self.warn(&mut state, &mut changes, Some("the folder".to_owned()));
-            return changes;
-        };
-        match self.look(&mut state, Some(&before)) {
-            Ok(now) => {
-                changes.files = before.changes_to(&now);
-                if !changes.files.is_empty() {
-                    let others = self.changed_by_others(state.since);
-                    changes.files.retain(|change| {
-                        !others.contains(&(change.path.clone(), change.after.clone()))
-                    });
-                }
-                let missing = before.what_is_missing().or_else(|| now.what_is_missing());
-                self.warn(&mut state, &mut changes, missing);
-                state.snapshot = Some(now);
+        self.let_go_if_over(state);
+    }
+
+    fn begin(&self, of: Option<&Arc<Job>>) {
+        let mut state = self.lock();
+        if !state.is_any_running() {
+            self.look_before(&mut state, &NEVER);
+            state.since = Some(SystemTime::now());
+        } else if !self.is_owner(&state, of) {
+            // What has changed until now is not its doing.
+            self.look_after(&mut state);
+        }
+        match of {
+            None => {
+                state.commands += 1;
+                state.is_finished = false;
             }
-            Err(error) => {
-                tracing::warn!(%error, "what a command changed is not known");
-                self.warn(&mut state, &mut changes, Some("the folder".to_owned()));
-                state.snapshot = Some(before);
+            Some(job) => state.count(job, |commands| commands + 1),
+        }
+    }
+
+    fn end(&self, of: Option<&Arc<Job>>) -> Changes {
+        let ended = Instant::now();
+        let mut state = self.lock();
+        // Several may end in one moment: whoever looks after that has seen what all of them did.
+        let is_seen = |looked: &Looked| looked.began >= ended;
+        if !state.looked.as_ref().is_some_and(is_seen) {
+            self.look_after(&mut state);
+        }
+        let changes = match of {
+            None => {
+                state.commands = state.commands.saturating_sub(1);
+                std::mem::take(&mut state.unrecorded)
+            }
+            Some(job) => {
+                state.count(job, |commands| commands.saturating_sub(1));
+                Changes::default()
+            }
+        };
+        self.let_go_if_over(state);
+        changes
+    }
+
+    /// Looks at the folder, and attributes what has changed to what runs.
+    fn look_after(&self, state: &mut RecorderState) {
+        let mut changes = Changes::default();
+        let mut missing = Some("the folder".to_owned());
+        if let Some(before) = state.snapshot.take() {
+            match self.look(state, Some(&before), &NEVER) {
+                Ok(now) => {
+                    changes.files = before.changes_to(&now);
+                    if !changes.files.is_empty() {
+                        let others = self.changed_by_others(state.since);
+                        changes.files.retain(|change| {
+                            !others.contains(&(change.path.clone(), change.after.clone()))
+                        });
+                    }
+                    missing = before.what_is_missing().or_else(|| now.what_is_missing());
+                    state.snapshot = Some(now);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "what a command changed is not known");
+                    state.snapshot = Some(before);
+                }
             }
         }
-        changes
+        self.attribute(state, changes, missing);
     }
 
     /// Appends what has changed to a checkpoint.
@@ -198,13 +266,28 @@ impl Recorder {
         self.store.append(id, &self.session, changes)
     }
 
-    /// Nothing runs any more: what is only needed for the next command is let go.
+    /// The run is over: what is only needed for the next command is let go, unless one runs still.
     pub fn finish(&self) {
         self.stop.store(true, Ordering::Relaxed);
         let mut state = self.lock();
         self.stop.store(false, Ordering::Relaxed);
         self.save_index(&mut state);
-        let had = std::mem::take(&mut *state);
+        state.has_warned = false;
+        state.is_finished = true;
+        self.let_go_if_over(state);
+    }
+
+    fn let_go_if_over(&self, mut state: MutexGuard<'_, RecorderState>) {
+        if !state.is_finished || state.is_any_running() {
+            return;
+        }
+        self.save_index(&mut state);
+        // A subagent in the background runs a command only now and then.
+        let rest = RecorderState {
+            jobs: std::mem::take(&mut state.jobs),
+            ..RecorderState::default()
+        };
+        let had = std::mem::replace(&mut *state, rest);
         drop(state);
         if had.held.is_some() {
             drop(had);
@@ -213,14 +296,14 @@ impl Recorder {
     }
 
     /// Looks at the folder, unless that was done a moment ago.
-    fn look_before(&self, state: &mut RecorderState) {
+    fn look_before(&self, state: &mut RecorderState, stop: &AtomicBool) {
         let is_fresh = |looked: &Looked| looked.at.elapsed() < looked.took * LOOKING_SHARE;
         if state.snapshot.is_some() && state.looked.as_ref().is_some_and(is_fresh) {
             return;
         }
         let known = state.snapshot.take();
         let is_first = known.is_none();
-        match self.look(state, known.as_ref()) {
+        match self.look(state, known.as_ref(), stop) {
             Ok(snapshot) => {
                 state.snapshot = Some(snapshot);
                 if is_first {
@@ -232,7 +315,12 @@ impl Recorder {
         }
     }
 
-    fn look(&self, state: &mut RecorderState, known: Option<&Snapshot>) -> io::Result<Snapshot> {
+    fn look(
+        &self,
+        state: &mut RecorderState,
+        known: Option<&Snapshot>,
+        stop: &AtomicBool,
+    ) -> io::Result<Snapshot> {
         let began = Instant::now();
         self.hold(state)?;
         let camera = Camera {
@@ -240,7 +328,7 @@ impl Recorder {
             left_out: self.store.left_out(),
             objects: &self.store.objects,
             limits: &self.store.all.limits,
-            stop: &self.stop,
+            stop,
         };
         let taken = match known {
             Some(known) => camera.again(known),
@@ -248,6 +336,7 @@ impl Recorder {
         }?;
         state.is_unsaved |= taken.read > 0;
         state.looked = Some(Looked {
+            began,
             at: Instant::now(),
             took: began.elapsed(),
         });
@@ -264,16 +353,6 @@ impl Recorder {
         }
     }
 
-    /// Records once in a run what of the folder is not looked at.
-    fn warn(&self, state: &mut RecorderState, changes: &mut Changes, missing: Option<String>) {
-        let Some(missing) = missing.filter(|_| !state.has_warned) else {
-            return;
-        };
-        state.has_warned = true;
-        let text = format!("what commands changed in {missing} is not known");
-        changes.unknown.push(text);
-    }
-
     /// What other sessions have recorded since: those changes are theirs.
     fn changed_by_others(&self, since: Option<SystemTime>) -> HashSet<(PathBuf, State)> {
         let (Some(since), Ok(files)) = (since, std::fs::read_dir(self.store.runs())) else {
@@ -288,7 +367,7 @@ impl Recorder {
             .filter_map(|file| checkpoint::read(&file.path()).ok())
             .filter(|stored| stored.session != self.session)
             .flat_map(|stored| stored.changes)
-            .map(|change| (change.path, change.after))
+            .map(|recorded| (recorded.change.path, recorded.change.after))
             .collect()
     }
 

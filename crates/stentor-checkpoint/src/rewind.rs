@@ -1,9 +1,10 @@
 //! Putting back what checkpoints say was there before.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{self, Change, Changes, CheckpointId, Merged};
+use crate::checkpoint::{self, Change, Changes, CheckpointId, Merged, Overlap};
 use crate::state::{State, Unstored};
 use crate::store::FolderStore;
 use crate::tree::Tree;
@@ -19,6 +20,8 @@ pub struct Plan {
     pub lost: Vec<(PathBuf, String)>,
     /// What may have changed without anybody knowing.
     pub unknown: Vec<String>,
+    /// Jobs in the background that still run, and so may go on changing files.
+    pub running: Vec<String>,
     /// Checkpoints that are not here: the session was copied, or they were too old.
     pub missing: usize,
 }
@@ -30,6 +33,8 @@ pub struct Step {
     pub path: PathBuf,
     pub now: State,
     pub wanted: State,
+    /// The jobs in the background during which it changed.
+    pub during: Option<String>,
 }
 
 /// What a rewind did.
@@ -55,23 +60,50 @@ impl Step {
 
 /// What it would take to undo these checkpoints, the oldest first.
 pub fn plan(store: &FolderStore, ids: &[CheckpointId]) -> io::Result<Plan> {
+    plan_while(store, ids, &|_, _| false)
+}
+
+/// The same, knowing which jobs still run: what those have changed was recorded just now.
+pub(crate) fn plan_while(
+    store: &FolderStore,
+    ids: &[CheckpointId],
+    runs: &dyn Fn(&CheckpointId, &str) -> bool,
+) -> io::Result<Plan> {
     let mut plan = Plan::default();
     let mut changes = Vec::new();
     for id in ids {
-        match checkpoint::read(&store.file_of(id)) {
-            Ok(stored) => {
-                changes.extend(stored.changes);
-                plan.unknown.extend(stored.unknown);
+        let stored = match checkpoint::read(&store.file_of(id)) {
+            Ok(stored) => stored,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                plan.missing += 1;
+                continue;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => plan.missing += 1,
             Err(error) => return Err(error),
+        };
+        changes.extend(stored.changes);
+        plan.unknown.extend(stored.unknown);
+        for job in stored.jobs {
+            match runs(id, &job) {
+                true => plan.running.push(job),
+                false => plan.unknown.push(format!(
+                    "what {job} changed (it was running when Stentor ended, or its changes could not be recorded)"
+                )),
+            }
         }
+        let overlaps = stored.overlaps.into_iter();
+        let overlaps = overlaps.filter(|overlap| !ids.contains(&overlap.checkpoint));
+        plan.unknown.extend(
+            overlaps
+                .map(|Overlap { job, .. }| format!("what {job} changed while other commands ran")),
+        );
     }
+    let mut named = HashSet::new();
+    plan.unknown.retain(|unknown| named.insert(unknown.clone()));
     if changes.is_empty() {
         return Ok(plan);
     }
     let tree = Tree::open(&store.folder)?;
-    for (path, merged) in checkpoint::merge(changes.into_iter()) {
+    for (path, merged) in checkpoint::merge(changes) {
         plan.add(store, &tree, path, merged);
     }
     Ok(plan)
@@ -83,6 +115,7 @@ impl Plan {
             before: wanted,
             after,
             is_interrupted,
+            during,
         } = merged;
         let now = tree.state(&path, None, store.all.limits.written_bytes);
         if now == wanted {
@@ -90,7 +123,10 @@ impl Plan {
         }
         let why = match (&now, &wanted) {
             // What goes must be able to come back.
-            (State::Unknown { .. }, _) => Some("what is there now cannot be copied".to_owned()),
+            (State::Unknown { why, .. }, _) => Some(match why {
+                Unstored::Failed(why) => format!("what is there now could not be copied: {why}"),
+                _ => "what is there now is too large to be copied".to_owned(),
+            }),
             (_, State::Unknown { why, .. }) => Some(why.to_string()),
             (_, State::Other) => Some("it was no file".to_owned()),
             (_, State::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
@@ -104,7 +140,12 @@ impl Plan {
         // A folder that a run made is removed when nothing is left in it, whoever looked into it.
         let is_theirs = !matches!((&now, &wanted), (State::Folder { .. }, State::Absent));
         let is_changed = is_theirs && (is_interrupted || !is_still(&now, &after, tree, &path));
-        let step = Step { path, now, wanted };
+        let step = Step {
+            path,
+            now,
+            wanted,
+            during,
+        };
         match is_changed {
             true => self.changed.push(step),
             false => self.steps.push(step),
@@ -193,6 +234,9 @@ fn take(store: &FolderStore, tree: &Tree, step: &Step) -> io::Result<Option<Chan
         match tree.put(&step.path, &State::Absent, &store.objects) {
             // Somebody has put something into it.
             Err(error) if is_occupied(&error) && step.wanted == State::Absent => return Ok(None),
+            Err(error) if is_occupied(&error) => {
+                return Err(io::Error::other("a folder with other files is there now"));
+            }
             removed => removed?,
         }
     }
@@ -216,11 +260,13 @@ fn is_occupied(error: &io::Error) -> bool {
 /// The paths that a checkpoint changed; `None` when it is not here.
 pub fn changed_paths(store: &FolderStore, id: &CheckpointId) -> Option<Vec<PathBuf>> {
     let stored = checkpoint::read(&store.file_of(id)).ok()?;
+    let changes = stored.changes.into_iter();
+    let changes = changes.map(|recorded| recorded.change);
     let is_file = |change: &Change| {
         let is_folder = |state: &State| matches!(state, State::Folder { .. });
         !is_folder(&change.before) && !is_folder(&change.after)
     };
-    let changed = stored.changes.into_iter().filter(is_file);
+    let changed = changes.filter(is_file);
     Some(changed.map(|change| change.path).collect())
 }
 

@@ -93,10 +93,11 @@ impl Camera<'_> {
         let (read, mut left_bytes) = (unread.len(), self.limits.total_bytes);
         for (path, stamp) in unread {
             let state = match left_bytes.checked_sub(stamp.size) {
+                _ if stamp.kind == Kind::File && stamp.size > self.limits.file_bytes => {
+                    stamp.without_content(Unstored::TooLarge)
+                }
                 Some(left) if !until.is_over() => {
-                    if stamp.size <= self.limits.file_bytes {
-                        left_bytes = left;
-                    }
+                    left_bytes = left;
                     tree.state(path, Some(self.objects), self.limits.file_bytes)
                 }
                 _ => stamp.without_content(Unstored::OverBudget),

@@ -103,6 +103,17 @@ impl FolderStore {
         checkpoint::append(&self.file_of(id), session, changes)
     }
 
+    /// Notes in a checkpoint that a job in the background has begun, or ended.
+    pub(crate) fn append_job(
+        &self,
+        id: &CheckpointId,
+        session: &str,
+        job: &str,
+        has_ended: bool,
+    ) -> io::Result<()> {
+        checkpoint::append_job(&self.file_of(id), session, job, has_ended)
+    }
+
     pub(crate) fn file_of(&self, id: &CheckpointId) -> PathBuf {
         self.runs().join(format!("{id}.jsonl"))
     }

@@ -104,7 +104,10 @@ pub(crate) fn shown(changes: &Changes) -> Vec<String> {
         let (before, after) = (kind(&change.before), kind(&change.after));
         format!("{}: {before} -> {after}", change.path.display())
     });
-    files.chain(changes.unknown.iter().cloned()).collect()
+    let overlaps = changes.overlaps.iter();
+    let overlaps = overlaps.map(|overlap| format!("perhaps {}", overlap.job));
+    let unknown = changes.unknown.iter().cloned();
+    files.chain(unknown).chain(overlaps).collect()
 }
 
 /// Nothing is read-only to root.

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_checkpoint::FolderStore;
 use stentor_journal::message::{ContentBlock, KnownBlock};
 use stentor_journal::store::{JournalStore, Opened};
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +24,7 @@ use crate::jobs::{Job, Jobs};
 use crate::left_running::LeftRunning;
 use crate::subagents::{SteerError, Subagents};
 use crate::tasks;
+use crate::undo::Undo;
 
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
@@ -51,8 +51,8 @@ pub(super) struct Shared {
     pub left_running: Arc<LeftRunning>,
     pub subagents: Arc<Subagents>,
     pub slash: Arc<SlashCommands>,
-    /// Where the checkpoints of its folder are.
-    pub undo_store: Option<FolderStore>,
+    /// What records what can be undone.
+    pub undo: Option<Arc<Undo>>,
 }
 
 /// A prompt that was accepted and is on disk.
@@ -186,8 +186,8 @@ impl Session {
         &self.shared.subagents
     }
 
-    pub(super) fn undo_store(&self) -> Option<FolderStore> {
-        self.shared.undo_store.clone()
+    pub(super) fn undo(&self) -> Option<Arc<Undo>> {
+        self.shared.undo.clone()
     }
 
     /// The slash commands it has.

@@ -40,7 +40,7 @@ pub use own_command::{CommandAnswer, OwnCommand, OwnCommandError, PLAN, PLAN_ABO
 pub use queues::QueueKind;
 pub use rewind::{
     REWIND, REWIND_ABOUT, REWIND_HINT, Rewind, RewindCommand, RewindError, RewindPoint,
-    RewindReport, RewindScope, RewindTarget, RewindUsage,
+    RewindReport, RewindScope, RewindTarget, RewindUsage, RewindWay,
 };
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{

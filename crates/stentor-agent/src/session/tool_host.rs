@@ -216,9 +216,10 @@ impl ToolHost for SessionToolHost {
         })
     }
 
-    fn in_background(&self) -> Option<Arc<dyn ToolHost>> {
+    fn in_background(&self, undo: Option<Arc<Undo>>) -> Option<Arc<dyn ToolHost>> {
         Some(Arc::new(Self {
             is_background: true,
+            undo,
             ..self.clone()
         }))
     }

@@ -181,7 +181,7 @@ fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() 
     });
     let run = workshop.record(&Changes {
         files: changes.to_vec(),
-        unknown: Vec::new(),
+        ..Changes::default()
     });
     rewind(&workshop, &[run], true);
     assert_eq!(fs::read_to_string(&file).unwrap(), "2");
@@ -261,6 +261,48 @@ fn what_was_not_copied_is_named() {
     let (lines, _) = rewind(&workshop, &[run], true);
     assert_eq!(lines, ["large: it was too large to be copied"]);
     assert_eq!(workshop.read("large"), "1");
+}
+
+#[test]
+fn a_file_larger_than_everything_that_is_copied_is_called_too_large() {
+    let workshop = Workshop::with(Limits {
+        file_bytes: 2,
+        total_bytes: 4,
+        written_bytes: 4,
+        ..Limits::default()
+    });
+    workshop.write("deleted", "12345");
+    let run = workshop.command(|| {
+        fs::remove_file(workshop.path("deleted")).unwrap();
+        workshop.write("made", "12345");
+    });
+    let (lines, _) = rewind(&workshop, &[run], true);
+    assert_eq!(
+        lines,
+        [
+            "deleted: it was too large to be copied",
+            "made: what is there now is too large to be copied"
+        ]
+    );
+    assert_eq!(workshop.read("made"), "12345");
+}
+
+#[test]
+fn a_folder_with_files_of_others_is_not_replaced_by_a_file_and_that_is_said() {
+    let workshop = Workshop::new();
+    workshop.write("file", "1");
+    let run = workshop.command(|| workshop.write("file", "2"));
+    fs::remove_file(workshop.path("file")).unwrap();
+    workshop.write("file/mine", "mine");
+    let (lines, _) = rewind(&workshop, &[run], true);
+    assert_eq!(
+        lines,
+        [
+            "changed: file",
+            "file: a folder with other files is there now"
+        ]
+    );
+    assert_eq!(workshop.read("file/mine"), "mine");
 }
 
 #[test]

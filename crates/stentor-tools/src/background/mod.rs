@@ -16,6 +16,7 @@ use stentor_agent::jobs::{
 };
 use stentor_agent::tasks;
 use stentor_agent::tool::{ToolContext, ToolHost};
+use stentor_agent::undo::{JobUndo, JobWatch};
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
@@ -82,6 +83,10 @@ pub(crate) async fn start(
     let job = running
         .job()
         .ok_or_else(|| ToolError::refused("The job is gone already."))?;
+    let undo = match context.host.undo() {
+        Some(undo) => undo.begin_job(&job.id, JobWatch::Always).await,
+        None => None,
+    };
     context
         .host
         .report_job(JobReport::Started(job.clone()))
@@ -92,6 +97,7 @@ pub(crate) async fn start(
         control,
         cancel,
         context: context.clone(),
+        undo,
     };
     tasks::spawn(run.run_to_end(jobs, running));
     Ok(job)
@@ -155,15 +161,19 @@ struct Run {
     control: Arc<CommandJob>,
     cancel: CancellationToken,
     context: ToolContext,
+    undo: Option<JobUndo>,
 }
 
 impl Run {
-    async fn run_to_end(self, jobs: Arc<Jobs>, running: RunningJob) {
+    async fn run_to_end(mut self, jobs: Arc<Jobs>, running: RunningJob) {
         let (host, control) = (Arc::clone(&self.context.host), Arc::clone(&self.control));
-        let limit = self.command.time_limit;
+        let (limit, undo) = (self.command.time_limit, self.undo.take());
         // Whatever happens in there, the session learns that it is over: closing waits for it.
         let ran = AssertUnwindSafe(self.run()).catch_unwind().await;
         control.input.close();
+        if let Some(undo) = undo {
+            undo.end().await;
+        }
         let (status, how) = match &ran {
             Ok(Ok(finished)) => ended(finished.ending, limit),
             Ok(Err(error)) => (JobStatus::Failed, error.to_string()),

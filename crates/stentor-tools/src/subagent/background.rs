@@ -12,6 +12,7 @@ use stentor_agent::jobs::{
 use stentor_agent::subagents;
 use stentor_agent::tasks;
 use stentor_agent::tool::{Progress, ToolContext, ToolOutput};
+use stentor_agent::undo::{JobUndo, JobWatch};
 use stentor_journal::message::text_of;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +28,10 @@ pub(super) async fn start(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let jobs = jobs_of(&*context.host)?;
-    let host = context.host.in_background();
-    let host = host.ok_or_else(|| ToolError::refused("Nothing can run in the background here."))?;
+    let may_go_on = context.host.in_background(None).is_some();
+    if !may_go_on {
+        return Err(nothing_here());
+    }
     let mut ids = Vec::new();
     for task in tasks {
         let started = Started::new(task, &jobs, context);
@@ -41,6 +44,12 @@ pub(super) async fn start(
             }
             Err(why) => return Err(why),
         };
+        let undo = match context.host.undo() {
+            Some(undo) => undo.begin_job(&job.id, JobWatch::Calls).await,
+            None => None,
+        };
+        let host = context.host.in_background(undo.as_ref().map(JobUndo::undo));
+        let host = host.ok_or_else(nothing_here)?;
         host.report_job(JobReport::Started(job.clone())).await;
         let Started {
             task,
@@ -50,7 +59,7 @@ pub(super) async fn start(
         let log = Arc::clone(&control);
         let context = ToolContext {
             cancel,
-            host: Arc::clone(&host),
+            host,
             progress: Progress::new(move |output| {
                 let line = text_of(&output.content, "\n");
                 log.output.push(&format!("{line}\n"));
@@ -58,12 +67,17 @@ pub(super) async fn start(
             ..context.clone()
         };
         let (tool, jobs) = (Arc::clone(tool), Arc::clone(&jobs));
-        tasks::spawn(run_to_end(tool, task, context, control, jobs, running));
+        let work = run_to_end(tool, task, context, control, jobs, running, undo);
+        tasks::spawn(work);
         ids.push(job.id);
     }
     let list = ids.join(", ");
     let details = json!({ "jobs": ids });
     Ok(ToolOutput::text(format!("Started in the background: {list}.")).with_details(details))
+}
+
+fn nothing_here() -> ToolError {
+    ToolError::refused("Nothing can run in the background here.")
 }
 
 /// A subagent that is about to work.
@@ -116,6 +130,7 @@ async fn run_to_end(
     control: Arc<SubagentJob>,
     jobs: Arc<Jobs>,
     running: RunningJob,
+    undo: Option<JobUndo>,
 ) {
     let agent = task.agent.name.clone();
     // Whatever happens in there, the session learns that it is over: closing waits for it.
@@ -128,6 +143,9 @@ async fn run_to_end(
         ),
     };
     control.output.push(&format!("\n{text}\n"));
+    if let Some(undo) = undo {
+        undo.end().await;
+    }
     let end = JobEnd {
         status,
         payload: Some(json!(text)),

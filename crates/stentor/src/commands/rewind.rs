@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stentor_agent::session::{
-    CommandAnswer, Environment, RewindCommand, RewindError, RewindScope, Session, SessionError,
-    SessionOptions,
+    CommandAnswer, Environment, RewindCommand, RewindError, RewindScope, RewindWay, Session,
+    SessionError, SessionOptions,
 };
 use stentor_agent::undo::UndoSource;
 use stentor_journal::store::{self, StoreError};
@@ -21,8 +21,10 @@ pub enum RewindSessionError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error("there is no message {message} to go back to; {way} lists them")]
+    NoMessage { message: String, way: RewindWay },
     #[error(transparent)]
-    Rewind(#[from] RewindError),
+    Rewind(RewindError),
     #[error(transparent)]
     Print(#[from] io::Error),
 }
@@ -43,14 +45,27 @@ pub async fn run(
     let mut options = SessionOptions::in_memory(&folder, Vec::new());
     options.undo = undo(&folder);
     let session = Session::resume(environment, options, opened)?;
-    let answered = answer(&session, command(wanted), json).await;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let way = RewindWay::Shell {
+        // As it was typed, unless a shell would read it otherwise.
+        session: match wanted.session.chars().all(is_plain) {
+            true => wanted.session.clone(),
+            false => session.id().to_string(),
+        },
+    };
+    let answered = answer(&session, command(wanted), &way, json).await;
     session.close().await;
+    let answered = answered.map_err(|error| match error {
+        RewindError::NoMessage(message) => RewindSessionError::NoMessage { message, way },
+        error => RewindSessionError::Rewind(error),
+    });
     Ok(writeln!(out, "{}", answered?)?)
 }
 
 async fn answer(
     session: &Session,
     command: RewindCommand,
+    way: &RewindWay,
     json: bool,
 ) -> Result<String, RewindError> {
     if json && command == RewindCommand::List {
@@ -70,7 +85,7 @@ async fn answer(
         text,
         has_moved,
         prompt,
-    } = session.run_rewind(command).await?;
+    } = session.run_rewind(command, way).await?;
     Ok(match json {
         false => text,
         true => json!({ "text": text, "moved": has_moved, "prompt": prompt }).to_string(),

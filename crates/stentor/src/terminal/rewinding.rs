@@ -1,7 +1,8 @@
 //! `/rewind` in the conversation: which message, what goes back, and what that changes.
 
 use stentor_agent::session::{
-    CommandAnswer, Rewind, RewindCommand, RewindError, RewindScope, RewindTarget, Session,
+    CommandAnswer, Rewind, RewindCommand, RewindError, RewindScope, RewindTarget, RewindWay,
+    Session,
 };
 use stentor_checkpoint::rewind::{Plan, Step};
 
@@ -67,7 +68,7 @@ pub(super) async fn scopes(session: &Session, id: String) -> Acted {
 pub(super) async fn go(session: &Session, wanted: Rewind) -> Acted {
     let report = session.rewind(wanted).await?;
     Ok(outcome(CommandAnswer {
-        text: report.to_string(),
+        text: report.told(&RewindWay::Slash),
         has_moved: report.scope.has_conversation(),
         prompt: report.text,
     }))
@@ -75,7 +76,9 @@ pub(super) async fn go(session: &Session, wanted: Rewind) -> Acted {
 
 /// Does what was typed.
 pub(super) async fn run(session: &Session, command: RewindCommand) -> Acted {
-    Ok(outcome(session.run_rewind(command).await?))
+    Ok(outcome(
+        session.run_rewind(command, &RewindWay::Slash).await?,
+    ))
 }
 
 fn outcome(answer: CommandAnswer) -> Outcome {
@@ -94,6 +97,9 @@ fn changes(plan: &Plan) -> String {
     if !plan.changed.is_empty() {
         parts.push(format!("leaves {}, changed since", named(&plan.changed)));
     }
+    parts.extend(plan.unknown.iter().map(|what| format!("not known: {what}")));
+    let running = plan.running.iter();
+    parts.extend(running.map(|job| format!("{job} still runs")));
     if plan.missing > 0 {
         parts.push("no checkpoint here for some runs".to_owned());
     }

@@ -26,7 +26,7 @@ text = "{{last_tool_result}}"
 "#;
 
 /// A world whose commands wait at these pipes.
-fn world_with(plan: &str, config: &str, pipes: &[&str]) -> World {
+pub(crate) fn world_with(plan: &str, config: &str, pipes: &[&str]) -> World {
     let world = World::new(plan, &format!("permission_mode = \"all\"\n{config}"));
     for pipe in pipes {
         let made = Command::new("mkfifo")
@@ -38,7 +38,7 @@ fn world_with(plan: &str, config: &str, pipes: &[&str]) -> World {
 }
 
 /// Lets the command go on that reads a pipe.
-fn release(world: &World, pipe: &str) {
+pub(crate) fn release(world: &World, pipe: &str) {
     let mut pipe = File::options()
         .write(true)
         .open(world.path("work").join(pipe))
@@ -47,17 +47,17 @@ fn release(world: &World, pipe: &str) {
 }
 
 /// Waits until a command has opened a pipe, which it and all it started hold until they end.
-fn held(world: &World, pipe: &str) -> File {
+pub(crate) fn held(world: &World, pipe: &str) -> File {
     File::open(world.path("work").join(pipe)).unwrap()
 }
 
 /// Returns when nobody holds the pipe any more.
-fn is_let_go(mut pipe: File) {
+pub(crate) fn is_let_go(mut pipe: File) {
     let mut rest = Vec::new();
     pipe.read_to_end(&mut rest).unwrap();
 }
 
-fn omp(child: &mut Child, text: &str) -> Vec<Value> {
+pub(crate) fn omp(child: &mut Child, text: &str) -> Vec<Value> {
     child.send(&json!({ "id": "p", "type": "prompt", "message": text }).to_string());
     child.until_type("agent_settled")
 }

@@ -40,6 +40,10 @@ mod plan_mode_kept;
 #[cfg(test)]
 mod rewind;
 #[cfg(test)]
+mod rewind_background;
+#[cfg(test)]
+mod rewind_outside;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod unreadable_line;

@@ -41,7 +41,7 @@ fn omp(child: &mut Child, text: &str) {
 }
 
 /// The frames of a `/rewind`, with ids of entries written as `ID`.
-fn omp_rewind(child: &mut Child, words: &str) -> String {
+pub(crate) fn omp_rewind(child: &mut Child, words: &str) -> String {
     child.send(
         &json!({ "id": "r", "type": "prompt", "message": format!("/rewind {words}") }).to_string(),
     );

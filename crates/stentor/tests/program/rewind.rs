@@ -67,17 +67,18 @@ fn a_stored_session_goes_back_and_forth() {
     let world = world();
     let id = two_runs(&world);
     let listed = world.run(&["sessions", "rewind", &id]).ok();
+    let listed = listed.replace(&id, "SESSION");
     expect![[r#"
-        Messages, the newest first (/rewind [MESSAGE] [--files|--conversation] [--force], or --undo):
+        Messages, the newest first (stentor sessions rewind SESSION [MESSAGE] [--files|--conversation] [--force], or --undo):
           1  ID  run the command  [notes.txt]
           2  ID  write it  [notes.txt]"#]].assert_eq(&without_ids(&listed));
     let rewound = world.run(&["sessions", "rewind", &id, "1"]).ok();
     expect![[r#"
         Files and conversation are as before "run the command".
         Restored: notes.txt
-        /rewind --undo goes back to how it was.
+        stentor sessions rewind SESSION --undo goes back to how it was.
     "#]]
-    .assert_eq(&rewound);
+    .assert_eq(&rewound.replace(&id, "SESSION"));
     assert_eq!(notes(&world), "by the tool\n");
     world.run(&["sessions", "rewind", &id, "--undo"]).ok();
     assert_eq!(notes(&world), "by a command\n");
@@ -88,13 +89,37 @@ fn a_stored_session_goes_back_and_forth() {
     let texts = listed.as_array().unwrap().iter().map(|one| &one["text"]);
     assert_eq!(texts.collect::<Vec<_>>(), ["run the command", "write it"]);
     let refused = world.run(&["sessions", "rewind", &id, "77"]);
+    let hint = format!("stentor sessions rewind {id} lists them");
     assert_eq!(
-        (refused.status, refused.err.as_str()),
+        (refused.status, refused.err),
         (
             Some(1),
-            "stentor: there is no message 77 to go back to; /rewind lists them\n"
+            format!("stentor: there is no message 77 to go back to; {hint}\n")
         )
     );
+}
+
+#[test]
+fn the_command_that_a_partial_rewind_names_restores_the_rest() {
+    let world = world();
+    let id = two_runs(&world);
+    world.file("work/notes.txt", "by hand, later\n");
+    let rewound = world.run(&["sessions", "rewind", &id, "2"]).ok();
+    let left = "Left alone, because they changed since: notes.txt\n";
+    assert!(rewound.contains(left), "{rewound}");
+    assert_eq!(notes(&world), "by hand, later\n");
+    // The messages are on another branch by now, and have no number any more.
+    let refused = world.run(&["sessions", "rewind", &id, "2", "--force"]);
+    assert_eq!(refused.status, Some(1), "{refused:?}");
+    let mut lines = rewound.lines();
+    let command = lines.find_map(|line| line.strip_suffix(" restores these, too."));
+    let words: Vec<&str> = command.unwrap().split(' ').collect();
+    assert_eq!(words[..4], ["stentor", "sessions", "rewind", &id]);
+    let forced = world.run(&words[1..]).ok();
+    assert!(forced.contains("\nRestored: notes.txt\n"), "{forced}");
+    assert_eq!(notes(&world), "by hand\n");
+    world.run(&["sessions", "rewind", &id, "--undo"]).ok();
+    assert_eq!(notes(&world), "by hand, later\n");
 }
 
 #[test]
@@ -125,11 +150,11 @@ fn a_session_that_was_copied_to_another_machine_has_no_checkpoint_there() {
     let rewound = world.run(&["sessions", "rewind", &id, "2"]).ok();
     expect![[r#"
         Not everything is as before "write it".
-        No file was changed.
+        No file was restored.
         The checkpoints of 2 runs are not here: their changes stay.
-        /rewind --undo goes back to how it was.
+        stentor sessions rewind SESSION --undo goes back to how it was.
     "#]]
-    .assert_eq(&rewound);
+    .assert_eq(&rewound.replace(&id, "SESSION"));
     assert_eq!(notes(&world), "by a command\n");
 }
 

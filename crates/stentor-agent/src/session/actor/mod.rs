@@ -264,7 +264,7 @@ impl Actor {
             left_running: Arc::clone(self.shells.left_running()),
             subagents: self.tools.host.running_subagents(),
             slash: Arc::clone(&self.tools.slash),
-            undo_store: self.undo.as_ref().map(|undo| undo.store().clone()),
+            undo: self.undo.clone(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Checkpoints, and going back to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use stentor_checkpoint::rewind::{self, Plan};
-use stentor_checkpoint::{CheckpointId, FolderStore};
+use stentor_checkpoint::CheckpointId;
+use stentor_checkpoint::recorder::FilesRewound;
 use stentor_journal::store::{self, Entry, EntryKind, JournalReader};
 use tokio::sync::{mpsc, oneshot};
 
@@ -55,7 +56,7 @@ pub(super) fn of_session(
     requests: &mpsc::Sender<Request>,
 ) -> Option<Arc<Undo>> {
     match options.undo.clone()? {
-        UndoSource::Of(undo) => Some(undo),
+        UndoSource::Of(undo) => Some(Arc::new(undo.of_subagent())),
         UndoSource::Own(store) => {
             let host = OwnUndo {
                 requests: requests.clone(),
@@ -64,15 +65,6 @@ pub(super) fn of_session(
             Some(Arc::new(Undo::new(*store, id, Box::new(host))))
         }
     }
-}
-
-/// A rewind of files that was done, or at least begun.
-#[derive(Default)]
-struct FilesRewound {
-    plan: Plan,
-    done: rewind::Rewound,
-    /// Why it can itself not be undone.
-    unrecorded: Option<String>,
 }
 
 impl Actor {
@@ -110,18 +102,17 @@ impl Actor {
         let entries = read(&reader).await?;
         let place = places::find(&entries, &wanted.target)?;
         let scope = wanted.scope.unwrap_or(place.scope);
-        let store = self.undo.as_ref().map(|undo| undo.store().clone());
-        if scope == RewindScope::Files && store.is_none() {
+        if scope == RewindScope::Files && self.undo.is_none() {
             return Err(RewindError::Off);
         }
         let entry = self.log.new_entry_id();
         let checkpoint = CheckpointId::of_entry(&self.id, &entry);
-        let files = match store.filter(|_| scope.has_files()) {
-            Some(store) => {
+        let files = match self.undo.as_ref().filter(|_| scope.has_files()) {
+            Some(undo) => {
                 let ids = places::checkpoints(&entries, place.since);
-                let (session, id) = (Arc::clone(&self.id), checkpoint.clone());
-                let rewound = move || rewind_files(&store, &ids, wanted.force, &session, &id);
-                Some(blocking(rewound).await?.map_err(RewindError::Files)?)
+                let rewound = undo.rewind(ids, wanted.force, checkpoint.clone()).await;
+                let rewound = rewound.ok_or_else(RewindError::internal)?;
+                Some(rewound.map_err(RewindError::Files)?)
             }
             None => None,
         };
@@ -176,40 +167,17 @@ impl Actor {
     }
 }
 
-fn rewind_files(
-    store: &FolderStore,
-    ids: &[CheckpointId],
-    force: bool,
-    session: &str,
-    checkpoint: &CheckpointId,
-) -> std::io::Result<FilesRewound> {
-    // What goes is stored while it is put back, and is needed by the checkpoint that is written then.
-    let _held = store.hold()?;
-    let plan = rewind::plan(store, ids)?;
-    let done = plan.apply(store, force)?;
-    let unrecorded = match done.changes.is_empty() {
-        true => None,
-        false => store
-            .append(checkpoint, session, &done.changes)
-            .err()
-            .map(|error| error.to_string()),
-    };
-    Ok(FilesRewound {
-        plan,
-        done,
-        unrecorded,
-    })
-}
-
 fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> RewindReport {
     let mut report = RewindReport {
         scope,
         message: place.message,
         text: place.text,
         restored: Vec::new(),
+        restored_of_jobs: BTreeMap::new(),
         changed: Vec::new(),
         lost: Vec::new(),
         unknown: Vec::new(),
+        running: Vec::new(),
         missing_checkpoints: 0,
     };
     let Some(FilesRewound {
@@ -224,8 +192,13 @@ fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> Rewi
     let was_done =
         |path: &std::path::Path| done.changes.files.iter().any(|change| change.path == path);
     let all = plan.steps.iter().chain(&plan.changed);
-    let restored = all.filter(|step| was_done(&step.path));
-    report.restored = restored.map(rewind::Step::shown).collect();
+    for step in all.filter(|step| was_done(&step.path)) {
+        let restored = match &step.during {
+            Some(jobs) => report.restored_of_jobs.entry(jobs.clone()).or_default(),
+            None => &mut report.restored,
+        };
+        restored.push(step.shown());
+    }
     let left = plan.changed.iter();
     let left = left.filter(|step| !was_done(&step.path) && !failed(&step.path));
     report.changed = left.map(|step| step.path.display().to_string()).collect();
@@ -234,8 +207,8 @@ fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> Rewi
         .map(|(path, why)| (path.display().to_string(), why.clone()))
         .collect();
     report.unknown = plan.unknown;
-    report.unknown.dedup();
     report.unknown.extend(unrecorded);
+    report.running = plan.running;
     report.missing_checkpoints = plan.missing;
     report
 }

@@ -1,7 +1,7 @@
 //! `/rewind`, the same in every dialect.
 
 use super::report::shortened;
-use super::{Rewind, RewindError, RewindPoint, RewindScope, RewindTarget};
+use super::{Rewind, RewindError, RewindPoint, RewindScope, RewindTarget, RewindWay};
 use crate::session::handle::Session;
 use crate::session::own_command::CommandAnswer;
 
@@ -69,16 +69,21 @@ impl RewindCommand {
 impl Session {
     /// Does what `/rewind` with these arguments is for.
     pub async fn rewind_command(&self, arguments: &str) -> Result<CommandAnswer, RewindError> {
-        self.run_rewind(RewindCommand::parse(arguments)?).await
+        let command = RewindCommand::parse(arguments)?;
+        self.run_rewind(command, &RewindWay::Slash).await
     }
 
     /// Does what a command that was read is for.
-    pub async fn run_rewind(&self, command: RewindCommand) -> Result<CommandAnswer, RewindError> {
+    pub async fn run_rewind(
+        &self,
+        command: RewindCommand,
+        way: &RewindWay,
+    ) -> Result<CommandAnswer, RewindError> {
         let points = self.rewind_points().await?;
         let (message, scope, force) = match command {
             RewindCommand::List => {
                 return Ok(CommandAnswer {
-                    text: listed(&points)?,
+                    text: listed(&points, way)?,
                     has_moved: false,
                     prompt: None,
                 });
@@ -102,7 +107,7 @@ impl Session {
         Ok(CommandAnswer {
             has_moved: report.scope.has_conversation(),
             prompt: report.text.clone(),
-            text: report.to_string(),
+            text: report.told(way),
         })
     }
 }
@@ -126,13 +131,11 @@ fn chosen(points: &[RewindPoint], wanted: String) -> String {
     }
 }
 
-fn listed(points: &[RewindPoint]) -> Result<String, RewindError> {
+fn listed(points: &[RewindPoint], way: &RewindWay) -> Result<String, RewindError> {
     if points.is_empty() {
         return Err(RewindError::NothingSaid);
     }
-    let mut lines = vec![format!(
-        "Messages, the newest first (/{REWIND} {REWIND_HINT}):"
-    )];
+    let mut lines = vec![format!("Messages, the newest first ({way} {REWIND_HINT}):")];
     let numbered = points.iter().enumerate();
     lines.extend(numbered.map(|(at, point)| {
         let files = files_shown(point);

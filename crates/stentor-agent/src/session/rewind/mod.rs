@@ -20,7 +20,7 @@ use super::handle::Session;
 use crate::tasks;
 
 pub use command::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindCommand, RewindUsage};
-pub use report::{RewindReport, RewindScope};
+pub use report::{RewindReport, RewindScope, RewindWay};
 
 /// What somebody wants to go back to, and with what.
 #[derive(Debug, Clone)]
@@ -76,6 +76,13 @@ pub enum RewindError {
     Stopped(String),
 }
 
+impl RewindError {
+    /// Something happened of which nobody thought.
+    pub(in crate::session) fn internal() -> Self {
+        Self::Stopped("internal error: this is a bug".to_owned())
+    }
+}
+
 impl From<SessionError> for RewindError {
     fn from(error: SessionError) -> Self {
         match error {
@@ -101,7 +108,14 @@ impl Session {
     pub async fn rewind_points(&self) -> Result<Vec<RewindPoint>, RewindError> {
         let (_, path) = self.active_path().await?;
         let (_, entries) = self.entries().await?;
-        let store = self.undo_store();
+        let store = match self.undo() {
+            Some(undo) => {
+                // What runs in the background has perhaps changed something just now.
+                undo.look().await;
+                Some(undo.store().clone())
+            }
+            None => None,
+        };
         let points = tasks::spawn_blocking(move || {
             let is_on_path = |id: &str| path.iter().any(|entry| entry.id == id);
             let mut points: Vec<RewindPoint> = Vec::new();
@@ -140,9 +154,9 @@ impl Session {
         let (_, entries) = self.entries().await?;
         let place = places::find(&entries, &target)?;
         let ids = places::checkpoints(&entries, place.since);
-        let store = self.undo_store().ok_or(RewindError::Off)?;
-        let plan = tasks::spawn_blocking(move || files::plan(&store, &ids)).await;
-        let plan = plan.map_err(|error| RewindError::Stopped(error.to_string()))?;
+        let undo = self.undo().ok_or(RewindError::Off)?;
+        let plan = undo.plan(ids).await;
+        let plan = plan.ok_or_else(RewindError::internal)?;
         plan.map_err(RewindError::Files)
     }
 }

@@ -1,7 +1,10 @@
 //! What going back to before a message did.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+use super::command::REWIND;
 
 /// What goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +23,17 @@ pub struct RewindReport {
     pub text: Option<String>,
     /// Files that were put back.
     pub restored: Vec<String>,
+    /// The same, for those that changed while only these jobs ran in the background: what somebody
+    /// saved meanwhile is among them.
+    pub restored_of_jobs: BTreeMap<String, Vec<String>>,
     /// Files that were not, because somebody else has changed them since.
     pub changed: Vec<String>,
     /// Files that could not be put back, and why.
     pub lost: Vec<(String, String)>,
     /// What may have changed without anybody knowing.
     pub unknown: Vec<String>,
+    /// Jobs in the background that still run, and may change files again.
+    pub running: Vec<String>,
     /// Runs whose checkpoints are not here.
     pub missing_checkpoints: usize,
 }
@@ -62,66 +70,98 @@ impl FromStr for RewindScope {
     }
 }
 
-/// For people.
-impl fmt::Display for RewindReport {
+/// How a person asks for a rewind, in the words of the place where they do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RewindWay {
+    /// As a prompt.
+    Slash,
+    /// In a shell, for the session with this id.
+    Shell { session: String },
+}
+
+impl fmt::Display for RewindWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slash => write!(f, "/{REWIND}"),
+            Self::Shell { session } => write!(f, "stentor sessions rewind {session}"),
+        }
+    }
+}
+
+impl RewindReport {
+    /// For people who asked for it in this way.
+    pub fn told(&self, way: &RewindWay) -> String {
         let what = match self.scope {
             RewindScope::Files => "The files are",
             RewindScope::Conversation => "The conversation is",
             RewindScope::Both => "Files and conversation are",
         };
+        let before = match &self.text {
+            Some(text) => format!("\"{}\"", shortened(text)),
+            None => "the last rewind".to_owned(),
+        };
         let is_whole = self.changed.is_empty()
             && self.lost.is_empty()
             && self.unknown.is_empty()
             && self.missing_checkpoints == 0;
-        match (&self.text, is_whole) {
-            (Some(text), true) => write!(f, "{what} as before \"{}\".", shortened(text))?,
-            (None, true) => write!(f, "{what} as before the last rewind.")?,
-            (Some(text), false) => {
-                let text = shortened(text);
-                write!(f, "Not everything is as before \"{text}\".")?;
-            }
-            (None, false) => f.write_str("Not everything is as before the last rewind.")?,
+        let mut lines = vec![match is_whole {
+            true => format!("{what} as before {before}."),
+            false => format!("Not everything is as before {before}."),
+        }];
+        if self.scope.has_files() && self.restored.is_empty() && self.restored_of_jobs.is_empty() {
+            lines.push(match is_whole && self.running.is_empty() {
+                true => "No file was changed.".to_owned(),
+                false => "No file was restored.".to_owned(),
+            });
         }
-        if self.scope.has_files() && self.restored.is_empty() {
-            f.write_str("\nNo file was changed.")?;
+        lines.extend(listed("Restored", &self.restored));
+        for (jobs, restored) in &self.restored_of_jobs {
+            let title = format!("Restored, changed while {jobs} ran in the background");
+            lines.extend(listed(&title, restored));
         }
-        list(f, "Restored", &self.restored)?;
-        list(f, "Left alone, because they changed since", &self.changed)?;
+        let title = "Left alone, because they changed since";
+        lines.extend(listed(title, &self.changed));
         if let (false, Some(id)) = (self.changed.is_empty(), &self.message) {
-            write!(f, "\n/rewind {id} --files --force restores these, too.")?;
+            lines.push(format!("{way} {id} --files --force restores these, too."));
         }
-        let lost = self
-            .lost
-            .iter()
-            .map(|(path, why)| format!("{path} ({why})"));
-        list(f, "Not restored", &lost.collect::<Vec<_>>())?;
-        list(f, "Not known", &self.unknown)?;
+        let lost = self.lost.iter();
+        let lost = lost.map(|(path, why)| format!("{path} ({why})"));
+        lines.extend(listed("Not restored", &lost.collect::<Vec<_>>()));
+        let unknown = self.unknown.iter().take(NAMED);
+        lines.extend(unknown.map(|what| format!("Not known: {what}")));
+        if let more @ 1.. = self.unknown.len().saturating_sub(NAMED) {
+            lines.push(format!("Not known: {more} more"));
+        }
+        for job in &self.running {
+            lines.push(format!(
+                "{job} still runs: what it changes from now on is not undone."
+            ));
+        }
         match self.missing_checkpoints {
             0 => {}
-            1 => f.write_str("\nThe checkpoint of one run is not here: its changes stay.")?,
-            count => write!(
-                f,
-                "\nThe checkpoints of {count} runs are not here: their changes stay."
-            )?,
+            1 => lines.push("The checkpoint of one run is not here: its changes stay.".to_owned()),
+            count => lines.push(format!(
+                "The checkpoints of {count} runs are not here: their changes stay."
+            )),
         }
-        f.write_str("\n/rewind --undo goes back to how it was.")
+        lines.push(format!("{way} --undo goes back to how it was."));
+        lines.join("\n")
     }
 }
 
 /// Paths of a kind that are named one by one.
 const NAMED: usize = 20;
 
-fn list(f: &mut fmt::Formatter<'_>, title: &str, items: &[String]) -> fmt::Result {
+fn listed(title: &str, items: &[String]) -> Option<String> {
     if items.is_empty() {
-        return Ok(());
+        return None;
     }
     let named: Vec<&str> = items.iter().take(NAMED).map(String::as_str).collect();
-    write!(f, "\n{title}: {}", named.join(", "))?;
-    match items.len().saturating_sub(NAMED) {
-        0 => Ok(()),
-        more => write!(f, " and {more} more"),
-    }
+    let named = named.join(", ");
+    Some(match items.len().saturating_sub(NAMED) {
+        0 => format!("{title}: {named}"),
+        more => format!("{title}: {named} and {more} more"),
+    })
 }
 
 /// The first line of a text, as far as it is short.
