@@ -222,14 +222,20 @@ mod tests {
             ("https://docs.rs@evil.test/", "user name or password"),
             ("http://docs.rs:22/", "port 22"),
             ("http://docs.rs:6667/", "port 6667"),
-            ("http://127.0.0.1/", "127.0.0.1 (this machine)"),
-            ("http://2130706433/", "127.0.0.1 (this machine)"),
-            ("http://0x7f.1/", "127.0.0.1 (this machine)"),
-            ("http://0177.0.0.1/", "127.0.0.1 (this machine)"),
-            ("http://127.1./", "127.0.0.1 (this machine)"),
-            ("http://[::1]:3000/", "::1 (this machine)"),
-            ("http://[::ffff:169.254.169.254]/", "(the local network)"),
-            ("http://169.254.169.254/latest", "(the local network)"),
+            ("http://127.0.0.1/", "127.0.0.1 is this machine"),
+            ("http://2130706433/", "127.0.0.1 is this machine"),
+            ("http://0x7f.1/", "127.0.0.1 is this machine"),
+            ("http://0177.0.0.1/", "127.0.0.1 is this machine"),
+            ("http://127.1./", "127.0.0.1 is this machine"),
+            ("http://[::1]:3000/", "[::1] is this machine"),
+            (
+                "http://[::ffff:169.254.169.254]/",
+                " is in the local network, ",
+            ),
+            (
+                "http://169.254.169.254/latest",
+                " is in the local network, ",
+            ),
         ] {
             let error = parsed(text, &[]).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -598,6 +598,40 @@ text = "Going on."
 "#;
 
 #[test]
+fn subagents_in_the_background_share_the_budget_of_their_session() {
+    let start = "{ tool = \"subagent\", arguments = { task = \"work\", background = true } }";
+    let plan = format!(
+        r#"
+usage = {{ input = 10 }}
+on_exhausted = "repeat-last"
+[[turn]]
+when = {{ system_contains = "as a subagent" }}
+tool = "bash"
+arguments = {{ command = "true" }}
+[[turn]]
+steps = [{start}, {start}, {start}, {start}]
+[[turn]]
+text = "Going on."
+"#
+    );
+    let world = world_with(&plan, "[budget]\ntokens = 200\n", &[]);
+    // The model is told when the first has ended, and nothing is left for that.
+    let words = ["-p", "start", "--tools", "bash,subagent"];
+    let out = world.command(&words).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("Budget reached: "), "{err}");
+    let usage: Value = serde_json::from_str(&world.asked(&["usage", "--json"])).unwrap();
+    let spent = usage["total"]["usage"]["totalTokens"].as_u64().unwrap();
+    // The calls that run when the last token is spent are paid for, too.
+    assert!(spent <= 240, "{usage}");
+    let models = usage["models"].as_array().unwrap().iter();
+    let models: Vec<&str> = models.map(|row| row["model"].as_str().unwrap()).collect();
+    let plan = format!("script/{}", world.path("work/plan.toml").display());
+    assert_eq!(models, [plan]);
+}
+
+#[test]
 fn a_subagent_in_the_background_reports_by_a_message() {
     let world = world_with(DELEGATED, "", &["go"]);
     let mut child = world.omp();
