@@ -2,11 +2,12 @@
 // looks at it in every state, light and dark, wide and narrow.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
-import { connected, idle, picture, say, served, shows, until } from "./served.mjs";
+import { binary, connected, hash, idle, picture, say, served, shows, until } from "./served.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const WIDE = { width: 1280, height: 800 };
@@ -25,7 +26,7 @@ async function looks(page, name) {
 
 async function check(page, where) {
   const wide = await page.evaluate(() =>
-    [document.documentElement, document.querySelector("#transcript")].map((one) => one.scrollWidth - one.clientWidth),
+    [document.documentElement, document.querySelector("#transcript, main")].map((one) => one.scrollWidth - one.clientWidth),
   );
   assert.deepEqual(wide, [0, 0], `pixels too wide: ${where}`);
   await page.evaluate(axe);
@@ -62,7 +63,7 @@ fn main() {
 
 test("a long conversation with a table, code, a picture, a change, live output and a question", () =>
   served(
-    async ({ cwd, drive }) => {
+    async ({ world, cwd, env, drive }) => {
       const page = await drive();
       await connected(page);
       await looks(page, "empty");
@@ -99,6 +100,12 @@ test("a long conversation with a table, code, a picture, a change, live output a
         await picture(page, `${name}-phone-light`, PHONE);
         await page.keyboard.press("Escape");
       }
+
+      const id = new URLSearchParams((await hash(page)).slice(1)).get("session");
+      execFileSync(binary, ["export", id, "-o", join(world, "exported.html")], { cwd, env });
+      const exported = await page.browserContext().newPage();
+      await exported.goto(`file://${join(world, "exported.html")}`);
+      await looks(exported, "exported");
     },
     {
       turns: [

@@ -31,7 +31,7 @@ pub(super) fn render<'a>(messages: impl Iterator<Item = &'a Message>, page: &mut
         return;
     }
     let total = turns.last().map_or(0.0, |turn| turn.cost_so_far);
-    page.raw("<figure class=\"plot\"><svg viewBox=\"0 0 640 90\" role=\"img\" aria-label=\"Context and cost over the turns\">\n");
+    page.raw("<figure class=\"plot\"><svg viewBox=\"0 0 640 90\" role=\"group\" aria-label=\"Context and cost over the turns\">\n");
     let step = WIDTH / turns.len() as f64;
     let width = (step * 0.8).min(WIDEST_BAR);
     let mut line = String::new();
@@ -47,7 +47,9 @@ pub(super) fn render<'a>(messages: impl Iterator<Item = &'a Message>, page: &mut
                 cost => format!(", {cost}"),
             }
         );
-        page.raw(&format!("<a href=\"#m{}\">", turn.anchor));
+        page.raw(&format!("<a href=\"#m{}\" aria-label=\"", turn.anchor))
+            .text(&title)
+            .raw("\">");
         page.raw(&format!(
             "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">",
             HEIGHT - height
