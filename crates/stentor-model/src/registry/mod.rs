@@ -421,16 +421,17 @@ impl Registry {
     ) -> Option<DefaultModel> {
         providers.iter().find_map(|provider| {
             let reason = self.usable(provider)?;
-            if provider.models.is_empty() {
-                self.ask_for_choice();
-            }
+            let answers = match provider.models.is_empty() {
+                true => self.ask_for_choice(),
+                false => HashMap::new(),
+            };
             match self.with_models(provider).models.first() {
                 Some(info) => Some(DefaultModel {
                     reason,
                     info: Arc::clone(info),
                 }),
                 None => {
-                    silent.extend(self.silence_of(provider));
+                    silent.extend(self.silence_of(provider, answers.get(&provider.id)));
                     None
                 }
             }
