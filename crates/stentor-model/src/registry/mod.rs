@@ -401,6 +401,7 @@ impl Registry {
             .iter()
             .find(|known| known.id == *provider)?;
         self.usable(provider)?;
+        let provider = self.with_models(provider);
         let info = provider.models.iter().find(|info| info.id == *id);
         let info = match info {
             Some(info) => Arc::clone(info),

@@ -193,6 +193,10 @@ impl Ask<'_> {
         let session = self.asked.open(file.as_deref())?;
         session.set_can_ask(self.person.is_some()).await?;
         if let Some((builtin, rest)) = slash::called(&self.prompt) {
+            let answering = self.asked.answering(&session.state().await?);
+            if let Some(warning) = answering.and_then(|answering| answering.replacement()) {
+                let _ = writeln!(err, "warning: {}", visible(&warning));
+            }
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;
             return Ok(done.map(|()| 0)?);
