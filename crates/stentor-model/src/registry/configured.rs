@@ -81,8 +81,11 @@ impl Registry {
 
     /// Asks the providers whose models nobody has described, for who chooses one of them.
     pub(super) fn ask_for_choice(&self) -> HashMap<String, Asked> {
-        let empty = self.configured().filter(|one| one.models.is_empty());
-        self.ask(empty, PATIENCE_OF_CHOICE)
+        let only_by_name = &self.sources.only_by_name;
+        let unknown = self
+            .configured()
+            .filter(|one| one.models.is_empty() && !only_by_name.contains(&one.id));
+        self.ask(unknown, PATIENCE_OF_CHOICE)
     }
 
     /// Why a provider does not tell which models it has, when this is what it said; `None` when it
