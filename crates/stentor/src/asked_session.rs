@@ -57,15 +57,17 @@ pub struct Answering {
 impl Answering {
     /// What a person should know: that this is not the model they had, or that nobody chose it.
     pub fn warnings(&self) -> Vec<String> {
-        let replaced = self.replaced.as_ref().map(|gone| {
-            let ReplacedModel { provider, id, why } = &**gone;
-            let instead = self.model.full_name();
-            format!(
-                "the session's model {provider}/{id} {why}; using {instead}; choose another with \
-                 --model"
-            )
-        });
-        replaced.into_iter().chain(self.way_out.clone()).collect()
+        let replaced = self.replacement().into_iter();
+        replaced.chain(self.way_out.clone()).collect()
+    }
+
+    /// That this is not the model of the session's file, if so.
+    pub fn replacement(&self) -> Option<String> {
+        let ReplacedModel { provider, id, why } = self.replaced.as_deref()?;
+        let instead = self.model.full_name();
+        Some(format!(
+            "the session's model {provider}/{id} {why}; using {instead}; choose another with --model"
+        ))
     }
 }
 

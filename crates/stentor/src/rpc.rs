@@ -4,6 +4,7 @@
 //! Without `--dialect` it is the child of the synaps bridge, whose words these are. This way in is
 //! taken before the rest of the command line is looked at: the first frame must be out at once.
 
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -217,7 +218,11 @@ fn originals_models(sources: &mut RegistrySources) {
             ..ProviderConfiguration::default()
         };
         // What somebody configured under that name counts more.
-        sources.providers.entry("local".to_owned()).or_insert(local);
+        if let Entry::Vacant(entry) = sources.providers.entry("local".to_owned()) {
+            entry.insert(local);
+            // As with the original, the variable alone chooses none of its models.
+            sources.only_by_name.push("local".to_owned());
+        }
     }
     sources.environment = Arc::new(move |name| {
         let own = (name == "ANTHROPIC_BASE_URL")

@@ -18,7 +18,7 @@ use crate::wire::Wire;
 
 /// A session that begins waits no longer for a provider that might have its model. A server that
 /// answers does so in a fraction of this; one that hangs must not hold up a client.
-const PATIENCE_OF_CHOICE: Duration = Duration::from_millis(700);
+const PATIENCE_OF_CHOICE: Duration = Duration::from_secs(1);
 
 /// A provider that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,9 @@ impl Registry {
         let listed = self.list_knowing(&self.local.providers(), NamedBy::User, &answers);
         let has_models = |id: &str| listed.iter().any(|listed| listed.info.provider == id);
         let without = self.configured().filter(|one| !has_models(&one.id));
-        let mut silent: Vec<_> = without.filter_map(|one| self.silence_of(one)).collect();
+        let mut silent: Vec<_> = without
+            .filter_map(|one| self.silence_of(one, answers.get(&one.id)))
+            .collect();
         silent.sort_by(|one, other| one.id.cmp(&other.id));
         (listed, silent)
     }
@@ -78,17 +80,25 @@ impl Registry {
     }
 
     /// Asks the providers whose models nobody has described, for who chooses one of them.
-    pub(super) fn ask_for_choice(&self) {
-        let empty = self.configured().filter(|one| one.models.is_empty());
-        self.ask(empty, PATIENCE_OF_CHOICE);
+    pub(super) fn ask_for_choice(&self) -> HashMap<String, Asked> {
+        let only_by_name = &self.sources.only_by_name;
+        let unknown = self
+            .configured()
+            .filter(|one| one.models.is_empty() && !only_by_name.contains(&one.id));
+        self.ask(unknown, PATIENCE_OF_CHOICE)
     }
 
-    /// Why a provider does not tell which models it has; `None` when it does.
-    pub(super) fn silence_of(&self, provider: &Provider) -> Option<SilentProvider> {
+    /// Why a provider does not tell which models it has, when this is what it said; `None` when it
+    /// does.
+    pub(super) fn silence_of(
+        &self,
+        provider: &Provider,
+        answer: Option<&Asked>,
+    ) -> Option<SilentProvider> {
         let reason = match self.question(provider) {
             Err(why) => why.to_string(),
-            Ok(_) => match self.asked.remembered(&provider.id)? {
-                Err(why) => why,
+            Ok(_) => match answer? {
+                Err(why) => why.clone(),
                 Ok(said) if said.is_empty() => "it has no models".to_owned(),
                 Ok(_) => return None,
             },

@@ -78,6 +78,8 @@ pub struct RegistrySources {
     pub providers: ProvidersConfiguration,
     /// The `[models]` table of the configuration.
     pub models: ModelsConfiguration,
+    /// The providers among them that are used only by who names them: none of them is the default.
+    pub only_by_name: Vec<String>,
     /// Where logins are kept.
     pub credentials_file: PathBuf,
     /// Where other programs keep their models; see [`ForeignFolder::usual`].
@@ -134,6 +136,7 @@ impl RegistrySources {
         Self {
             providers: ProvidersConfiguration::new(),
             models: ModelsConfiguration::new(),
+            only_by_name: Vec::new(),
             credentials_file: config_dir.join("credentials.json"),
             foreign: ForeignFolder::usual(home, &environment),
             local_servers: LocalServer::usual(&environment),
@@ -401,6 +404,7 @@ impl Registry {
             .iter()
             .find(|known| known.id == *provider)?;
         self.usable(provider)?;
+        let provider = self.with_models(provider);
         let info = provider.models.iter().find(|info| info.id == *id);
         let info = match info {
             Some(info) => Arc::clone(info),
@@ -419,18 +423,23 @@ impl Registry {
         providers: &[Provider],
         silent: &mut Vec<SilentProvider>,
     ) -> Option<DefaultModel> {
-        providers.iter().find_map(|provider| {
+        let only_by_name = &self.sources.only_by_name;
+        let mut providers = providers
+            .iter()
+            .filter(|provider| !only_by_name.contains(&provider.id));
+        providers.find_map(|provider| {
             let reason = self.usable(provider)?;
-            if provider.models.is_empty() {
-                self.ask_for_choice();
-            }
+            let answers = match provider.models.is_empty() {
+                true => self.ask_for_choice(),
+                false => HashMap::new(),
+            };
             match self.with_models(provider).models.first() {
                 Some(info) => Some(DefaultModel {
                     reason,
                     info: Arc::clone(info),
                 }),
                 None => {
-                    silent.extend(self.silence_of(provider));
+                    silent.extend(self.silence_of(provider, answers.get(&provider.id)));
                     None
                 }
             }

@@ -367,6 +367,24 @@ fn a_server_on_this_machine_is_found_when_it_is_needed() {
 }
 
 #[test]
+fn a_choice_does_not_wait_for_a_server_that_hangs_and_says_that_it_does() {
+    // It takes connections and never answers.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let configuration = format!("[hangs]\nbase_url = \"{base_url}\"\n");
+    let mut setup = Setup::new();
+    setup.configuration = configuration.leak();
+    let (name, reason) = default_of(&setup.registry());
+    assert_eq!(
+        (name.as_str(), reason.as_str()),
+        (
+            "offline/guide",
+            "nothing else can be used (hangs: it does not answer within 1 s)"
+        )
+    );
+}
+
+#[test]
 fn the_length_of_a_context_is_what_the_server_has_room_for() {
     let list = r#"{"data":[{"id":"tiny","meta":{"n_ctx_train":131072}}]}"#;
     // What a model was trained for says only what there is at most room for.

@@ -115,12 +115,14 @@ impl Ask<'_> {
                 let unused = "warning: a command takes nothing from standard input";
                 let _ = writeln!(err, "{unused}");
             }
+            let state = session.state().await?;
+            let answering = self.asked.answering(&state);
             if builtin == Builtin::Compact && self.print.format == Format::Text {
-                let state = session.state().await?;
-                let answering = self.asked.answering(&state);
                 let mut printer = Printer::new(self.print);
                 let printed = printer.on_start(&state, answering.as_ref(), out, err);
                 printed.map_err(AskError::Print)?;
+            } else if let Some(warning) = answering.and_then(|answering| answering.replacement()) {
+                let _ = writeln!(err, "warning: {}", visible(&warning));
             }
             let done = command(&session, builtin, rest, out).await;
             close(&session).await;

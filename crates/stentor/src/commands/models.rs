@@ -64,7 +64,7 @@ impl Known<'_> {
             writeln!(out, "nothing matches `{part}`")?;
         }
         self.print_rows(&shown, all, out)?;
-        write_hints(&shown, &silent, out)?;
+        write_hints(&shown, &silent, wanted.filter.is_some(), out)?;
         match (self.chosen, self.problem()) {
             (Ok(chosen), None) => writeln!(out, "\n{}: {}", chosen.info.full_name(), chosen.why),
             (Ok(chosen), Some(problem)) => {
@@ -159,6 +159,7 @@ fn model_json(info: &ModelInfo) -> Value {
 fn write_hints(
     shown: &[&ListedModel],
     silent: &[&SilentProvider],
+    by_name: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut hints: Vec<(&str, &str, usize)> = Vec::new();
@@ -180,7 +181,7 @@ fn write_hints(
         let models = if count == 1 { "model" } else { "models" };
         writeln!(out, "  {provider}, {count} {models}: {hint}")?;
     }
-    if is_anything {
+    if is_anything && !by_name {
         writeln!(
             out,
             "A key can also be stored: `stentor login PROVIDER --key`."

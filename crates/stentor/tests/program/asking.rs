@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use crate::world::{Ran, World};
 use expect_test::expect;
-use stentor_test_support::http::{Request, json, listen};
+use serde_json::Value;
+use stentor_test_support::http::{EVENTS, Request, json, listen};
 
 const SCENARIO: &str = r#"
 on_exhausted = "error"
@@ -294,6 +295,65 @@ fn a_session_whose_model_is_gone_goes_on_with_another_and_warns() {
     assert_eq!(err.matches("script/gone").count(), 1, "{err}");
 }
 
+/// A session of a model that a server on this machine has, and how it is gone on with when the server
+/// is gone.
+fn gone_on_without_server(words: &[&str]) -> Ran {
+    let world = World::new();
+    let server = listen(|mut connection| {
+        let Ok(Some(request)) = Request::of(&connection) else {
+            return;
+        };
+        let answer = match request.target() {
+            "/v1/models" => json("200 OK", r#"{"data":[{"id":"mine"}]}"#),
+            "/v1/chat/completions" => {
+                let delta =
+                    r#"{"choices":[{"delta":{"content":"Hello."},"finish_reason":"stop"}]}"#;
+                format!("{EVENTS}data: {delta}\n\ndata: [DONE]\n\n")
+            }
+            _ => json("404 Not Found", "{}"),
+        };
+        let _ = std::io::Write::write_all(&mut connection, answer.as_bytes());
+    });
+    let mut command = world.command(&["-p", "hello"]);
+    command.env("OLLAMA_HOST", server.to_string());
+    let first = world.finish(command.output().unwrap());
+    assert_eq!(first.out, "Hello.\n", "{}", first.err);
+    let mut command = world.command(words);
+    // Nobody listens on the discard port. What is only logged is not seen.
+    command.env("OLLAMA_HOST", "127.0.0.1:9");
+    command.env("STENTOR_LOG", "off");
+    world.finish(command.output().unwrap())
+}
+
+#[test]
+fn a_session_whose_server_is_down_says_so_and_who_answers_instead() {
+    let Ran { status, err, .. } = gone_on_without_server(&["-c", "-p", "again"]);
+    assert_eq!(status, Some(0), "{err}");
+    let warning = "warning: the session's model ollama/mine is not used: Ollama does not answer on \
+        port 9; using offline/guide; choose another with --model\n";
+    assert!(err.contains(warning), "{err}");
+    assert_eq!(err.matches("ollama/mine").count(), 1, "{err}");
+}
+
+#[test]
+fn the_first_line_of_json_says_which_model_was_replaced_and_why() {
+    let Ran { status, out, err } = gone_on_without_server(&["-c", "--json", "-p", "again"]);
+    assert_eq!(status, Some(0), "{err}");
+    let first: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    let replaced = serde_json::json!({
+        "provider": "ollama",
+        "id": "mine",
+        "why": "is not used: Ollama does not answer on port 9",
+    });
+    assert_eq!(first["type"], "model", "{first}");
+    assert_eq!(first["replaced"], replaced, "{first}");
+    assert_eq!(
+        err.matches("warning: the session's model").count(),
+        1,
+        "{err}"
+    );
+}
+
 #[test]
 fn what_comes_through_a_pipe_is_added_to_the_prompt() {
     let world = World::new();
@@ -523,6 +583,12 @@ fn a_model_on_this_machine_that_nobody_chose_is_not_adopted_silently() {
     let way_out = "warning: it is on this machine and nobody chose it: use --model for another, or \
                    set use_local_servers = false\n";
     assert!(ran.err.contains(way_out), "{}", ran.err);
+    let mut command = world.command(&["-p", "hello", "--max-turns", "1", "--json"]);
+    command.env("OLLAMA_HOST", server.to_string());
+    let ran = world.finish(command.output().unwrap());
+    let first: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    let way_out = way_out.trim_start_matches("warning: ").trim_end();
+    assert_eq!(first["wayOut"], way_out, "{first}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `doctor`, `help`, manual pages and completions, and what happens where something is missing.
 
+use std::os::unix::fs::PermissionsExt;
+
 use expect_test::expect;
 use serde_json::Value;
 
@@ -38,6 +40,35 @@ fn doctor_says_what_works_what_does_not_and_what_to_do() {
         (bad.len(), &bad[0]["section"]),
         (1, &Value::from("MCP servers"))
     );
+}
+
+#[test]
+fn doctor_looks_at_what_commands_need_and_who_can_read_the_keys() {
+    let world = World::new();
+    world.file("home/.config/stentor/credentials.json", "{}");
+    let file = world.path("home/.config/stentor/credentials.json");
+    let set_mode = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&file, mode).unwrap();
+    };
+    set_mode(0o644);
+    let Ran { status, out, .. } = world.run(&["doctor"]);
+    assert_eq!(status, Some(1), "{out}");
+    for line in [
+        "\nTools\n  ok    /",
+        "bash: GNU bash, version ",
+        "\n  ok    git version ",
+        "  ok    ~~/home/.config/stentor: mode 0700, only yours\n",
+        "  BAD   ~~/home/.config/stentor/credentials.json: mode 0644, others can read the keys in it\n        \
+         -> run `chmod 600 ~~/home/.config/stentor/credentials.json`\n",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+    set_mode(0o600);
+    let Ran { status, out, .. } = world.run(&["doctor"]);
+    assert_eq!(status, Some(0), "{out}");
+    let good = "  ok    ~~/home/.config/stentor/credentials.json: mode 0600, only yours\n";
+    assert!(out.contains(good), "{out}");
 }
 
 #[test]

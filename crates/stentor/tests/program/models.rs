@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::{Value, json as value};
 use stentor_test_support::http::{Request, json, listen};
 
 use crate::world::World;
@@ -73,6 +74,153 @@ fn a_configured_provider_is_asked_for_its_models_and_what_they_hold() {
     let too_long =
         "the prompt is about 10000 tokens long, and the context window of acme/mine holds 4096";
     assert!(ran.err.contains(too_long), "{}", ran.err);
+}
+
+#[test]
+fn a_prompt_must_fit_together_with_the_instructions_the_tools_and_the_conversation() {
+    let model = "[[providers.acme.models]]\nid = \"mine\"\ncontext_window = 4000\n";
+    let world = configured_with("127.0.0.1:9", model);
+    // Alone it would fit.
+    let ran = world.run(&["-p", &"long ".repeat(3000)]);
+    assert_eq!(ran.status, Some(1), "{}", ran.err);
+    let too_long = "stentor: the prompt is about 3750 tokens long, and the context window of acme/mine \
+                    holds 4000, of which the instructions and tools take about ";
+    assert!(ran.err.contains(too_long), "{}", ran.err);
+    assert!(!ran.err.contains("the conversation so far"), "{}", ran.err);
+    // Where nothing is summarised, what was said before takes room, too.
+    let turns = format!("[[turn]]\ntext = \"{}\"\n", "word ".repeat(2000));
+    world.file("work/talk.toml", &turns);
+    let talked = world.run(&["--model", "script/talk.toml", "-p", "talk"]);
+    assert_eq!(talked.status, Some(0), "{}", talked.err);
+    let config = format!(
+        "auto_compaction = false\n[providers.acme]\nbase_url = \"http://127.0.0.1:9/v1\"\n{model}"
+    );
+    world.file("home/.config/stentor/config.toml", &config);
+    let ran = world.run(&["-c", "--model", "acme/mine", "-p", "hi"]);
+    assert_eq!(ran.status, Some(1), "{}", ran.err);
+    let too_long = " and the conversation so far takes about 25";
+    assert!(ran.err.contains(too_long), "{}", ran.err);
+}
+
+#[test]
+fn whoever_is_asked_names_the_model_that_answers() {
+    let world = configured(server());
+    let answers = "acme/mine";
+    let ran = world.run(&["-p", "hi"]);
+    let model = "model: acme/mine (acme is in your configuration)\n";
+    assert!(ran.err.starts_with(model), "{}", ran.err);
+    let listed = world.run(&["models"]).ok();
+    let last = "\nacme/mine: acme is in your configuration\n";
+    assert!(listed.ends_with(last), "{listed}");
+    let report = world.run(&["doctor"]).out;
+    let would = "  ok    acme/mine would answer: acme is in your configuration\n";
+    assert!(report.contains(would), "{report}");
+    let overview = world.run(&[]).err;
+    assert!(overview.contains(answers), "{overview}");
+}
+
+#[test]
+fn a_described_provider_that_is_down_is_nowhere_called_usable() {
+    let model = "[[providers.acme.models]]\nid = \"mine\"\ncontext_window = 4000\n";
+    let world = configured_with("127.0.0.1:9", model);
+    let silent = "it does not answer: Connection refused";
+    let listed = world.run(&["models"]).ok();
+    let last = format!("\nacme/mine: acme is in your configuration, but: {silent}");
+    assert!(listed.contains(&last), "{listed}");
+    for words in [&["models", "acme"][..], &["models", "--all"]] {
+        let listed = world.run(words).ok();
+        let reason = format!("\n  acme, 1 model: {silent}");
+        assert!(listed.contains(&reason), "{listed}");
+    }
+    let listed = world.run(&["models", "acme", "--json"]).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let problem = listed["wouldUse"]["problem"].as_str();
+    assert!(problem.unwrap().starts_with(silent), "{listed}");
+    assert_eq!(listed["models"][0]["usable"], false, "{listed}");
+    let report = world.run(&["doctor"]);
+    assert_eq!(report.status, Some(1), "{}", report.out);
+    let bad =
+        format!("  BAD   acme/mine would answer (acme is in your configuration), but: {silent}");
+    assert!(report.out.contains(&bad), "{}", report.out);
+    let note = format!("  note  acme: 1 model, not usable yet\n        -> {silent}");
+    assert!(report.out.contains(&note), "{}", report.out);
+}
+
+#[test]
+fn a_provider_without_a_key_is_listed_with_what_to_do_and_asked_with_one_that_is_stored() {
+    let server = listen(|mut connection| {
+        let Ok(Some(request)) = Request::of(&connection) else {
+            return;
+        };
+        let answer = match (request.target(), request.header("authorization")) {
+            ("/v1/models", Some("Bearer secret-1")) => {
+                json("200 OK", r#"{"data":[{"id":"mine"}]}"#)
+            }
+            _ => json("401 Unauthorized", "{}"),
+        };
+        let _ = connection.write_all(answer.as_bytes());
+    });
+    let world = configured_with(server, "api_key_env = \"ACME_KEY\"\n");
+    let listed = world.run(&["models", "acme"]).ok();
+    let reason = "set ACME_KEY, or store a key with `stentor login acme --key`";
+    let unusable = format!("\nNot usable yet:\n  acme: {reason}\n");
+    assert!(listed.starts_with(&unusable), "{listed}");
+    let listed = world.run(&["models", "acme", "--json"]).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(
+        listed["withoutModels"],
+        value!([{ "provider": "acme", "why": reason }])
+    );
+    let report = world.run(&["doctor"]).out;
+    let note = format!("  note  acme: not usable yet\n        -> {reason}\n");
+    assert!(report.contains(&note), "{report}");
+    world
+        .run_with_input(&["login", "acme", "--key"], "secret-1\n")
+        .ok();
+    let listed = world.run(&["models", "acme"]).ok();
+    assert!(listed.starts_with("* acme/mine "), "{listed}");
+    let last = "\nacme/mine: a key for acme is stored\n";
+    assert!(listed.ends_with(last), "{listed}");
+}
+
+#[test]
+fn providers_on_other_wires_are_asked_in_their_own_form() {
+    let server = listen(|mut connection| {
+        let Ok(Some(request)) = Request::of(&connection) else {
+            return;
+        };
+        let header = |name| request.header(name);
+        let answer = match request.target() {
+            "/v1/models?limit=1000"
+                if header("x-api-key") == Some("k") && header("anthropic-version").is_some() =>
+            {
+                json("200 OK", r#"{"data":[{"type":"model","id":"claudette"}]}"#)
+            }
+            "/v1beta/models?pageSize=1000" if header("x-goog-api-key") == Some("k") => json(
+                "200 OK",
+                r#"{"models":[{"name":"models/gemina","inputTokenLimit":9000}]}"#,
+            ),
+            _ => json("404 Not Found", "{}"),
+        };
+        let _ = connection.write_all(answer.as_bytes());
+    });
+    let world = World::new();
+    let config = format!(
+        "[providers.one]\nbase_url = \"http://{server}\"\napi = \"anthropic-messages\"\napi_key = \"k\"\n\
+         [providers.two]\nbase_url = \"http://{server}/v1beta\"\napi = \"google-generative-ai\"\napi_key = \"k\"\n\
+         [providers.three]\nbase_url = \"http://{server}\"\napi = \"openai-codex-responses\"\napi_key = \"k\"\n"
+    );
+    world.file("home/.config/stentor/config.toml", &config);
+    let listed = world.run(&["models"]).ok();
+    let line = |start: &str| listed.lines().find(|line| line.starts_with(start));
+    assert!(line("* one/claudette ").is_some(), "{listed}");
+    assert!(
+        line("+ two/gemina ").is_some_and(|line| line.contains(" 9k context")),
+        "{listed}"
+    );
+    let without = "  three: its API `openai-codex-responses` has no list of models: name them in \
+                   [[providers.three.models]]";
+    assert!(line(without).is_some(), "{listed}");
 }
 
 #[test]
