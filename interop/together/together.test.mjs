@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Readable, Writable } from "node:stream";
+import { PassThrough, Readable, Writable } from "node:stream";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import * as acp from "@agentclientprotocol/sdk";
@@ -104,11 +104,14 @@ async function official(answer) {
       view.add({ question: params });
       return answer(params);
     });
-  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+  // What the SDK does not hand on is seen in the lines.
+  const { until: line } = lines(child);
+  const forSdk = child.stdout.pipe(new PassThrough());
+  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(forSdk));
   return new Promise((connected) => {
     const connection = app.connectWith(stream, async (ctx) => {
       await ctx.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} });
-      connected({ ...view, ctx });
+      connected({ ...view, line, ctx });
       await new Promise(() => {});
     });
     // It is killed in the end.
@@ -117,7 +120,8 @@ async function official(answer) {
 }
 
 const never = () => new Promise(() => {});
-const one = await official(never);
+const answerOf = { one: never };
+const one = await official((question) => answerOf.one(question));
 const { sessionId } = await one.ctx.request(agent.session.new, { cwd, mcpServers: [] });
 const prompt = (who, text) =>
   who.ctx.request(agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
@@ -219,7 +223,7 @@ test("each is stopped by another", async () => {
 
 test("a question is answered by one and withdrawn from the others", async () => {
   const asked = prompt(one, "run it");
-  const [, fromPsi] = await psi.until((line) => line.includes(`:event "ui/dialog-requested"`));
+  const [dialog, fromPsi] = await psi.until((line) => line.includes(`:event "ui/dialog-requested"`));
   const [question] = await piView.until((event) => event.type === "extension_ui_request" && event.method === "select");
   await one.until((update) => update.question);
   await two.until((update) => update.question);
@@ -229,6 +233,30 @@ test("a question is answered by one and withdrawn from the others", async () => 
   assert.equal((await asked).stopReason, "end_turn");
   assert.equal(existsSync(join(cwd, "ran.txt")), true);
   await psi.until((line) => line.includes("It ran."), fromPsi);
+  for (const who of [one, two]) {
+    const [line, behind] = await who.line((line) => line.includes("session/request_permission"));
+    const { id } = JSON.parse(line);
+    const [cancel] = await who.line((line) => line.includes("$/cancel_request"), behind);
+    assert.equal(JSON.parse(cancel).params.requestId, id);
+  }
+  // psi's dialog is gone: who answers it now is refused.
+  const dialogId = /:dialog-id "([^"]+)"/.exec(dialog)[1];
+  const from = psi.now();
+  psi.send(`{:id "late" :kind :request :op "resolve_dialog" :params {:dialog-id "${dialogId}" :result "Reject"}}`);
+  const [late] = await psi.until((line) => line.includes(`:id "late"`), from);
+  assert.match(late, /:kind :error/);
+  // The other way round: pi's is withdrawn when ACP answers.
+  const [fromPi, fromOne] = [piView.now(), one.now()];
+  answerOf.one = ({ options }) => ({
+    outcome: { outcome: "selected", optionId: options.find(({ kind }) => kind === "reject_once").optionId },
+  });
+  assert.equal((await prompt(one, "run it")).stopReason, "end_turn");
+  await one.until((update) => update.question, fromOne);
+  const isQuestion = (event) => event.type === "extension_ui_request" && event.method === "select";
+  const [open, behind] = await piView.until(isQuestion, fromPi);
+  const isCancel = (event) => event.type === "extension_ui_request" && event.method === "cancel";
+  const [cancelled] = await piView.until(isCancel, behind);
+  assert.equal(cancelled.targetId, open.id);
 });
 
 test("who was killed comes back, and so does the server, with everything that was said", async () => {

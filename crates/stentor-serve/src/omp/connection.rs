@@ -50,7 +50,7 @@ impl Connection {
     /// For a client of a process of its own, or of a server.
     pub fn new(of_server: bool) -> Self {
         Self {
-            of_server: of_server,
+            of_server,
             ..Self::default()
         }
     }

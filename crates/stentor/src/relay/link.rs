@@ -17,8 +17,9 @@ use stentor_wire::link::{
 
 use super::{CHUNK_BYTES, RelayError, connect_to_own, welcome};
 
-/// How long a server that cannot be reached is tried again, if it has not said how long it waits.
-const RECONNECT_FOR: Duration = Duration::from_secs(10);
+/// How long a server that cannot be reached is tried again at least, whatever it says: one that dies may
+/// still be connected to for a moment.
+const RECONNECT_FOR: Duration = Duration::from_secs(5);
 
 /// How long to wait between two tries, at first and at most.
 const RECONNECT_EVERY: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
@@ -44,8 +45,8 @@ pub struct Link {
     in_line: bool,
     socket: Option<PathBuf>,
     token: String,
-    /// How long the server keeps the link.
-    resume_within: Duration,
+    /// How long it is tried to go on: as long as the server keeps the link.
+    reconnect_for: Duration,
     /// Nothing is between this process and the server.
     is_direct: bool,
 }
@@ -95,9 +96,10 @@ impl Link {
             in_line: false,
             socket,
             token,
-            resume_within: served
+            reconnect_for: served
                 .resume_within_ms
-                .map_or(RECONNECT_FOR, Duration::from_millis),
+                .map_or(RECONNECT_FOR, Duration::from_millis)
+                .max(RECONNECT_FOR),
         };
         let (reading, sending) = (Arc::clone(&link.shared), Arc::clone(&link.shared));
         let stdin = File::from(pipes.stdin);
@@ -158,7 +160,7 @@ impl Link {
     /// Goes on over another connection.
     fn reconnect(&mut self) -> Result<(), RelayError> {
         self.shared.lock().to_server = None;
-        let mut patience = Patience::new(self.resume_within);
+        let mut patience = Patience::new(self.reconnect_for);
         loop {
             let begun = Instant::now();
             let why = match self.resume() {
@@ -171,7 +173,7 @@ impl Link {
                 Err(why) => return Err(why),
             };
             let Some(pause) = patience.after_try(begun.elapsed()) else {
-                let tried_s = self.resume_within.as_secs();
+                let tried_s = self.reconnect_for.as_secs();
                 return Err(RelayError::Unreachable { tried_s, why });
             };
             std::thread::sleep(pause);

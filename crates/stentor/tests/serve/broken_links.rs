@@ -271,14 +271,14 @@ fn a_token_that_nobody_has_is_refused() {
 
 #[test]
 fn a_relay_tries_as_long_as_its_server_waits_and_says_why_it_gave_up() {
-    let server = Server::with(World::new("", ""), &["--resume-within", "1"]);
+    let server = Server::with(World::new("", ""), &["--resume-within", "6"]);
     let between = Between::new(&server);
     let mut client = server.world.child(&["--mode", "rpc", &between.flag()]);
     assert_eq!(client.json()["type"], "ready");
     between.connections.is_down.store(true, Ordering::Release);
     between.cut();
     let last = client.json();
-    let why = "the server could not be reached again within 1 s: the connection was closed before \
+    let why = "the server could not be reached again within 6 s: the connection was closed before \
                the server answered; what it acknowledged is stored, and the session can be resumed";
     assert_eq!(
         last,

@@ -136,6 +136,136 @@ fn whatever_is_killed_nothing_is_lost_or_doubled_and_no_call_runs_twice() {
     check(&again(server), &session, &accepted);
 }
 
+/// How often something is killed of several clients at once, unless somebody wants more: what dies with
+/// the server is all of them.
+const KILLS_OF_MANY: u64 = 16;
+
+/// The same with an answer by which each run is known.
+fn known_runs() -> String {
+    SCENARIO.replace("It is done.", "Done with {{last_user}}.")
+}
+
+/// A client of each dialect in the session: ACP, omp, psi, synaps.
+fn all_join(server: &Server, session: &str) -> [Child; 4] {
+    [0, 1, 2, 3].map(|dialect| join(server, session, dialect))
+}
+
+fn join(server: &Server, session: &str, dialect: usize) -> Child {
+    match dialect {
+        0 => {
+            let mut client = acp_alone(server);
+            let resume = json!({
+                "sessionId": session, "cwd": server.world.path("work"), "mcpServers": [],
+            });
+            client.ask_acp(2, "session/resume", resume);
+            client
+        }
+        1 => omp_too(server, session),
+        2 => psi_too(server, session),
+        _ => synaps_too(server, session),
+    }
+}
+
+/// Has a client say something, and waits until the session has certainly accepted it.
+fn say_accepted(client: &mut Child, dialect: usize, session: &str, text: &str) {
+    let accepted = match dialect {
+        0 => {
+            prompt(client, 3, session, text);
+            "I do. "
+        }
+        1 => {
+            let say = json!({ "id": "p", "type": "prompt", "message": text });
+            client.send(&say.to_string());
+            r#""command":"prompt","success":true"#
+        }
+        2 => {
+            client.send(&format!(
+                "{{:id {text:?} :kind :request :op \"prompt\" :params {{:message {text:?}}}}}"
+            ));
+            ":kind :response :op \"prompt\" :ok true"
+        }
+        _ => {
+            let say = json!({ "type": "prompt", "id": "p", "message": text });
+            client.send(&say.to_string());
+            "I do. "
+        }
+    };
+    client.until(|line| line.contains(accepted));
+}
+
+#[test]
+fn whichever_of_many_clients_is_killed_the_others_see_the_end_or_that_the_server_died() {
+    let kills = std::env::var("STENTOR_KILLS").ok();
+    let kills = kills.map_or(KILLS_OF_MANY, |kills| kills.parse().unwrap());
+    let config = "permission_mode = \"all\"\n";
+    let mut server = server_with(&known_runs(), config, &FLAGS);
+    let (mut first, session) = acp(&server);
+    prompt(&mut first, 3, &session, "run 0");
+    first.until_answer(3);
+    first.end();
+    let mut numbers = Numbers(kills);
+    let mut accepted = vec!["run 0".to_owned()];
+    let mut clients = all_join(&server, &session);
+    for n in 1..=kills {
+        let text = format!("run {n}");
+        let is_end = |line: &str| line.contains(&format!("Done with {text}."));
+        let [who, victim] = [4, 5].map(|most| usize::try_from(numbers.below(most)).unwrap());
+        say_accepted(&mut clients[who], who, &session, &text);
+        accepted.push(text.clone());
+        let mut has_seen_end = false;
+        for _ in 0..numbers.below(12) {
+            has_seen_end = is_end(&clients[who].next());
+            if has_seen_end {
+                break;
+            }
+        }
+        if victim == clients.len() {
+            server = all_see_its_death(server, clients);
+            clients = all_join(&server, &session);
+            continue;
+        }
+        match numbers.below(2) {
+            0 => kill_process(clients[victim].pid(), Signal::KILL).unwrap(),
+            _ => clients[victim].close_stdin(),
+        }
+        for (dialect, client) in clients.iter_mut().enumerate() {
+            if dialect == victim {
+                continue;
+            }
+            if dialect != who || !has_seen_end {
+                client.until(is_end);
+            }
+            // Idle: whoever is next may say something.
+            match dialect {
+                0 if who == 0 => drop(client.until_answer(3)),
+                1 => drop(client.until_type("agent_settled")),
+                2 => drop(client.until(|line| line.contains(":phase \"idle\""))),
+                _ => {}
+            }
+        }
+        clients[victim] = join(&server, &session, victim);
+    }
+    drop(clients);
+    check(&again(server), &session, &accepted);
+}
+
+/// The next life of a server that was killed. Each of its clients gets an honest last line.
+fn all_see_its_death(server: Server, clients: [Child; 4]) -> Server {
+    let Server { world, process, .. } = server;
+    kill_process(process.pid(), Signal::KILL).unwrap();
+    process.exit_code();
+    for mut client in clients {
+        client.until(|line| line.contains("the server has ended"));
+        assert_eq!(client.exit_code(), Some(1));
+    }
+    let (process, ready) = start(&world, &FLAGS);
+    Server {
+        world,
+        process,
+        ready,
+    }
+}
+
 /// What is on disk, and what the commands did.
 fn check(server: &Server, session: &str, accepted: &[String]) {
     // What was interrupted is recorded when the session is opened.
