@@ -71,20 +71,24 @@ impl Call {
                     return Some(CallStep::Progress(self.shown(false)));
                 }
             };
-            match heard {
-                Heard::Own(AgentEvent::ToolStarted { .. }) => return Some(CallStep::Started),
-                Heard::Own(AgentEvent::ToolProgress { output, .. }) => {
+            let event = match heard {
+                Heard::Own(event) => *event,
+                Heard::Other => continue,
+                Heard::Nothing => return None,
+            };
+            match event {
+                AgentEvent::ToolStarted { .. } => return Some(CallStep::Started),
+                AgentEvent::ToolProgress { output, .. } => {
                     self.reported(output);
                     return Some(CallStep::Progress(self.shown(false)));
                 }
-                Heard::Own(AgentEvent::ToolEnded {
+                AgentEvent::ToolEnded {
                     output, is_error, ..
-                }) => {
+                } => {
                     self.reported(output);
                     return Some(CallStep::Ended(self.shown(is_error)));
                 }
-                Heard::Own(_) | Heard::Other => {}
-                Heard::Nothing => return None,
+                _ => {}
             }
         }
     }

@@ -201,7 +201,7 @@ pub(crate) struct Inbox {
 /// What there is for a call.
 pub(crate) enum Heard {
     /// Something about it.
-    Own(AgentEvent),
+    Own(Box<AgentEvent>),
     /// Something for others, who may wait for it.
     Other,
     /// Nothing, for good: the turn is over, or too much else comes.
@@ -260,7 +260,7 @@ impl Inbox {
     pub async fn next_of(&mut self, id: &str) -> Heard {
         let place = self.backlog.iter().position(|event| is_of(event, id));
         if let Some(event) = place.and_then(|place| self.backlog.remove(place)) {
-            return Heard::Own(event);
+            return Heard::Own(Box::new(event));
         }
         let is_over =
             |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
@@ -268,7 +268,7 @@ impl Inbox {
             return Heard::Nothing;
         }
         match self.read().await {
-            Some(event) if is_of(&event, id) => Heard::Own(event),
+            Some(event) if is_of(&event, id) => Heard::Own(Box::new(event)),
             Some(event) => {
                 self.wait_in_line(event);
                 Heard::Other

@@ -323,7 +323,7 @@ impl Psi {
         }
         self.opened.resume_id = text(data, "session-file");
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
-        let is_idle = !streams && of("phase") == Some("idle");
+        let is_idle = !streams && text(data, "phase").as_deref() == Some("idle");
         if streams && self.is_open && !self.turn.is_active() {
             self.end = None;
             self.turn.begin(fx);

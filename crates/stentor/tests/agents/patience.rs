@@ -39,7 +39,7 @@ while IFS= read -r line; do
     echo "{:id \"$id\" :kind :response :op \"$op\" :ok true :data {:server-info {:session-id \"s\"}}}"
     case "$op" in prompt)
         echo '{:kind :event :event "session/updated" :data {:session-id "s" :phase "streaming" :is-streaming true}}'
-        echo '{:kind :event :event "session/updated" :data {:session-id "s" :phase "idle" :is-streaming false}}';;
+        echo '{:kind :event :event "session/updated" :data {:session-id "s" :phase :idle :is-streaming false}}';;
     esac
 done
 "#;
