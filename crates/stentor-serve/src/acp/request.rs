@@ -48,3 +48,18 @@ pub(super) enum RequestKind {
     Steer(Prompt),
     Set(Setting),
 }
+
+impl RequestKind {
+    /// Whether the session is open when this has been handled; `None` when it is as before.
+    pub fn opens(&self) -> Option<bool> {
+        match self {
+            Self::New(_)
+            | Self::Reopen { .. }
+            | Self::Fork { .. }
+            | Self::Prompt(..)
+            | Self::Set(_) => Some(true),
+            Self::Close | Self::Delete => Some(false),
+            Self::Title(_) | Self::Steer(_) => None,
+        }
+    }
+}

@@ -31,6 +31,8 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct Known {
     task: Option<TaskHandle>,
+    /// The last request that opens or closes it opens it. A title is set without.
+    is_opened: bool,
     /// What it is opened with when the next request names it, if it has no task.
     unloaded: Option<Arc<Wanted>>,
 }
@@ -77,7 +79,8 @@ impl Sessions {
 
     /// Whether a session is in memory, or about to be.
     pub fn is_loaded(&self, id: &str) -> bool {
-        self.known.get(id).is_some_and(|known| known.task.is_some())
+        let known = self.known.get(id);
+        known.is_some_and(|known| known.is_opened && known.task.is_some())
     }
 
     pub fn ids(&self) -> HashSet<Arc<str>> {
@@ -88,7 +91,9 @@ impl Sessions {
     /// while the mailbox is full: no task waits for the client, so it does not stay full.
     pub async fn send(&mut self, session: &str, request: SessionRequest) {
         let id = request.id.clone();
-        let task = self.task(session);
+        let opens = request.kind.opens();
+        let (task, is_opened) = self.task(session);
+        *is_opened = opens.unwrap_or(*is_opened);
         if let RequestKind::Prompt(prompt, _) = &request.kind {
             let open = |(_, cancel): &(Id, CancellationToken)| !cancel.is_cancelled();
             task.prompts.retain(open);
@@ -146,6 +151,7 @@ impl Sessions {
         };
         if let Some(known) = known.filter(is_done) {
             known.task = None;
+            known.is_opened = false;
             known.unloaded = finished.unloaded;
             if known.unloaded.is_none() {
                 self.known.remove(&finished.session);
@@ -165,11 +171,12 @@ impl Sessions {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    fn task(&mut self, session: &str) -> &mut TaskHandle {
+    /// Its task, which is started if it has none, and whether it is opened.
+    fn task(&mut self, session: &str) -> (&mut TaskHandle, &mut bool) {
         let session: Arc<str> = Arc::from(session);
         let known = self.known.entry(Arc::clone(&session)).or_default();
         let wanted = known.unloaded.take();
-        known.task.get_or_insert_with(|| {
+        let task = known.task.get_or_insert_with(|| {
             let (mailbox, receiver) = mpsc::channel(limits::MAILBOX);
             let context = Arc::clone(&self.context);
             let finished = self.finished.0.clone();
@@ -180,6 +187,7 @@ impl Sessions {
                 sent: 0,
                 prompts: Vec::new(),
             }
-        })
+        });
+        (task, &mut known.is_opened)
     }
 }

@@ -1,7 +1,7 @@
 //! Conversations of a parent that behaves as the bridge does (section 16).
 
 use serde_json::json;
-use stentor_test_support::{is_dead, when_made, when_written};
+use stentor_test_support::{when_dead, when_made, when_written};
 
 use crate::bridge::Bridge;
 use crate::child::Home;
@@ -84,7 +84,7 @@ fn an_abort_in_the_middle_of_a_tool() {
     let abort = bridge.send(json!({"type": "abort"}));
     assert_eq!(prompt.wait().unwrap()["cancelled"], true);
     abort.wait().unwrap();
-    assert!(is_dead(&pid));
+    when_dead(&pid);
     bridge.prompt("two").wait().unwrap();
     assert_eq!(bridge.text(), "back");
     assert_eq!(bridge.stop().code(), Some(0));

@@ -1,6 +1,6 @@
 //! The frames of a turn and their order (sections 9, 12 and 19).
 
-use stentor_test_support::{is_dead, when_made, when_written};
+use stentor_test_support::{when_dead, when_made, when_written};
 
 use crate::child::Home;
 
@@ -226,7 +226,7 @@ fn an_abort_stops_the_tool_and_answers_after_the_turn() {
             r#"{"type":"response","id":"a2","command":"abort","ok":true}"#,
         ]
     );
-    assert!(is_dead(&pid));
+    when_dead(&pid);
     assert!(child.prompt("q", "go on")[0].contains("next"));
 }
 
