@@ -136,20 +136,25 @@ impl Fleet {
         &self.shared.this_node
     }
 
-    /// The nodes that were there at the last look, by name.
-    pub fn nodes(&self) -> Vec<NodeRecord> {
-        self.shared.view.nodes()
+    /// How long a node may not be heard of before it has lost its sessions.
+    pub fn lease(&self) -> Duration {
+        self.settings().lease()
     }
 
-    /// Whether this life of a node was there at the last look.
+    /// The nodes that are there as far as this node knows, by name.
+    pub fn nodes(&self) -> Vec<NodeRecord> {
+        self.shared.view.nodes(self.lease())
+    }
+
+    /// Whether this life of a node is there as far as this node knows.
     pub fn has_node(&self, node: &NodeId) -> bool {
-        self.shared.view.is_there(node)
+        self.shared.view.is_there(node, self.lease())
     }
 
     /// Who owns a session, as far as this node knows: `None` when nobody does, or its owner is gone.
     pub fn owner_of(&self, session_id: &str) -> Option<NodeId> {
         let owner = self.session(session_id)?.owner?;
-        self.shared.view.is_there(&owner).then_some(owner)
+        self.has_node(&owner).then_some(owner)
     }
 
     /// A session, as far as this node knows it.
@@ -160,6 +165,16 @@ impl Fleet {
     /// All sessions of the tenant, newest first.
     pub fn sessions(&self) -> Vec<SessionRecord> {
         self.shared.view.sessions()
+    }
+
+    /// The sessions whose owner is gone or has handed them over.
+    pub(crate) fn orphans(&self) -> Vec<SessionRecord> {
+        self.shared.view.orphans(self.lease())
+    }
+
+    /// How many sessions of the tenant are open.
+    pub(crate) fn open_sessions(&self) -> usize {
+        self.shared.view.open_sessions()
     }
 
     /// Asks the servers which nodes and sessions there are.

@@ -23,6 +23,7 @@ pub mod nodes;
 pub mod ownership;
 mod pictures;
 pub mod places;
+mod reading;
 mod sequence;
 pub mod settings;
 pub mod store;

@@ -20,8 +20,6 @@ use crate::fleet::Fleet;
 use crate::log::Log;
 use crate::store::{FleetStore, NodeSessions};
 
-use takeover::Orphans;
-
 pub use control::{ControlAnswer, ControlRequest};
 
 /// How often in its lease a node renews it.
@@ -76,6 +74,7 @@ impl Node {
         let control = node.subscribe_control().await?;
         for task in [
             tokio::spawn(node.clone().keep_lease(revision)),
+            tokio::spawn(node.clone().take_over()),
             tokio::spawn(node.clone().note_activities()),
             tokio::spawn(node.clone().follow()),
             tokio::spawn(node.clone().answer_control(control)),
@@ -128,12 +127,11 @@ impl Node {
         }
     }
 
-    /// Renews the lease, and looks for sessions whose owner is gone.
+    /// Renews the lease.
     async fn keep_lease(self, mut revision: u64) {
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let mut ticks = self.ticks();
         let mut heard = Instant::now();
-        let mut orphans = Orphans::default();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -154,17 +152,8 @@ impl Node {
                     self.shared.failed.cancel();
                     return;
                 }
-                Err(why) => {
-                    tracing::warn!(%why, "the lease of this node could not be renewed");
-                    continue;
-                }
+                Err(why) => tracing::warn!(%why, "the lease of this node could not be renewed"),
             }
-            self.shared.store.let_go_unopened().await;
-            if let Err(why) = self.fleet().look_at_nodes().await {
-                tracing::warn!(%why, "the nodes of the fleet are not known");
-                continue;
-            }
-            self.take_orphans(&mut orphans);
         }
     }
 
@@ -195,7 +184,7 @@ impl Node {
     }
 
     fn ticks(&self) -> tokio::time::Interval {
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let mut ticks = tokio::time::interval(lease / RENEWALS);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks

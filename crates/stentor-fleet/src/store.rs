@@ -203,7 +203,7 @@ impl FleetStore {
             record: Box::new(record.clone()),
             header,
         };
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let log = Log::new(record, size.saturating_sub(begin), 0, lease);
         Ok(self.write(journal, (path, file, begin), log, beginning))
     }
@@ -267,9 +267,7 @@ impl FleetStore {
         let Some(limit) = settings.tenant_limit else {
             return Ok(());
         };
-        let sessions = self.fleet().sessions();
-        let loaded = sessions.iter().filter(|session| session.owner.is_some());
-        match loaded.count() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        match self.fleet().open_sessions() >= usize::try_from(limit).unwrap_or(usize::MAX) {
             true => Err(full(format!(
                 "the tenant has its {limit} sessions (`tenant_limit` in [fleet]) open; close some"
             ))),

@@ -73,7 +73,7 @@ impl FleetStore {
 
     /// Lets go of sessions that were prepared so long ago that nobody opens them any more.
     pub(crate) async fn let_go_unopened(&self) {
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let old: Vec<Prepared> = {
             let mut sessions = self.lock();
             let is_old = |owned: &Owned| matches!(owned, Owned::Prepared { since, .. } if since.elapsed() > lease);
@@ -117,7 +117,7 @@ impl FleetStore {
                     path: copy.path.clone(),
                     source,
                 })?;
-                let lease = self.fleet().settings().lease();
+                let lease = self.fleet().lease();
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
                 let beginning = Beginning::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);

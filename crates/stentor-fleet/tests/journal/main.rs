@@ -1,4 +1,6 @@
 //! Journals of a fleet on a real NATS server.
 
 #[cfg(test)]
+mod consumers;
+#[cfg(test)]
 mod writers;

@@ -9,15 +9,15 @@ use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::{Entry, EntryKind, Header, Journal, JournalStore, StoreError};
 use stentor_test_support::{NatsServer, TemporaryFolder};
 
-struct Machine {
+pub struct Machine {
     folder: TemporaryFolder,
-    store: FleetStore,
+    pub store: FleetStore,
 }
 
 impl Machine {
     /// A machine of this name that has the place `shared`. It has not joined as a node, so everybody
     /// takes its sessions for abandoned.
-    async fn new(nats: &NatsServer, name: &str) -> Self {
+    pub async fn new(nats: &NatsServer, name: &str) -> Self {
         let folder = TemporaryFolder::with(&["shared"]);
         let shared = folder.path("shared");
         let settings = FleetSettings {
@@ -37,14 +37,14 @@ impl Machine {
         Self { folder, store }
     }
 
-    fn create(&self, id: &str) -> Box<dyn Journal> {
+    pub fn create(&self, id: &str) -> Box<dyn Journal> {
         let cwd = self.folder.path("shared");
         let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
         self.store.create(&folder, header, &*clock()).unwrap()
     }
 
-    async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
+    pub async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
         self.store.fleet().look().await.unwrap();
         let (store, id) = (self.store.clone(), id.to_owned());
         let opened = tokio::task::spawn_blocking(move || {
@@ -60,7 +60,7 @@ fn clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-fn said(id: &str, text: &str) -> Entry {
+pub fn said(id: &str, text: &str) -> Entry {
     let message = Message::user(vec![ContentBlock::text(text)], 0);
     Entry {
         id: id.to_owned(),
