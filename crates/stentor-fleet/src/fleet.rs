@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::jetstream::{self, kv, object_store, stream};
-use async_nats::{Client, ConnectOptions};
 
+use crate::connection::{REQUEST_WAIT, connect};
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
 use crate::names::{Names, checked};
@@ -16,13 +17,6 @@ use crate::nodes::{NodeId, NodeRecord};
 use crate::settings::FleetSettings;
 
 use view::View;
-
-/// How long a request to the servers may take.
-const REQUEST_WAIT: Duration = Duration::from_secs(5);
-
-/// How often in a lease the connection is checked, and how often at most.
-const PINGS: u32 = 6;
-const SHORTEST_PING: Duration = Duration::from_millis(500);
 
 /// How long the stream remembers the ids of messages, so that a repeated one is known.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
@@ -182,45 +176,6 @@ impl Fleet {
         self.look_at_nodes().await?;
         self.look_at_sessions().await
     }
-}
-
-async fn connect(settings: &FleetSettings, node: &str) -> Result<Client, FleetError> {
-    let url = settings.url.clone().unwrap_or_default();
-    let mut options = ConnectOptions::new()
-        .name(format!("stentor {node}"))
-        .request_timeout(Some(REQUEST_WAIT))
-        // A server that does not answer is left for another one well before the lease is over.
-        .ping_interval((settings.lease() / PINGS).max(SHORTEST_PING));
-    if let Some(path) = &settings.credentials {
-        let failed = |why| FleetError::Credentials {
-            path: path.clone(),
-            why,
-        };
-        let text = tokio::fs::read_to_string(path).await.map_err(failed)?;
-        options = options.credentials(&text).map_err(failed)?;
-    }
-    if let Some(path) = &settings.tls_ca {
-        options = options
-            .add_root_certificates(path.clone())
-            .require_tls(true);
-    }
-    let servers: Vec<&str> = url.split(',').map(str::trim).collect();
-    let connected = options.connect(servers).await;
-    connected.map_err(|why| FleetError::Connect {
-        url: without_password(&url),
-        why: why.to_string(),
-    })
-}
-
-/// An address may carry a user and a password, which nobody needs to see.
-fn without_password(url: &str) -> String {
-    let one = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        (None, Some((_, host))) => host.to_owned(),
-        (_, None) => url.to_owned(),
-    };
-    let servers: Vec<String> = url.split(',').map(|server| one(server.trim())).collect();
-    servers.join(",")
 }
 
 /// The stream with a subject for the journal of each session. Nothing in it expires.

@@ -10,6 +10,7 @@
 //! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
 
 mod bucket;
+mod connection;
 pub mod directory;
 pub mod durability;
 pub mod error;

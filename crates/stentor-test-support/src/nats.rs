@@ -51,12 +51,24 @@ impl NatsServer {
 
     /// One with these settings of JetStream.
     pub fn with(jetstream: &str) -> Option<Self> {
+        Self::configured(jetstream, "", &[])
+    }
+
+    /// One with these settings of JetStream, further settings, and files in its folder that those
+    /// refer to as `@NAME`.
+    pub fn configured(jetstream: &str, more: &str, files: &[(&str, &str)]) -> Option<Self> {
         let program = nats_server()?;
         let folder = TemporaryFolder::with(&["ports"]);
+        let mut more = more.to_owned();
+        for (name, text) in files {
+            folder.file(name, text);
+            let path = format!("{:?}", folder.path(name));
+            more = more.replace(&format!("@{name}"), &path);
+        }
         let stored = folder.path("stored");
         let config = format!(
             "listen: \"127.0.0.1:-1\"\nhttp: \"127.0.0.1:-1\"\n\
-             jetstream {{ store_dir: {stored:?}, {jetstream} }}\n"
+             jetstream {{ store_dir: {stored:?}, {jetstream} }}\n{more}\n"
         );
         folder.file("nats.conf", &config);
         let process = Command::new(program)

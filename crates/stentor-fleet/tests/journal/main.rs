@@ -1,6 +1,8 @@
 //! Journals of a fleet on a real NATS server.
 
 #[cfg(test)]
+mod connecting;
+#[cfg(test)]
 mod consumers;
 #[cfg(test)]
 mod writers;
