@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_nats::{Client, ConnectOptions};
 
 use crate::error::FleetError;
+use crate::names::Names;
 use crate::settings::{FleetSettings, Secret};
 
 /// How long a request to the servers may take.
@@ -16,10 +17,15 @@ const PINGS: u32 = 6;
 const SHORTEST_PING: Duration = Duration::from_millis(500);
 
 /// Connects as the settings say.
-pub(crate) async fn connect(settings: &FleetSettings, node: &str) -> Result<Client, FleetError> {
+pub(crate) async fn connect(
+    settings: &FleetSettings,
+    names: &Names,
+    node: &str,
+) -> Result<Client, FleetError> {
     let servers = Servers::of(settings.url.as_deref().unwrap_or_default());
     let options = ConnectOptions::new()
         .name(format!("stentor {node}"))
+        .custom_inbox_prefix(names.inbox())
         .request_timeout(Some(REQUEST_WAIT))
         // A server that does not answer is left for another one well before the lease is over.
         .ping_interval((settings.lease() / PINGS).max(SHORTEST_PING));

@@ -15,11 +15,9 @@ use crate::error::FleetError;
 use crate::names::{Names, checked};
 use crate::nodes::{NodeId, NodeRecord};
 use crate::settings::FleetSettings;
+use crate::storage::Storage;
 
 use view::View;
-
-/// How long the stream remembers the ids of messages, so that a repeated one is known.
-const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// A connection to the fleet of a tenant. Clones are the same connection.
 #[derive(Clone)]
@@ -33,17 +31,21 @@ struct Shared {
     this_node: NodeId,
     client: Client,
     jetstream: jetstream::Context,
-    journals: stream::Stream,
-    sessions: kv::Store,
-    nodes: kv::Store,
-    pictures: object_store::ObjectStore,
+    storage: Storage,
     view: View,
 }
 
-impl Fleet {
-    /// Connects, and makes what is missing: the stream and the buckets of the tenant. `life` names
-    /// this life of the process.
-    pub async fn connect(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
+/// A connection of which it is not known yet what is there.
+struct Connected {
+    settings: FleetSettings,
+    names: Names,
+    this_node: NodeId,
+    client: Client,
+    jetstream: jetstream::Context,
+}
+
+impl Connected {
+    async fn new(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
         let names = Names::new(&settings.prefix, &settings.tenant)?;
         let name = settings.node.clone().unwrap_or_else(host_name);
         let this_node = NodeId {
@@ -53,37 +55,58 @@ impl Fleet {
         for place in settings.places.keys() {
             checked("place", place)?;
         }
-        let client = connect(&settings, &this_node.name).await?;
+        let client = connect(&settings, &names, &this_node.name).await?;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(REQUEST_WAIT);
-        let replicas = settings.replicas.unwrap_or(1);
-        let shared = Shared {
-            journals: journals(&jetstream, &names, replicas).await?,
-            sessions: bucket(
-                &jetstream,
-                names.bucket("sessions"),
-                Duration::ZERO,
-                replicas,
-            )
-            .await?,
-            nodes: bucket(
-                &jetstream,
-                names.bucket("nodes"),
-                settings.lease(),
-                replicas,
-            )
-            .await?,
-            pictures: pictures(&jetstream, names.bucket("pictures"), replicas).await?,
+        Ok(Self {
             settings,
             names,
             this_node,
             client,
             jetstream,
+        })
+    }
+
+    fn with(self, storage: Storage) -> Fleet {
+        let shared = Shared {
+            settings: self.settings,
+            names: self.names,
+            this_node: self.this_node,
+            client: self.client,
+            jetstream: self.jetstream,
+            storage,
             view: View::default(),
         };
-        Ok(Self {
+        Fleet {
             shared: Arc::new(shared),
-        })
+        }
+    }
+}
+
+impl Fleet {
+    /// Connects, and makes what is missing: the stream and the buckets of the tenant. `life` names
+    /// this life of the process.
+    pub async fn connect(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
+        let connected = Connected::new(settings, life).await?;
+        let storage = Storage::make(
+            &connected.jetstream,
+            &connected.names,
+            &connected.settings,
+            &connected.this_node.name,
+        );
+        let storage = storage.await?;
+        Ok(connected.with(storage))
+    }
+
+    /// Connects to look or to ask nodes for something. Nothing is made.
+    pub async fn open(settings: FleetSettings) -> Result<Self, FleetError> {
+        let connected = Connected::new(settings, "command").await?;
+        let storage = Storage::open(&connected.jetstream, &connected.names).await?;
+        Ok(connected.with(storage))
+    }
+
+    pub(crate) fn durable_streams(&self) -> [String; 3] {
+        self.shared.names.durable_streams()
     }
 
     pub(crate) fn jetstream(&self) -> &jetstream::Context {
@@ -91,7 +114,7 @@ impl Fleet {
     }
 
     pub(crate) fn journal_stream(&self) -> &stream::Stream {
-        &self.shared.journals
+        &self.shared.storage.journals
     }
 
     pub(crate) fn journal_subject(&self, session_id: &str) -> String {
@@ -99,15 +122,15 @@ impl Fleet {
     }
 
     pub(crate) fn session_bucket(&self) -> &kv::Store {
-        &self.shared.sessions
+        &self.shared.storage.sessions
     }
 
     pub(crate) fn node_bucket(&self) -> &kv::Store {
-        &self.shared.nodes
+        &self.shared.storage.nodes
     }
 
     pub(crate) fn pictures(&self) -> &object_store::ObjectStore {
-        &self.shared.pictures
+        &self.shared.storage.pictures
     }
 
     /// What the node was told.
@@ -132,7 +155,7 @@ impl Fleet {
 
     /// How long a node may not be heard of before it has lost its sessions.
     pub fn lease(&self) -> Duration {
-        self.settings().lease()
+        self.shared.storage.lease
     }
 
     /// The nodes that are there as far as this node knows, by name.
@@ -176,62 +199,6 @@ impl Fleet {
         self.look_at_nodes().await?;
         self.look_at_sessions().await
     }
-}
-
-/// The stream with a subject for the journal of each session. Nothing in it expires.
-async fn journals(
-    jetstream: &jetstream::Context,
-    names: &Names,
-    num_replicas: usize,
-) -> Result<stream::Stream, FleetError> {
-    let config = stream::Config {
-        name: names.bucket("journals"),
-        subjects: vec![names.subject(&["journal", "*"])],
-        storage: stream::StorageType::File,
-        discard: stream::DiscardPolicy::New,
-        duplicate_window: DUPLICATE_WINDOW,
-        num_replicas,
-        ..Default::default()
-    };
-    let stream = jetstream.get_or_create_stream(config).await;
-    stream.map_err(FleetError::nats("make the stream of journals"))
-}
-
-async fn bucket(
-    jetstream: &jetstream::Context,
-    bucket: String,
-    max_age: Duration,
-    num_replicas: usize,
-) -> Result<kv::Store, FleetError> {
-    if let Ok(store) = jetstream.get_key_value(&bucket).await {
-        return Ok(store);
-    }
-    let config = kv::Config {
-        bucket,
-        history: 1,
-        max_age,
-        num_replicas,
-        ..Default::default()
-    };
-    let store = jetstream.create_key_value(config).await;
-    store.map_err(FleetError::nats("make a key-value bucket"))
-}
-
-async fn pictures(
-    jetstream: &jetstream::Context,
-    bucket: String,
-    num_replicas: usize,
-) -> Result<object_store::ObjectStore, FleetError> {
-    if let Ok(store) = jetstream.get_object_store(&bucket).await {
-        return Ok(store);
-    }
-    let config = object_store::Config {
-        bucket,
-        num_replicas,
-        ..Default::default()
-    };
-    let store = jetstream.create_object_store(config).await;
-    store.map_err(FleetError::nats("make the store of pictures"))
 }
 
 /// The name of this host, as far as it can be a node's.

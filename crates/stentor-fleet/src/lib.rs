@@ -27,6 +27,7 @@ pub mod places;
 mod reading;
 mod sequence;
 pub mod settings;
+mod storage;
 pub mod store;
 pub mod tunnel;
 mod working_copy;

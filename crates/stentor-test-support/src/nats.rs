@@ -133,7 +133,11 @@ pub struct NatsCluster {
 impl NatsCluster {
     /// One that is ready, if there is a program for it.
     pub fn start(jetstream: &str) -> Option<Self> {
-        const SERVERS: usize = 3;
+        Self::with([jetstream; 3])
+    }
+
+    /// One whose servers have these settings of JetStream.
+    pub fn with<const SERVERS: usize>(jetstream: [&str; SERVERS]) -> Option<Self> {
         let program = nats_server()?;
         let names: Vec<String> = (0..SERVERS).map(|number| format!("n{number}")).collect();
         let ports = free_ports(SERVERS * 3);
@@ -141,6 +145,7 @@ impl NatsCluster {
         let routes: Vec<String> = ports.iter().skip(SERVERS * 2).map(route).collect();
         for (number, name) in names.iter().enumerate() {
             let port = |group: usize| ports[group * SERVERS + number];
+            let jetstream = jetstream[number];
             let config = format!(
                 "server_name: {name}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
                  jetstream {{ store_dir: {:?}, {jetstream} }}\n\

@@ -139,7 +139,7 @@ impl View {
 impl Fleet {
     /// Asks the servers which nodes there are.
     pub async fn look_at_nodes(&self) -> Result<(), FleetError> {
-        let found = bucket::read_all::<NodeRecord>(&self.shared.nodes).await?;
+        let found = bucket::read_all::<NodeRecord>(&self.shared.storage.nodes).await?;
         let names: HashSet<String> = found
             .iter()
             .map(|found| found.record.id.name.clone())
@@ -157,7 +157,7 @@ impl Fleet {
 
     /// Asks the servers which sessions there are.
     pub async fn look_at_sessions(&self) -> Result<(), FleetError> {
-        for found in bucket::read_all(&self.shared.sessions).await? {
+        for found in bucket::read_all(&self.shared.storage.sessions).await? {
             self.note_session(found.revision, found.record);
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Fleet {
 
     /// Asks the servers whether this life of a node is there.
     pub async fn is_there_now(&self, node: &NodeId) -> Result<bool, FleetError> {
-        let found = bucket::read::<NodeRecord>(&self.shared.nodes, &node.name).await?;
+        let found = bucket::read::<NodeRecord>(&self.shared.storage.nodes, &node.name).await?;
         Ok(found.is_some_and(|(_, found)| found.id == *node))
     }
 
@@ -176,8 +176,10 @@ impl Fleet {
 
     /// Follows the directory and the nodes for as long as it is polled.
     pub async fn follow(&self) {
-        let sessions = watch(&self.shared.sessions, |entry| self.take_session(entry));
-        let nodes = watch(&self.shared.nodes, |entry| self.take_node(entry));
+        let sessions = watch(&self.shared.storage.sessions, |entry| {
+            self.take_session(entry)
+        });
+        let nodes = watch(&self.shared.storage.nodes, |entry| self.take_node(entry));
         tokio::join!(sessions, nodes);
     }
 

@@ -5,4 +5,6 @@ mod connecting;
 #[cfg(test)]
 mod consumers;
 #[cfg(test)]
+mod storage;
+#[cfg(test)]
 mod writers;

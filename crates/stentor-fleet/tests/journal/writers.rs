@@ -18,17 +18,25 @@ impl Machine {
     /// A machine of this name that has the place `shared`. It has not joined as a node, so everybody
     /// takes its sessions for abandoned.
     pub async fn new(nats: &NatsServer, name: &str) -> Self {
+        let settings = FleetSettings {
+            url: Some(nats.url.clone()),
+            ..FleetSettings::default()
+        };
+        Self::with(settings, name).await
+    }
+
+    /// One with these settings otherwise.
+    pub async fn with(settings: FleetSettings, name: &str) -> Self {
         let folder = TemporaryFolder::with(&["shared"]);
         let shared = folder.path("shared");
         let settings = FleetSettings {
-            url: Some(nats.url.clone()),
             node: Some(name.to_owned()),
             places: [(
                 "shared".to_owned(),
                 stentor_fleet::settings::Place::Folder(shared),
             )]
             .into(),
-            ..FleetSettings::default()
+            ..settings
         };
         let fleet = Fleet::connect(settings, &format!("{name}-life"))
             .await
@@ -38,10 +46,14 @@ impl Machine {
     }
 
     pub fn create(&self, id: &str) -> Box<dyn Journal> {
+        self.try_create(id).unwrap()
+    }
+
+    pub fn try_create(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
         let cwd = self.folder.path("shared");
         let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
-        self.store.create(&folder, header, &*clock()).unwrap()
+        self.store.create(&folder, header, &*clock())
     }
 
     pub async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {

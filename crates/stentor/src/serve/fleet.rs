@@ -193,7 +193,7 @@ impl ServerSessions {
 pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
     let (settings, _) = settings(args.url.as_deref())?;
     runtime()?.block_on(async {
-        let fleet = Fleet::connect(settings, "command").await?;
+        let fleet = Fleet::open(settings).await?;
         match &args.action {
             FleetAction::Status => {
                 fleet.look_at_nodes().await?;
