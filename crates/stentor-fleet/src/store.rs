@@ -175,7 +175,8 @@ impl FleetStore {
         is_known.then(|| id.to_owned())
     }
 
-    /// Has a session that is new here written to the fleet.
+    /// Has a session that is new here written to the fleet, and waits until that knows it: nobody is
+    /// told of a session that would be gone with this node.
     fn adopt(&self, journal: Box<dyn Journal>) -> Result<Box<dyn Journal>, StoreError> {
         let Some(path) = journal.path().map(Path::to_path_buf) else {
             return Ok(journal);
@@ -205,7 +206,18 @@ impl FleetStore {
         };
         let lease = self.fleet().lease();
         let log = Log::new(record, size.saturating_sub(begin), 0, lease);
-        Ok(self.write(journal, (path, file, begin), log, beginning))
+        let journal = self.write(journal, (path.clone(), file, begin), log, beginning);
+        match self.block(journal.sync()) {
+            Ok(()) => Ok(journal),
+            Err(why) => {
+                let log = self.log_of(journal.header());
+                if let Some(log) = log {
+                    log.stop("it could not be stored");
+                }
+                files::remove(&path).ok();
+                Err(why)
+            }
+        }
     }
 
     /// Starts the writer of a session.
@@ -240,6 +252,13 @@ impl FleetStore {
             store.forget(&ending);
         });
         Box::new(FleetJournal::new(working_copy, file, begin, log))
+    }
+
+    fn log_of(&self, header: &Header) -> Option<Arc<Log>> {
+        match self.lock().get(&header.id) {
+            Some(Owned::Open { log, .. }) => Some(Arc::clone(log)),
+            _ => None,
+        }
     }
 
     /// A session is not open here any more. Another one may have its id by now.

@@ -75,7 +75,10 @@ impl Writer {
     pub async fn run(self, beginning: Beginning) {
         let mut held = None;
         let end = match self.begin(beginning, &mut held).await {
-            Ok(sequence) => self.write(sequence, &mut held).await,
+            Ok(sequence) => {
+                self.log.change(|progress| progress.begun = true);
+                self.write(sequence, &mut held).await
+            }
             Err(end) => end,
         };
         if let End::Stopped(why) = end {
@@ -107,10 +110,12 @@ impl Writer {
                 *held = Some(*taken);
                 Ok(sequence)
             }
+            // The record comes last: what the directory has can be opened, whatever fails between.
             Beginning::New { record, header } => {
-                *held = Some(self.enter(*record).await?);
                 let message = self.message(Kind::Header, 0, Bytes::from(header));
-                self.publish(message, "header", 0).await
+                let sequence = self.publish(message, "header", 0).await?;
+                *held = Some(self.enter(*record).await?);
+                Ok(sequence)
             }
         }
     }
