@@ -48,9 +48,18 @@ pub enum FleetError {
         path: PathBuf,
         why: io::Error,
     },
-    /// Another process has started under the name of this node.
-    #[error("another process has joined the fleet as node `{0}`; give each node a name of its own")]
+    /// Another process has the name of this node.
+    #[error("another process is in the fleet as node `{0}`; give each node a name of its own")]
     NameTaken(String),
+    #[error("there is no node `{name}`; there {}", known(there))]
+    UnknownNode { name: String, there: Vec<String> },
+}
+
+fn known(nodes: &[String]) -> String {
+    match nodes {
+        [] => "is none".to_owned(),
+        nodes => format!("are: {}", nodes.join(", ")),
+    }
 }
 
 impl FleetError {

@@ -179,6 +179,20 @@ impl Fleet {
         self.shared.view.session(session_id)
     }
 
+    /// The sessions with an id, or those whose id or its random part begins with it.
+    pub fn find(&self, wanted: &str) -> Vec<SessionRecord> {
+        if let Some(exact) = self.session(wanted) {
+            return vec![exact];
+        }
+        let begins = |record: &SessionRecord| {
+            let random = record.id.rsplit_once('-').map_or("", |(_, random)| random);
+            record.id.starts_with(wanted) || random.starts_with(wanted)
+        };
+        let mut found = self.sessions();
+        found.retain(|record| !wanted.is_empty() && begins(record));
+        found
+    }
+
     /// All sessions of the tenant, newest first.
     pub fn sessions(&self) -> Vec<SessionRecord> {
         self.shared.view.sessions()

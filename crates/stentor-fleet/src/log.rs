@@ -175,12 +175,15 @@ impl Log {
         let mut about = self.about();
         match &entry.kind {
             EntryKind::SessionInfo { name } => about.name = Some(name.clone()),
-            EntryKind::Message { message } if about.first_message.is_none() => {
-                let text = message.as_user().map(|user| user.content.text());
-                let Some(text) = text.filter(|text| !text.is_empty()) else {
+            EntryKind::Message { message } => {
+                let Some(user) = message.as_user() else {
                     return false;
                 };
-                about.first_message = Some(text.chars().take(FIRST_MESSAGE_CHARS).collect());
+                about.updated_ms = about.updated_ms.max(user.timestamp);
+                let text = user.content.text();
+                if about.first_message.is_none() && !text.is_empty() {
+                    about.first_message = Some(text.chars().take(FIRST_MESSAGE_CHARS).collect());
+                }
             }
             _ => return false,
         }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::Node;
+use super::{Node, RENEWALS};
 use crate::directory::SessionRecord;
 use crate::nodes::NodeRecord;
+use crate::ownership::Claim;
 use crate::places::WorkingFolder;
 
 /// How many sessions a node takes over at once.
@@ -52,7 +53,7 @@ impl Node {
             let before = orphans.seen.get(&session.id).copied().unwrap_or_default();
             seen.insert(session.id.clone(), before + usize::from(is_tick));
             let turn = turn_of(&session, &nodes, &self.fleet().this_node().name);
-            let is_turn = turn.is_some_and(|turn| before >= turn);
+            let is_turn = turn.is_some_and(|turn| turn == 0 || is_tick && before >= turn);
             if is_turn && !self.shared.store.has(&session.id) {
                 self.begin_to_take(session);
             }
@@ -82,7 +83,7 @@ impl Node {
         };
         let store = &self.shared.store;
         let (file, _) = store.path_of(session).map_err(|why| why.to_string())?;
-        let prepared = store.prepare_session(&session.id).await;
+        let prepared = store.prepare_session(&session.id, Claim::InTurn).await;
         prepared.map_err(|why| why.to_string())?;
         self.shared.sessions.take_up(file, folder).await?;
         tracing::info!(session = %session.id, "a session was taken over");
@@ -107,7 +108,14 @@ fn turn_of(session: &SessionRecord, nodes: &[NodeRecord], this: &str) -> Option<
         })
         .collect();
     order.sort_unstable();
-    order.iter().position(|(_, _, name)| *name == this)
+    // The one that is wanted has a whole lease before it is the turn of others.
+    let first = order.first();
+    let ahead = match first {
+        Some((false, _, name)) if *name != this => usize::try_from(RENEWALS).unwrap_or_default(),
+        _ => 0,
+    };
+    let place = order.iter().position(|(_, _, name)| *name == this);
+    place.map(|place| place + ahead)
 }
 
 #[cfg(test)]

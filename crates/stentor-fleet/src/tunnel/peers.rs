@@ -55,14 +55,14 @@ impl FleetPeers {
         nodes.iter().any(|node| can_take(node, session))
     }
 
-    /// Who should open a session that nobody has: this node if it has the session's place, else the
-    /// one with that place that has the most capacity left.
+    /// Who should open a session that nobody has: this node if it has the session's place and capacity
+    /// left, else the one with that place that has the most capacity left.
     fn opener(&self, session: &SessionRecord) -> Owner {
         let nodes = self.fleet.nodes();
         let this = &self.fleet.this_node().name;
         if nodes
             .iter()
-            .any(|node| node.id.name == *this && node.has(&session.place))
+            .any(|node| node.id.name == *this && can_take(node, session))
         {
             return Owner::Nobody;
         }

@@ -56,6 +56,10 @@ pub enum FleetFailure {
     NoFolder,
     #[error("the session {0} is open on no node")]
     NotOpen(String),
+    #[error("the fleet has no session {0}")]
+    NoSession(String),
+    #[error("several sessions begin with {0}; give more of the id")]
+    Ambiguous(String),
     #[error("{0}")]
     Refused(String),
     #[error(transparent)]
@@ -203,30 +207,49 @@ pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), 
                 fleet.look_at_sessions().await?;
                 show_sessions(&fleet, as_json, out)
             }
-            FleetAction::Drain { node } => ask(&fleet, node, &ControlRequest::Drain, out).await,
+            FleetAction::Drain { node } => {
+                fleet.look_at_nodes().await?;
+                let there: Vec<String> = fleet.nodes().into_iter().map(|one| one.id.name).collect();
+                if !there.contains(node) {
+                    let name = node.clone();
+                    return Err(FleetError::UnknownNode { name, there }.into());
+                }
+                ask(&fleet, node, &ControlRequest::Drain, as_json, out).await
+            }
             FleetAction::Move { session, node } => {
                 fleet.look().await?;
-                let owner = fleet.owner_of(session);
+                let session = one_session(&fleet, session)?;
+                let owner = fleet.owner_of(&session);
                 let owner = owner.ok_or_else(|| FleetFailure::NotOpen(session.clone()))?;
-                let asked = ControlRequest::Move {
-                    session: session.clone(),
-                    to: node.clone(),
-                };
-                ask(&fleet, &owner.name, &asked, out).await
+                let to = node.clone();
+                let asked = ControlRequest::Move { session, to };
+                ask(&fleet, &owner.name, &asked, as_json, out).await
             }
         }
     })
+}
+
+/// The id of the session that somebody means.
+fn one_session(fleet: &Fleet, wanted: &str) -> Result<String, FleetFailure> {
+    let mut found = fleet.find(wanted).into_iter();
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only.id),
+        (Some(_), Some(_)) => Err(FleetFailure::Ambiguous(wanted.to_owned())),
+        (None, _) => Err(FleetFailure::NoSession(wanted.to_owned())),
+    }
 }
 
 async fn ask(
     fleet: &Fleet,
     node: &str,
     asked: &ControlRequest,
+    as_json: bool,
     out: &mut impl Write,
 ) -> Result<(), FleetFailure> {
     let answer = fleet.ask(node, asked).await?;
     match answer.error {
         Some(why) => Err(FleetFailure::Refused(why)),
+        None if as_json => Ok(writeln!(out, "{}", json!({ "moved": answer.moved }))?),
         None => Ok(writeln!(out, "{} session(s) handed over", answer.moved)?),
     }
 }
