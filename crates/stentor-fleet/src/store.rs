@@ -245,7 +245,7 @@ impl FleetStore {
             log: Arc::clone(&log),
             file: Arc::clone(&file),
             begin,
-            pictures: Pictures::beside(&path),
+            pictures: Pictures::beside(&path, &log.id),
         };
         let owned = Owned::Open {
             log: Arc::clone(&log),

@@ -59,7 +59,7 @@ impl WorkingCopy {
         let filled = fill(&mut reading, session_id, new, path, folder, last).await;
         reading.end().await;
         let (new, copy) = filled?;
-        let pictures = Pictures::beside(path);
+        let pictures = Pictures::beside(path, session_id);
         let placed = {
             let copy = copy.clone();
             spawn_blocking(move || put_in_place(new, &copy))

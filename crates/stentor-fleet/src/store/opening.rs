@@ -17,6 +17,7 @@ use crate::journal::ReadOnlyJournal;
 use crate::log::Log;
 use crate::message::{KIND, Kind, OFFSET, WRITER};
 use crate::ownership::{Claim, Held, NotHeld};
+use crate::pictures::Pictures;
 use crate::places::WorkingFolder;
 use crate::sequence::misplaced;
 use crate::working_copy::WorkingCopy;
@@ -210,7 +211,12 @@ impl FleetStore {
             Ok(_) | Err(NotHeld::Unknown) => {}
             Err(why) => return Err(not_held(id, why)),
         }
-        if path.exists() {
+        if let Ok(file) = File::open(path) {
+            let pictures = Pictures::beside(path, id);
+            pictures
+                .remove(self.fleet(), &Arc::new(file))
+                .await
+                .map_err(failed)?;
             files::remove(path)?;
         }
         // The record goes first: what the directory has can be opened.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use stentor_fleet::{Fleet, FleetSettings, FleetStore};
 use stentor_journal::clock::{SharedClock, SystemClock};
 use stentor_journal::message::{ContentBlock, Message};
@@ -183,6 +184,18 @@ async fn a_large_picture_goes_with_its_session() {
     let second = two.open("session-1").await.unwrap();
     let entries = second.read_all().unwrap();
     assert_eq!(entries, [shown]);
+
+    // It goes with it in the end, too.
+    let jetstream = async_nats::jetstream::new(two.store.fleet().client().clone());
+    let bucket = "stentor_default_pictures";
+    let pictures = jetstream.get_object_store(bucket).await.unwrap();
+    assert_eq!(pictures.list().await.unwrap().count().await, 1);
+    let path = second.path().unwrap().to_owned();
+    drop(second);
+    let store = two.store.clone();
+    let removed = tokio::task::spawn_blocking(move || store.remove(&path));
+    removed.await.unwrap().unwrap();
+    assert_eq!(pictures.list().await.unwrap().count().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -112,7 +112,8 @@ impl Node {
         self.omp_with(cwd, &["--session", session])
     }
 
-    fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
+    /// One with further flags.
+    pub fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
         let attach = format!("--attach={}", self.world.path("s").display());
         let words = [&["--mode", "rpc", &attach], more].concat();
         let mut command = self.world.command(&words);
