@@ -149,7 +149,8 @@ impl NatsCluster {
             let config = format!(
                 "server_name: {name}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
                  jetstream {{ store_dir: {:?}, {jetstream} }}\n\
-                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?} }}\n",
+                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?}, \
+                 no_advertise: true }}\n",
                 port(0),
                 port(1),
                 folder.path(&format!("{name}-stored")),
