@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
-use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
 use crate::error::FleetError;
+use crate::reading::Reading;
 
 /// What is being done when something goes wrong here.
 const DOING: &str = "read its directory";
 
 /// The header of a message that says that a key was removed.
 const OPERATION: &str = "KV-Operation";
-
-/// How long the next record of many may take.
-const RECORD_WAIT: Duration = Duration::from_secs(5);
 
 /// The record of a key with its revision, as the leader of the bucket has it. Any other server may be
 /// behind, and whoever changes a record must have seen the newest.
@@ -39,36 +37,50 @@ pub(crate) async fn read<T: DeserializeOwned>(
     Ok(Some((message.sequence, record)))
 }
 
-/// All records of a bucket with their revisions. One that cannot be read is left out: a later
-/// version may have written it.
+/// A record of a bucket.
+pub(crate) struct Read<T> {
+    pub revision: u64,
+    /// For how long it had been there when it was read.
+    pub age: Duration,
+    pub record: T,
+}
+
+/// All records of a bucket. One that cannot be read is left out: a later version may have written
+/// it.
 pub(crate) async fn read_all<T: DeserializeOwned>(
     store: &kv::Store,
-) -> Result<Vec<(u64, T)>, FleetError> {
+) -> Result<Vec<Read<T>>, FleetError> {
+    let subject = format!("{}>", store.prefix);
+    let last = DeliverPolicy::LastPerSubject;
+    let mut reading = Reading::begin(&store.stream, subject, last, DOING).await?;
+    let read = read_pending(&mut reading).await;
+    reading.end().await;
+    read
+}
+
+async fn read_pending<T: DeserializeOwned, I>(
+    reading: &mut Reading<'_, I>,
+) -> Result<Vec<Read<T>>, FleetError> {
     let mut records = Vec::new();
-    let stream = store.stream.get_info().await;
-    if stream.map_err(FleetError::nats(DOING))?.state.messages == 0 {
-        return Ok(records);
-    }
-    let mut entries = store
-        .watch_with_history(">")
-        .await
-        .map_err(FleetError::nats(DOING))?;
-    loop {
+    let mut pending = reading.pending;
+    while pending > 0 {
         // The last one may expire before it is seen.
-        let Ok(next) = tokio::time::timeout(RECORD_WAIT, entries.next()).await else {
-            return Ok(records);
+        let Some(message) = reading.next().await? else {
+            break;
         };
-        let Some(entry) = next else {
-            return Ok(records);
-        };
-        let entry = entry.map_err(FleetError::nats(DOING))?;
-        if entry.operation == kv::Operation::Put
-            && let Ok(record) = serde_json::from_slice(&entry.value)
-        {
-            records.push((entry.revision, record));
-        }
-        if entry.delta == 0 {
-            return Ok(records);
+        let about = message.info().map_err(FleetError::nats(DOING))?;
+        pending = about.pending;
+        let headers = message.headers.as_ref();
+        let is_removed = headers.is_some_and(|headers| headers.get(OPERATION).is_some());
+        if let (false, Ok(record)) = (is_removed, serde_json::from_slice(&message.payload)) {
+            records.push(Read {
+                revision: about.stream_sequence,
+                age: (reading.began - about.published)
+                    .try_into()
+                    .unwrap_or_default(),
+                record,
+            });
         }
     }
+    Ok(records)
 }

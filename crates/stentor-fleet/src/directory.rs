@@ -59,7 +59,7 @@ impl SessionState {
         }
     }
 
-    /// Something is to be gone on with.
+    /// Something is unfinished.
     pub fn is_unfinished(self) -> bool {
         match self {
             Self::Stored | Self::Idle => false,

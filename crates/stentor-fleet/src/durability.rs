@@ -5,6 +5,7 @@
 //! session must not say that something is stored that may be gone, so a node starts only where this
 //! can be seen, or where its operator says what holds.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -21,16 +22,24 @@ const WAIT: Duration = Duration::from_secs(5);
 /// A longer answer of a monitoring address is not read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What a server says of its JetStream.
-#[derive(Debug, Deserialize)]
-struct Jsz {
+/// What a server says of itself.
+#[derive(Debug, Default, Deserialize)]
+struct Varz {
     server_id: String,
     #[serde(default)]
-    config: JszConfig,
+    server_name: String,
+    #[serde(default)]
+    jetstream: VarzJetStream,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct JszConfig {
+struct VarzJetStream {
+    #[serde(default)]
+    config: VarzConfig,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct VarzConfig {
     #[serde(default)]
     sync_always: bool,
 }
@@ -66,39 +75,86 @@ impl Fleet {
         }
     }
 
-    /// All servers that are named must sync always, and the one that this node is connected to must
-    /// be among them.
+    /// Every server that holds a part of the fleet must be seen to sync always, but for those that
+    /// are down.
     async fn check_monitors(&self, monitors: &str) -> Result<(), FleetError> {
-        let mut has_ours = false;
+        let mut seen = HashSet::new();
+        let mut unanswered = Vec::new();
         for monitor in monitors.split(',').map(str::trim) {
-            let jsz = asked(monitor).await.map_err(|why| {
-                FleetError::Durability(format!("the monitoring address {monitor}: {why}"))
-            })?;
-            if !jsz.config.sync_always {
+            let varz = match asked(monitor).await {
+                Ok(varz) => varz,
+                Err(why) => {
+                    unanswered.push(format!("the monitoring address {monitor}: {why}"));
+                    continue;
+                }
+            };
+            if !varz.jetstream.config.sync_always {
                 return Err(FleetError::Durability(format!(
                     "the server at {monitor} acknowledges writes before they are on its disk"
                 )));
             }
-            has_ours |= jsz.server_id == self.client().server_info().server_id;
+            let ours = self.client().server_info();
+            if varz.server_name == ours.server_name && varz.server_id != ours.server_id {
+                return Err(FleetError::Durability(format!(
+                    "the server at {monitor} is another one than that of the same name which this node \
+                     is connected to"
+                )));
+            }
+            seen.insert(varz.server_name);
         }
-        match has_ours {
-            true => Ok(()),
-            false => Err(FleetError::Durability(format!(
-                "{monitors} is not the monitoring address of the server this node is connected to"
+        let unseen = self.unseen(&seen).await?;
+        match (unseen, unanswered.is_empty()) {
+            (None, true) => Ok(()),
+            (None, false) => {
+                tracing::warn!("{}", unanswered.join("; "));
+                Ok(())
+            }
+            (Some(_), false) => Err(FleetError::Durability(unanswered.join("; "))),
+            (Some(server), true) => Err(FleetError::Durability(format!(
+                "the server `{server}` holds journals, and its monitoring address is not among {monitors}"
             ))),
         }
+    }
+
+    /// A server that holds a part of the fleet, is not down and was not seen.
+    async fn unseen(&self, seen: &HashSet<String>) -> Result<Option<String>, FleetError> {
+        for name in self.durable_streams() {
+            let stream = self.jetstream().get_stream(name).await;
+            let stream = stream.map_err(FleetError::nats("look at its streams"))?;
+            let cluster = stream.cached_info().cluster.clone();
+            let leader = cluster.as_ref().and_then(|cluster| cluster.leader.clone());
+            let leader = leader.unwrap_or_else(|| self.client().server_info().server_name);
+            let replicas = cluster.map(|cluster| cluster.replicas).unwrap_or_default();
+            let replicas = replicas.into_iter().filter(|replica| !replica.offline);
+            let mut servers = replicas.map(|replica| replica.name).chain([leader]);
+            if let Some(unseen) = servers.find(|server| !seen.contains(server)) {
+                return Ok(Some(unseen));
+            }
+        }
+        Ok(None)
     }
 }
 
 /// What a monitoring address says.
-async fn asked(monitor: &str) -> Result<Jsz, String> {
+async fn asked(monitor: &str) -> Result<Varz, NoAnswer> {
     let answer = tokio::time::timeout(WAIT, get(monitor)).await;
-    let answer = answer.map_err(|_| "it does not answer".to_owned())?;
-    let answer = answer.map_err(|why| why.to_string())?;
+    let answer = answer.map_err(|_| NoAnswer::Late)??;
     let begin = memchr::memmem::find(&answer, b"\r\n\r\n").map(|at| at + 4);
     let body = begin.and_then(|begin| answer.get(begin..));
-    let body = body.ok_or_else(|| "it does not speak HTTP".to_owned())?;
-    serde_json::from_slice(body).map_err(|why| format!("it has no /jsz: {why}"))
+    Ok(serde_json::from_slice(body.ok_or(NoAnswer::NotHttp)?)?)
+}
+
+/// Why a monitoring address says nothing.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("it does not answer")]
+    Late,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("it does not speak HTTP")]
+    NotHttp,
+    #[error("it has no /varz: {0}")]
+    NotMonitoring(#[from] serde_json::Error),
 }
 
 async fn get(monitor: &str) -> std::io::Result<Vec<u8>> {
@@ -106,7 +162,7 @@ async fn get(monitor: &str) -> std::io::Result<Vec<u8>> {
     let host = host.trim_end_matches('/');
     let mut stream = TcpStream::connect(host).await?;
     // Of this version an answer ends with its connection and comes in one piece.
-    let request = format!("GET /jsz?config=1 HTTP/1.0\r\nHost: {host}\r\n\r\n");
+    let request = format!("GET /varz HTTP/1.0\r\nHost: {host}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     stream.take(MAX_BYTES).read_to_end(&mut answer).await?;

@@ -20,6 +20,15 @@ pub enum FleetError {
     /// The servers refused, or did not answer.
     #[error("the fleet cannot {doing}: {why}")]
     Nats { doing: &'static str, why: String },
+    /// No node has made it yet.
+    #[error("there is no fleet of the tenant `{tenant}`; the first node makes it ({why})")]
+    NoFleet { tenant: String, why: String },
+    /// A stream was made by somebody else, and not for this.
+    #[error(
+        "the stream `{stream}` would lose sessions: {why}. Change it, or use another `prefix` in \
+         [fleet]"
+    )]
+    Loses { stream: String, why: String },
     /// What is acknowledged may be gone after a power loss.
     #[error(
         "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers \
@@ -39,9 +48,18 @@ pub enum FleetError {
         path: PathBuf,
         why: io::Error,
     },
-    /// Another process has started under the name of this node.
-    #[error("another process has joined the fleet as node `{0}`; give each node a name of its own")]
+    /// Another process has the name of this node.
+    #[error("another process is in the fleet as node `{0}`; give each node a name of its own")]
     NameTaken(String),
+    #[error("there is no node `{name}`; there {}", known(there))]
+    UnknownNode { name: String, there: Vec<String> },
+}
+
+fn known(nodes: &[String]) -> String {
+    match nodes {
+        [] => "is none".to_owned(),
+        nodes => format!("are: {}", nodes.join(", ")),
+    }
 }
 
 impl FleetError {

@@ -6,26 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::jetstream::{self, kv, object_store, stream};
-use async_nats::{Client, ConnectOptions};
 
+use crate::connection::{REQUEST_WAIT, connect};
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
 use crate::names::{Names, checked};
 use crate::nodes::{NodeId, NodeRecord};
 use crate::settings::FleetSettings;
+use crate::storage::Storage;
 
 use view::View;
-
-/// How long a request to the servers may take.
-const REQUEST_WAIT: Duration = Duration::from_secs(5);
-
-/// How often in a lease the connection is checked, and how often at most.
-const PINGS: u32 = 6;
-const SHORTEST_PING: Duration = Duration::from_millis(500);
-
-/// How long the stream remembers the ids of messages, so that a repeated one is known.
-const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// A connection to the fleet of a tenant. Clones are the same connection.
 #[derive(Clone)]
@@ -39,17 +31,21 @@ struct Shared {
     this_node: NodeId,
     client: Client,
     jetstream: jetstream::Context,
-    journals: stream::Stream,
-    sessions: kv::Store,
-    nodes: kv::Store,
-    pictures: object_store::ObjectStore,
+    storage: Storage,
     view: View,
 }
 
-impl Fleet {
-    /// Connects, and makes what is missing: the stream and the buckets of the tenant. `life` names
-    /// this life of the process.
-    pub async fn connect(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
+/// A connection of which it is not known yet what is there.
+struct Connected {
+    settings: FleetSettings,
+    names: Names,
+    this_node: NodeId,
+    client: Client,
+    jetstream: jetstream::Context,
+}
+
+impl Connected {
+    async fn new(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
         let names = Names::new(&settings.prefix, &settings.tenant)?;
         let name = settings.node.clone().unwrap_or_else(host_name);
         let this_node = NodeId {
@@ -59,37 +55,58 @@ impl Fleet {
         for place in settings.places.keys() {
             checked("place", place)?;
         }
-        let client = connect(&settings, &this_node.name).await?;
+        let client = connect(&settings, &names, &this_node.name).await?;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(REQUEST_WAIT);
-        let replicas = settings.replicas.unwrap_or(1);
-        let shared = Shared {
-            journals: journals(&jetstream, &names, replicas).await?,
-            sessions: bucket(
-                &jetstream,
-                names.bucket("sessions"),
-                Duration::ZERO,
-                replicas,
-            )
-            .await?,
-            nodes: bucket(
-                &jetstream,
-                names.bucket("nodes"),
-                settings.lease(),
-                replicas,
-            )
-            .await?,
-            pictures: pictures(&jetstream, names.bucket("pictures"), replicas).await?,
+        Ok(Self {
             settings,
             names,
             this_node,
             client,
             jetstream,
+        })
+    }
+
+    fn with(self, storage: Storage) -> Fleet {
+        let shared = Shared {
+            settings: self.settings,
+            names: self.names,
+            this_node: self.this_node,
+            client: self.client,
+            jetstream: self.jetstream,
+            storage,
             view: View::default(),
         };
-        Ok(Self {
+        Fleet {
             shared: Arc::new(shared),
-        })
+        }
+    }
+}
+
+impl Fleet {
+    /// Connects, and makes what is missing: the stream and the buckets of the tenant. `life` names
+    /// this life of the process.
+    pub async fn connect(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
+        let connected = Connected::new(settings, life).await?;
+        let storage = Storage::make(
+            &connected.jetstream,
+            &connected.names,
+            &connected.settings,
+            &connected.this_node.name,
+        );
+        let storage = storage.await?;
+        Ok(connected.with(storage))
+    }
+
+    /// Connects to look or to ask nodes for something. Nothing is made.
+    pub async fn open(settings: FleetSettings) -> Result<Self, FleetError> {
+        let connected = Connected::new(settings, "command").await?;
+        let storage = Storage::open(&connected.jetstream, &connected.names).await?;
+        Ok(connected.with(storage))
+    }
+
+    pub(crate) fn durable_streams(&self) -> [String; 3] {
+        self.shared.names.durable_streams()
     }
 
     pub(crate) fn jetstream(&self) -> &jetstream::Context {
@@ -97,7 +114,7 @@ impl Fleet {
     }
 
     pub(crate) fn journal_stream(&self) -> &stream::Stream {
-        &self.shared.journals
+        &self.shared.storage.journals
     }
 
     pub(crate) fn journal_subject(&self, session_id: &str) -> String {
@@ -105,15 +122,15 @@ impl Fleet {
     }
 
     pub(crate) fn session_bucket(&self) -> &kv::Store {
-        &self.shared.sessions
+        &self.shared.storage.sessions
     }
 
     pub(crate) fn node_bucket(&self) -> &kv::Store {
-        &self.shared.nodes
+        &self.shared.storage.nodes
     }
 
     pub(crate) fn pictures(&self) -> &object_store::ObjectStore {
-        &self.shared.pictures
+        &self.shared.storage.pictures
     }
 
     /// What the node was told.
@@ -136,20 +153,25 @@ impl Fleet {
         &self.shared.this_node
     }
 
-    /// The nodes that were there at the last look, by name.
-    pub fn nodes(&self) -> Vec<NodeRecord> {
-        self.shared.view.nodes()
+    /// How long a node may not be heard of before it has lost its sessions.
+    pub fn lease(&self) -> Duration {
+        self.shared.storage.lease
     }
 
-    /// Whether this life of a node was there at the last look.
+    /// The nodes that are there as far as this node knows, by name.
+    pub fn nodes(&self) -> Vec<NodeRecord> {
+        self.shared.view.nodes(self.lease())
+    }
+
+    /// Whether this life of a node is there as far as this node knows.
     pub fn has_node(&self, node: &NodeId) -> bool {
-        self.shared.view.is_there(node)
+        self.shared.view.is_there(node, self.lease())
     }
 
     /// Who owns a session, as far as this node knows: `None` when nobody does, or its owner is gone.
     pub fn owner_of(&self, session_id: &str) -> Option<NodeId> {
         let owner = self.session(session_id)?.owner?;
-        self.shared.view.is_there(&owner).then_some(owner)
+        self.has_node(&owner).then_some(owner)
     }
 
     /// A session, as far as this node knows it.
@@ -157,9 +179,33 @@ impl Fleet {
         self.shared.view.session(session_id)
     }
 
+    /// The sessions with an id, or those whose id or its random part begins with it.
+    pub fn find(&self, wanted: &str) -> Vec<SessionRecord> {
+        if let Some(exact) = self.session(wanted) {
+            return vec![exact];
+        }
+        let begins = |record: &SessionRecord| {
+            let random = record.id.rsplit_once('-').map_or("", |(_, random)| random);
+            record.id.starts_with(wanted) || random.starts_with(wanted)
+        };
+        let mut found = self.sessions();
+        found.retain(|record| !wanted.is_empty() && begins(record));
+        found
+    }
+
     /// All sessions of the tenant, newest first.
     pub fn sessions(&self) -> Vec<SessionRecord> {
         self.shared.view.sessions()
+    }
+
+    /// The sessions whose owner is gone or has handed them over.
+    pub(crate) fn orphans(&self) -> Vec<SessionRecord> {
+        self.shared.view.orphans(self.lease())
+    }
+
+    /// How many sessions of the tenant are open.
+    pub(crate) fn open_sessions(&self) -> usize {
+        self.shared.view.open_sessions()
     }
 
     /// Asks the servers which nodes and sessions there are.
@@ -167,101 +213,6 @@ impl Fleet {
         self.look_at_nodes().await?;
         self.look_at_sessions().await
     }
-}
-
-async fn connect(settings: &FleetSettings, node: &str) -> Result<Client, FleetError> {
-    let url = settings.url.clone().unwrap_or_default();
-    let mut options = ConnectOptions::new()
-        .name(format!("stentor {node}"))
-        .request_timeout(Some(REQUEST_WAIT))
-        // A server that does not answer is left for another one well before the lease is over.
-        .ping_interval((settings.lease() / PINGS).max(SHORTEST_PING));
-    if let Some(path) = &settings.credentials {
-        let failed = |why| FleetError::Credentials {
-            path: path.clone(),
-            why,
-        };
-        let text = tokio::fs::read_to_string(path).await.map_err(failed)?;
-        options = options.credentials(&text).map_err(failed)?;
-    }
-    if let Some(path) = &settings.tls_ca {
-        options = options
-            .add_root_certificates(path.clone())
-            .require_tls(true);
-    }
-    let servers: Vec<&str> = url.split(',').map(str::trim).collect();
-    let connected = options.connect(servers).await;
-    connected.map_err(|why| FleetError::Connect {
-        url: without_password(&url),
-        why: why.to_string(),
-    })
-}
-
-/// An address may carry a user and a password, which nobody needs to see.
-fn without_password(url: &str) -> String {
-    let one = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        (None, Some((_, host))) => host.to_owned(),
-        (_, None) => url.to_owned(),
-    };
-    let servers: Vec<String> = url.split(',').map(|server| one(server.trim())).collect();
-    servers.join(",")
-}
-
-/// The stream with a subject for the journal of each session. Nothing in it expires.
-async fn journals(
-    jetstream: &jetstream::Context,
-    names: &Names,
-    num_replicas: usize,
-) -> Result<stream::Stream, FleetError> {
-    let config = stream::Config {
-        name: names.bucket("journals"),
-        subjects: vec![names.subject(&["journal", "*"])],
-        storage: stream::StorageType::File,
-        discard: stream::DiscardPolicy::New,
-        duplicate_window: DUPLICATE_WINDOW,
-        num_replicas,
-        ..Default::default()
-    };
-    let stream = jetstream.get_or_create_stream(config).await;
-    stream.map_err(FleetError::nats("make the stream of journals"))
-}
-
-async fn bucket(
-    jetstream: &jetstream::Context,
-    bucket: String,
-    max_age: Duration,
-    num_replicas: usize,
-) -> Result<kv::Store, FleetError> {
-    if let Ok(store) = jetstream.get_key_value(&bucket).await {
-        return Ok(store);
-    }
-    let config = kv::Config {
-        bucket,
-        history: 1,
-        max_age,
-        num_replicas,
-        ..Default::default()
-    };
-    let store = jetstream.create_key_value(config).await;
-    store.map_err(FleetError::nats("make a key-value bucket"))
-}
-
-async fn pictures(
-    jetstream: &jetstream::Context,
-    bucket: String,
-    num_replicas: usize,
-) -> Result<object_store::ObjectStore, FleetError> {
-    if let Ok(store) = jetstream.get_object_store(&bucket).await {
-        return Ok(store);
-    }
-    let config = object_store::Config {
-        bucket,
-        num_replicas,
-        ..Default::default()
-    };
-    let store = jetstream.create_object_store(config).await;
-    store.map_err(FleetError::nats("make the store of pictures"))
 }
 
 /// The name of this host, as far as it can be a node's.

@@ -10,6 +10,7 @@
 //! Owner and lease in the directory only say who should try. No key of a provider is ever sent.
 
 mod bucket;
+mod connection;
 pub mod directory;
 pub mod durability;
 pub mod error;
@@ -23,8 +24,10 @@ pub mod nodes;
 pub mod ownership;
 mod pictures;
 pub mod places;
+mod reading;
 mod sequence;
 pub mod settings;
+mod storage;
 pub mod store;
 pub mod tunnel;
 mod working_copy;

@@ -30,6 +30,8 @@ pub(crate) struct Log {
 pub(crate) struct Progress {
     pub appended: u64,
     pub acknowledged: u64,
+    /// The fleet knows the session.
+    pub begun: bool,
     /// What the directory should say has changed so often.
     pub about: u64,
     /// Nobody appends any more.
@@ -81,11 +83,11 @@ impl Log {
         let target = log.progress.borrow().appended;
         Box::pin(async move {
             let mut progress = log.progress.subscribe();
-            let done =
-                |progress: &Progress| progress.acknowledged >= target || progress.stopped.is_some();
+            let is_stored = |progress: &Progress| progress.begun && progress.acknowledged >= target;
+            let done = |progress: &Progress| is_stored(progress) || progress.stopped.is_some();
             let waited = tokio::time::timeout(log.patience, progress.wait_for(done)).await;
             match waited {
-                Ok(Ok(progress)) if progress.acknowledged >= target => Ok(()),
+                Ok(Ok(progress)) if is_stored(&progress) => Ok(()),
                 Ok(Ok(progress)) => {
                     Err(log.not_ours(progress.stopped.as_deref().unwrap_or_default()))
                 }
@@ -173,12 +175,15 @@ impl Log {
         let mut about = self.about();
         match &entry.kind {
             EntryKind::SessionInfo { name } => about.name = Some(name.clone()),
-            EntryKind::Message { message } if about.first_message.is_none() => {
-                let text = message.as_user().map(|user| user.content.text());
-                let Some(text) = text.filter(|text| !text.is_empty()) else {
+            EntryKind::Message { message } => {
+                let Some(user) = message.as_user() else {
                     return false;
                 };
-                about.first_message = Some(text.chars().take(FIRST_MESSAGE_CHARS).collect());
+                about.updated_ms = about.updated_ms.max(user.timestamp);
+                let text = user.content.text();
+                if about.first_message.is_none() && !text.is_empty() {
+                    about.first_message = Some(text.chars().take(FIRST_MESSAGE_CHARS).collect());
+                }
             }
             _ => return false,
         }

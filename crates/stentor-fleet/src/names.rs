@@ -37,6 +37,25 @@ impl Names {
         format!("{}_{}_{what}", self.prefix, self.tenant)
     }
 
+    /// Whose names they are.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// What the subjects of answers begin with: nobody else need listen there.
+    pub fn inbox(&self) -> String {
+        format!("_INBOX.{}.{}", self.prefix, self.tenant)
+    }
+
+    /// The streams in which nothing may be lost.
+    pub fn durable_streams(&self) -> [String; 3] {
+        [
+            self.bucket("journals"),
+            format!("KV_{}", self.bucket("sessions")),
+            format!("OBJ_{}", self.bucket("pictures")),
+        ]
+    }
+
     /// The subject with the journal of a session.
     pub fn journal(&self, session_id: &str) -> String {
         self.subject(&["journal", &token(session_id)])

@@ -7,10 +7,10 @@ mod takeover;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -20,12 +20,13 @@ use crate::fleet::Fleet;
 use crate::log::Log;
 use crate::store::{FleetStore, NodeSessions};
 
-use takeover::Orphans;
-
 pub use control::{ControlAnswer, ControlRequest};
 
 /// How often in its lease a node renews it.
 const RENEWALS: u32 = 4;
+
+/// The part of its lease that a node leaves itself to stop what runs when it is cut off.
+const MARGIN: u32 = 8;
 
 /// How long the sessions may take to be handed over when the node stops.
 const HAND_OVER_WAIT: Duration = Duration::from_secs(15);
@@ -43,13 +44,16 @@ struct Shared {
     store: FleetStore,
     sessions: Arc<dyn NodeSessions>,
     started_ms: u64,
-    draining: AtomicBool,
     /// Fires when the node may not go on.
     failed: CancellationToken,
     /// Ends its tasks.
     end: CancellationToken,
     /// The sessions that are being taken over.
     taking: Mutex<HashSet<String>>,
+    /// When the last renewal began that was acknowledged.
+    renewed: watch::Sender<Instant>,
+    /// What this node says of itself has changed.
+    changed: Notify,
 }
 
 impl Node {
@@ -63,19 +67,25 @@ impl Node {
             started_ms: store.now_ms(),
             store,
             sessions,
-            draining: AtomicBool::new(false),
             failed: CancellationToken::new(),
             end: CancellationToken::new(),
             taking: Mutex::default(),
+            renewed: watch::Sender::new(Instant::now()),
+            changed: Notify::new(),
         };
         let node = Self {
             shared: Arc::new(shared),
         };
+        node.check_name().await?;
+        let began = Instant::now();
         let revision = node.enter().await?;
+        node.shared.renewed.send_replace(began);
         node.fleet().look().await?;
         let control = node.subscribe_control().await?;
         for task in [
             tokio::spawn(node.clone().keep_lease(revision)),
+            tokio::spawn(node.clone().watch_lease()),
+            tokio::spawn(node.clone().take_over()),
             tokio::spawn(node.clone().note_activities()),
             tokio::spawn(node.clone().follow()),
             tokio::spawn(node.clone().answer_control(control)),
@@ -99,7 +109,8 @@ impl Node {
     /// Has other nodes take the sessions of this one, and takes none itself. Called before the
     /// sessions are closed: what goes on in them is noted now.
     pub async fn begin_hand_over(&self) {
-        self.shared.draining.store(true, Ordering::Release);
+        self.shared.store.set_draining();
+        self.shared.changed.notify_one();
         let unfinished = self.unfinished().await;
         for (log, file) in self.shared.store.open_sessions() {
             log.hand_over(state_after(unfinished.contains(&file)), None);
@@ -128,43 +139,56 @@ impl Node {
         }
     }
 
-    /// Renews the lease, and looks for sessions whose owner is gone.
+    /// Renews the lease.
     async fn keep_lease(self, mut revision: u64) {
-        let lease = self.fleet().settings().lease();
         let mut ticks = self.ticks();
-        let mut heard = Instant::now();
-        let mut orphans = Orphans::default();
+        // One that takes longer is tried again: what counts is when it began.
+        let wait = self.fleet().lease() / RENEWALS;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
+                () = self.shared.changed.notified() => {}
                 () = self.shared.end.cancelled() => return,
             }
-            if heard.elapsed() > lease {
-                self.stop_all(CUT_OFF);
-            }
             let began = Instant::now();
-            match self.renew(revision).await {
-                Ok(renewed) => {
+            match tokio::time::timeout(wait, self.renew(revision)).await {
+                Ok(Ok(renewed)) => {
                     revision = renewed;
-                    heard = began;
+                    self.shared.renewed.send_replace(began);
                 }
-                Err(FleetError::NameTaken(name)) => {
+                Ok(Err(FleetError::NameTaken(name))) => {
                     tracing::error!("{}", FleetError::NameTaken(name));
                     self.stop_all("another process has the name of this node");
                     self.shared.failed.cancel();
                     return;
                 }
-                Err(why) => {
+                Ok(Err(why)) => {
                     tracing::warn!(%why, "the lease of this node could not be renewed");
-                    continue;
                 }
+                Err(_) => tracing::warn!("the lease of this node could not be renewed in time"),
             }
-            self.shared.store.let_go_unopened().await;
-            if let Err(why) = self.fleet().look_at_nodes().await {
-                tracing::warn!(%why, "the nodes of the fleet are not known");
-                continue;
+        }
+    }
+
+    /// Stops what runs here before another node may take it: the lease ends after the last renewal
+    /// that was acknowledged, and nobody needs to answer for that to be known.
+    async fn watch_lease(self) {
+        let lease = self.fleet().lease();
+        let safe = lease.saturating_sub(lease / MARGIN);
+        let mut renewed = self.shared.renewed.subscribe();
+        loop {
+            let deadline = *renewed.borrow_and_update() + safe;
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => {
+                    self.stop_all(CUT_OFF);
+                    tokio::select! {
+                        _ = renewed.changed() => {}
+                        () = self.shared.end.cancelled() => return,
+                    }
+                }
+                _ = renewed.changed() => {}
+                () = self.shared.end.cancelled() => return,
             }
-            self.take_orphans(&mut orphans);
         }
     }
 
@@ -195,7 +219,7 @@ impl Node {
     }
 
     fn ticks(&self) -> tokio::time::Interval {
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let mut ticks = tokio::time::interval(lease / RENEWALS);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks
@@ -242,7 +266,7 @@ impl Node {
     }
 
     fn is_draining(&self) -> bool {
-        self.shared.draining.load(Ordering::Acquire)
+        self.shared.store.is_draining()
     }
 
     fn taking(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {

@@ -23,12 +23,24 @@ pub struct Held {
     pub revision: u64,
 }
 
+/// On whose behalf a session is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// A client opens it here. A node that should take it goes first.
+    ForClient,
+    /// It is the turn of this node.
+    InTurn,
+}
+
 /// Why a record was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotHeld {
     /// Another node owns the session.
     #[error("node `{}` has it open", .0.name)]
     OwnedBy(NodeId),
+    /// Another node is about to take it.
+    #[error("it moves to the node `{0}`")]
+    Wanted(String),
     /// Somebody else was quicker; who it is can be read again.
     #[error("another node has just taken it")]
     Raced,
@@ -93,7 +105,7 @@ impl Fleet {
     }
 
     /// Makes this node the owner of a session that has none that is there.
-    pub async fn claim(&self, id: &str) -> Result<Held, NotHeld> {
+    pub async fn claim(&self, id: &str, claim: Claim) -> Result<Held, NotHeld> {
         for _ in 0..CLAIM_TRIES {
             let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
             if let Some(owner) = &held.record.owner
@@ -101,6 +113,12 @@ impl Fleet {
                 && self.is_there_now(owner).await?
             {
                 return Err(NotHeld::OwnedBy(owner.clone()));
+            }
+            if let (Some(wanted), Claim::ForClient) = (&held.record.wanted, claim)
+                && *wanted != self.this_node().name
+                && self.nodes().iter().any(|node| node.id.name == *wanted)
+            {
+                return Err(NotHeld::Wanted(wanted.clone()));
             }
             let record = SessionRecord {
                 owner: Some(self.this_node().clone()),

@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::error::FleetError;
 use crate::fleet::Fleet;
+use crate::names::token;
 
 /// How an entry refers to a picture.
 const REFERENCE: &[u8] = b"blob:sha256:";
@@ -23,16 +24,19 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Pictures {
     folder: PathBuf,
+    /// What their names in the fleet begin with: each session has its own, which go with it.
+    session: String,
     /// Those that are known to be in the fleet.
     sent: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Pictures {
-    /// Those beside a session file.
-    pub fn beside(session: &Path) -> Self {
-        let folder = session.parent().unwrap_or(Path::new("."));
+    /// Those beside the file of a session.
+    pub fn beside(file: &Path, session_id: &str) -> Self {
+        let folder = file.parent().unwrap_or(Path::new("."));
         Self {
             folder: folder.join("blobs"),
+            session: token(session_id),
             sent: Arc::default(),
         }
     }
@@ -52,11 +56,12 @@ impl Pictures {
             if is_sent || !path.is_file() {
                 continue;
             }
-            if fleet.pictures().info(&hash).await.is_err() {
+            let name = self.name(&hash);
+            if fleet.pictures().info(&name).await.is_err() {
                 let mut picture = tokio::fs::File::open(&path)
                     .await
                     .map_err(FleetError::io("read", &path))?;
-                let put = fleet.pictures().put(hash.as_str(), &mut picture).await;
+                let put = fleet.pictures().put(name.as_str(), &mut picture).await;
                 put.map_err(FleetError::nats("store a picture"))?;
             }
             self.lock().insert(hash);
@@ -67,28 +72,48 @@ impl Pictures {
     /// Fetches those that a session file refers to and that are missing beside it. One that is not
     /// to be had is left out: the session shows that it is missing.
     pub async fn fetch(&self, fleet: &Fleet, file: &Arc<File>) -> Result<(), FleetError> {
-        let size = file.metadata().map(|about| about.len());
-        let size = size.map_err(FleetError::io("look at", &self.folder))?;
-        let mut at = 0;
-        while at < size {
-            let length = usize::try_from(size - at).unwrap_or(usize::MAX);
-            let length = length.min(PART_BYTES);
-            for hash in referred(file, at, length).await {
-                let path = self.folder.join(&hash);
-                if !path.exists()
-                    && let Err(why) = self.fetch_one(fleet, &hash, &path).await
-                {
-                    tracing::warn!(%why, "a picture is missing");
-                }
+        for hash in self.all(file).await? {
+            let path = self.folder.join(&hash);
+            if !path.exists()
+                && let Err(why) = self.fetch_one(fleet, &hash, &path).await
+            {
+                tracing::warn!(%why, "a picture is missing");
             }
-            at += length as u64;
         }
         Ok(())
     }
 
+    /// Removes those from the fleet that a session file refers to.
+    pub async fn remove(&self, fleet: &Fleet, file: &Arc<File>) -> Result<(), FleetError> {
+        for hash in self.all(file).await? {
+            if let Err(why) = fleet.pictures().delete(self.name(&hash)).await {
+                tracing::warn!(%why, "a picture is left");
+            }
+        }
+        Ok(())
+    }
+
+    /// All that a session file refers to.
+    async fn all(&self, file: &Arc<File>) -> Result<HashSet<String>, FleetError> {
+        let size = file.metadata().map(|about| about.len());
+        let size = size.map_err(FleetError::io("look at", &self.folder))?;
+        let (mut at, mut all) = (0, HashSet::new());
+        while at < size {
+            let length = usize::try_from(size - at).unwrap_or(usize::MAX);
+            let length = length.min(PART_BYTES);
+            all.extend(referred(file, at, length).await);
+            at += length as u64;
+        }
+        Ok(all)
+    }
+
+    fn name(&self, hash: &str) -> String {
+        format!("{}.{hash}", self.session)
+    }
+
     async fn fetch_one(&self, fleet: &Fleet, hash: &str, path: &Path) -> Result<(), FleetError> {
         const DOING: &str = "fetch a picture";
-        let object = fleet.pictures().get(hash).await;
+        let object = fleet.pictures().get(self.name(hash)).await;
         let object = object.map_err(FleetError::nats(DOING))?;
         let mut bytes = Vec::new();
         let read = object.take(MAX_BYTES).read_to_end(&mut bytes).await;

@@ -1,6 +1,7 @@
 //! What a node is told by its operator.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,17 +20,28 @@ pub struct FleetSettings {
     pub prefix: String,
     /// Whose sessions they are.
     pub tenant: String,
+    /// Who connects, where that is not in the address.
+    pub user: Option<String>,
+    pub password: Option<Secret>,
+    pub token: Option<Secret>,
+    /// A file with the seed of an nkey.
+    pub nkey: Option<PathBuf>,
     /// A credentials file as NATS has them.
     pub credentials: Option<PathBuf>,
     /// Certificates that are trusted besides the usual ones.
     pub tls_ca: Option<PathBuf>,
+    /// The certificate that this node shows, and its key.
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    /// TLS begins before the server says anything (`handshake_first` of the servers).
+    pub tls_first: bool,
     /// The name of this node. Usually that of the host.
     pub node: Option<String>,
     /// Labels of folders that other nodes have too, or a host label.
     pub places: BTreeMap<String, Place>,
     /// Sessions that this node owns at once.
     pub capacity: u32,
-    /// Sessions that the tenant may have running at once over all nodes.
+    /// Sessions that the tenant may have open at once over all nodes.
     pub tenant_limit: Option<u32>,
     /// How durable the servers are, where that cannot be seen: see the documentation.
     pub durability: Option<Durability>,
@@ -39,6 +51,29 @@ pub struct FleetSettings {
     pub replicas: Option<usize>,
     /// Seconds after which a node that is not heard of has lost its sessions.
     pub lease_seconds: u64,
+}
+
+/// A password or a token. It is never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// That of this text.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text, for who sends it to the servers.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("(secret)")
+    }
 }
 
 /// A folder that sessions can work in.
@@ -79,8 +114,15 @@ impl Default for FleetSettings {
             url: None,
             prefix: "stentor".to_owned(),
             tenant: "default".to_owned(),
+            user: None,
+            password: None,
+            token: None,
+            nkey: None,
             credentials: None,
             tls_ca: None,
+            tls_certificate: None,
+            tls_key: None,
+            tls_first: false,
             node: None,
             places: BTreeMap::new(),
             capacity: 256,

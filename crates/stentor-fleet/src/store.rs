@@ -3,10 +3,11 @@
 
 mod opening;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use std::time::Instant;
@@ -24,6 +25,7 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::journal::FleetJournal;
 use crate::log::Log;
+use crate::ownership::Claim;
 use crate::pictures::Pictures;
 use crate::places::{Places, WorkingFolder};
 use crate::writer::{Beginning, Writer};
@@ -43,7 +45,12 @@ struct Shared {
     clock: SharedClock,
     runtime: Handle,
     sessions: Mutex<HashMap<String, Owned>>,
+    /// The sessions whose working copy is being made. One at a time makes it: another one would take
+    /// the place of a file that is open.
+    copying: Mutex<HashSet<String>>,
     node: OnceLock<Arc<dyn NodeSessions>>,
+    /// This node takes no sessions.
+    draining: AtomicBool,
 }
 
 /// A session that this node has.
@@ -53,6 +60,8 @@ enum Owned {
         prepared: Box<Prepared>,
         since: Instant,
     },
+    /// It is just being opened.
+    Opening,
     /// It is open, and this is how far its journal has come.
     Open { log: Arc<Log>, file: PathBuf },
 }
@@ -84,7 +93,9 @@ impl FleetStore {
             clock,
             runtime: Handle::current(),
             sessions: Mutex::default(),
+            copying: Mutex::default(),
             node: OnceLock::new(),
+            draining: AtomicBool::new(false),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -123,7 +134,7 @@ impl FleetStore {
         let sessions = self.lock();
         let open = sessions.values().filter_map(|owned| match owned {
             Owned::Open { log, file } => Some((Arc::clone(log), file.clone())),
-            Owned::Prepared { .. } => None,
+            Owned::Prepared { .. } | Owned::Opening => None,
         });
         open.collect()
     }
@@ -175,7 +186,8 @@ impl FleetStore {
         is_known.then(|| id.to_owned())
     }
 
-    /// Has a session that is new here written to the fleet.
+    /// Has a session that is new here written to the fleet, and waits until that knows it: nobody is
+    /// told of a session that would be gone with this node.
     fn adopt(&self, journal: Box<dyn Journal>) -> Result<Box<dyn Journal>, StoreError> {
         let Some(path) = journal.path().map(Path::to_path_buf) else {
             return Ok(journal);
@@ -203,9 +215,20 @@ impl FleetStore {
             record: Box::new(record.clone()),
             header,
         };
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let log = Log::new(record, size.saturating_sub(begin), 0, lease);
-        Ok(self.write(journal, (path, file, begin), log, beginning))
+        let journal = self.write(journal, (path.clone(), file, begin), log, beginning);
+        match self.block(journal.sync()) {
+            Ok(()) => Ok(journal),
+            Err(why) => {
+                let log = self.log_of(journal.header());
+                if let Some(log) = log {
+                    log.stop("it could not be stored");
+                }
+                files::remove(&path).ok();
+                Err(why)
+            }
+        }
     }
 
     /// Starts the writer of a session.
@@ -222,7 +245,7 @@ impl FleetStore {
             log: Arc::clone(&log),
             file: Arc::clone(&file),
             begin,
-            pictures: Pictures::beside(&path),
+            pictures: Pictures::beside(&path, &log.id),
         };
         let owned = Owned::Open {
             log: Arc::clone(&log),
@@ -242,6 +265,13 @@ impl FleetStore {
         Box::new(FleetJournal::new(working_copy, file, begin, log))
     }
 
+    fn log_of(&self, header: &Header) -> Option<Arc<Log>> {
+        match self.lock().get(&header.id) {
+            Some(Owned::Open { log, .. }) => Some(Arc::clone(log)),
+            _ => None,
+        }
+    }
+
     /// A session is not open here any more. Another one may have its id by now.
     fn forget(&self, log: &Arc<Log>) {
         let mut sessions = self.lock();
@@ -251,25 +281,51 @@ impl FleetStore {
         }
     }
 
-    /// An error when this node or the tenant has as many sessions as it may.
-    fn check_capacity(&self, id: &str) -> Result<(), StoreError> {
+    pub(crate) fn set_draining(&self) {
+        self.shared.draining.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Acquire)
+    }
+
+    /// The nodes that would take a session of a place, as one says it to a person.
+    fn alternatives(&self, place: &str) -> String {
+        let nodes = self.fleet().nodes().into_iter();
+        let able = nodes.filter(|node| {
+            node.id != *self.fleet().this_node() && node.has(place) && node.free() > 0
+        });
+        let names: Vec<String> = able.map(|node| format!("`{}`", node.id.name)).collect();
+        match names.is_empty() {
+            true => format!("no other node has the place `{place}` and capacity left"),
+            false => format!("use the node {}", names.join(" or ")),
+        }
+    }
+
+    /// An error when this node takes no sessions, or it or the tenant has as many as it may.
+    fn check_capacity(&self, id: &str, place: &str) -> Result<(), StoreError> {
         let settings = self.fleet().settings();
         let full = |why: String| StoreError::NotOurs {
             id: id.to_owned(),
             why,
         };
+        if self.is_draining() {
+            let alternatives = self.alternatives(place);
+            return Err(full(format!(
+                "this node takes no sessions any more, since it is drained or stops; {alternatives}"
+            )));
+        }
         if self.count() >= settings.capacity {
             return Err(full(format!(
-                "this node has its {} sessions (`capacity` in [fleet]); use another node",
-                settings.capacity
+                "this node has its {} sessions (`capacity` in [fleet]); {}",
+                settings.capacity,
+                self.alternatives(place)
             )));
         }
         let Some(limit) = settings.tenant_limit else {
             return Ok(());
         };
-        let sessions = self.fleet().sessions();
-        let loaded = sessions.iter().filter(|session| session.owner.is_some());
-        match loaded.count() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        match self.fleet().open_sessions() >= usize::try_from(limit).unwrap_or(usize::MAX) {
             true => Err(full(format!(
                 "the tenant has its {limit} sessions (`tenant_limit` in [fleet]) open; close some"
             ))),
@@ -316,14 +372,15 @@ impl JournalStore for FleetStore {
     ) -> Result<Box<dyn Journal>, StoreError> {
         let folder_is_ours = folder.parent() == Some(&*self.shared.files.root());
         if folder_is_ours {
-            self.check_capacity(&header.id)?;
+            let (place, _) = self.shared.places.of(Path::new(&header.cwd));
+            self.check_capacity(&header.id, &place)?;
         }
         self.adopt(files::create(folder, header, clock)?)
     }
 
     fn prepare(&self, path: &Path) -> Result<(), StoreError> {
         match self.id_of(path) {
-            Some(id) => self.block(self.prepare_session(&id)),
+            Some(id) => self.block(self.prepare_session(&id, Claim::ForClient)),
             None => Ok(()),
         }
     }

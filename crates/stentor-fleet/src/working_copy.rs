@@ -4,11 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::stream;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use stentor_journal::private_file::{PRIVATE, Replacement, create_folder};
 use stentor_journal::store::Header;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
@@ -18,12 +17,10 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::message::{Kind, Label};
 use crate::pictures::Pictures;
+use crate::reading::Reading;
 
 /// What is being done when something goes wrong here.
 const DOING: &str = "read a journal";
-
-/// How long the next message of a journal may take.
-const MESSAGE_WAIT: Duration = Duration::from_secs(5);
 
 /// A file that says what the stream says.
 #[derive(Debug, Clone)]
@@ -58,8 +55,11 @@ impl WorkingCopy {
             });
             begun.await.map_err(FleetError::nats(DOING))??
         };
-        let (new, copy) = fill(fleet, session_id, new, path, folder, last).await?;
-        let pictures = Pictures::beside(path);
+        let mut reading = journal_messages(fleet, session_id).await?;
+        let filled = fill(&mut reading, session_id, new, path, folder, last).await;
+        reading.end().await;
+        let (new, copy) = filled?;
+        let pictures = Pictures::beside(path, session_id);
         let placed = {
             let copy = copy.clone();
             spawn_blocking(move || put_in_place(new, &copy))
@@ -75,7 +75,7 @@ impl WorkingCopy {
 
 /// Writes the messages of a session's subject up to the last one into a new file.
 async fn fill(
-    fleet: &Fleet,
+    reading: &mut JournalReading<'_>,
     id: &str,
     mut new: Replacement,
     path: &Path,
@@ -89,10 +89,9 @@ async fn fill(
     };
     let file = new.file().try_clone().map_err(writing())?;
     let mut file = tokio::fs::File::from_std(file);
-    let mut messages = journal_messages(fleet, id).await?;
     let (mut begin, mut size, mut whole) = (0, 0, 0);
     loop {
-        let (sequence, label, payload) = next_message(id, &mut messages).await?;
+        let (sequence, label, payload) = next_message(id, reading).await?;
         match label.kind {
             Kind::Header => {
                 let header = Header::from_line(&payload);
@@ -136,30 +135,28 @@ async fn fill(
     Ok((new, copy))
 }
 
+type JournalReading<'a> = Reading<'a, stream::Info>;
+
 /// The messages of a session's journal from the first on.
-async fn journal_messages(fleet: &Fleet, id: &str) -> Result<pull::Ordered, FleetError> {
-    let consumer = fleet.journal_stream().create_consumer(pull::OrderedConfig {
-        filter_subject: fleet.journal_subject(id),
-        deliver_policy: DeliverPolicy::All,
-        ..Default::default()
-    });
-    let consumer = consumer.await.map_err(FleetError::nats(DOING))?;
-    consumer.messages().await.map_err(FleetError::nats(DOING))
+async fn journal_messages<'a>(
+    fleet: &'a Fleet,
+    id: &str,
+) -> Result<JournalReading<'a>, FleetError> {
+    let subject = fleet.journal_subject(id);
+    Reading::begin(fleet.journal_stream(), subject, DeliverPolicy::All, DOING).await
 }
 
 /// The next message: its sequence, what it is, and what it says.
 async fn next_message(
     id: &str,
-    messages: &mut pull::Ordered,
+    reading: &mut JournalReading<'_>,
 ) -> Result<(u64, Label, Bytes), FleetError> {
     let unreadable = |why: &str| FleetError::Journal {
         id: id.to_owned(),
         why: why.to_owned(),
     };
-    let next = tokio::time::timeout(MESSAGE_WAIT, messages.next()).await;
-    let next = next.map_err(FleetError::nats(DOING))?;
-    let message = next.ok_or_else(|| unreadable("it ends too early"))?;
-    let message = message.map_err(FleetError::nats(DOING))?;
+    let message = reading.next().await?;
+    let message = message.ok_or_else(|| unreadable("it ends too early"))?;
     let sequence = message.info().map_err(FleetError::nats(DOING))?;
     let sequence = sequence.stream_sequence;
     let label = message.headers.as_ref().and_then(Label::read);
@@ -174,14 +171,24 @@ impl Fleet {
         let Some((last, _)) = self.last_message(session_id).await? else {
             return Ok(Vec::new());
         };
-        let mut messages = journal_messages(self, session_id).await?;
-        let mut labels = Vec::new();
-        loop {
-            let (sequence, label, _) = next_message(session_id, &mut messages).await?;
-            labels.push(label);
-            if sequence >= last {
-                return Ok(labels);
-            }
+        let mut reading = journal_messages(self, session_id).await?;
+        let labels = labels_up_to(last, session_id, &mut reading).await;
+        reading.end().await;
+        labels
+    }
+}
+
+async fn labels_up_to(
+    last: u64,
+    id: &str,
+    reading: &mut JournalReading<'_>,
+) -> Result<Vec<Label>, FleetError> {
+    let mut labels = Vec::new();
+    loop {
+        let (sequence, label, _) = next_message(id, reading).await?;
+        labels.push(label);
+        if sequence >= last {
+            return Ok(labels);
         }
     }
 }

@@ -74,9 +74,10 @@ impl Writer {
     /// it is still this node's.
     pub async fn run(self, beginning: Beginning) {
         let mut held = None;
-        let end = match self.begin(beginning, &mut held).await {
-            Ok(sequence) => self.write(sequence, &mut held).await,
-            Err(end) => end,
+        let end = tokio::select! {
+            end = self.begin_and_write(beginning, &mut held) => end,
+            // Whatever is under way: servers that do not answer are not waited for.
+            why = self.stopped() => End::Stopped(why),
         };
         if let End::Stopped(why) = end {
             tracing::warn!(session = %self.log.id, "nothing more is written to a session: {why}");
@@ -97,6 +98,26 @@ impl Writer {
         }
     }
 
+    async fn begin_and_write(&self, beginning: Beginning, held: &mut Option<Held>) -> End {
+        match self.begin(beginning, held).await {
+            Ok(sequence) => {
+                self.log.change(|progress| progress.begun = true);
+                self.write(sequence, held).await
+            }
+            Err(end) => end,
+        }
+    }
+
+    /// Waits until nothing more may be written.
+    async fn stopped(&self) -> String {
+        let mut progress = self.log.progress();
+        let stopped = progress.wait_for(|progress| progress.stopped.is_some());
+        let stopped = stopped.await.ok();
+        stopped
+            .and_then(|progress| progress.stopped.clone())
+            .unwrap_or_default()
+    }
+
     /// The sequence of the message that the next one follows.
     async fn begin(&self, beginning: Beginning, held: &mut Option<Held>) -> Result<u64, End> {
         match beginning {
@@ -107,10 +128,12 @@ impl Writer {
                 *held = Some(*taken);
                 Ok(sequence)
             }
+            // The record comes last: what the directory has can be opened, whatever fails between.
             Beginning::New { record, header } => {
-                *held = Some(self.enter(*record).await?);
                 let message = self.message(Kind::Header, 0, Bytes::from(header));
-                self.publish(message, "header", 0).await
+                let sequence = self.publish(message, "header", 0).await?;
+                *held = Some(self.enter(*record).await?);
+                Ok(sequence)
             }
         }
     }

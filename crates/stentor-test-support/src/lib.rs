@@ -14,11 +14,13 @@ pub mod dialects;
 mod folder;
 pub mod http;
 mod lines;
+mod link;
 pub mod mcp_oauth;
 mod nats;
 mod process;
 
 pub use folder::{TemporaryFolder, write};
 pub use lines::Lines;
+pub use link::Link;
 pub use nats::{NatsCluster, NatsServer, nats_server};
 pub use process::{KillOnDrop, is_dead, isolated_command, when_dead, when_made, when_written};

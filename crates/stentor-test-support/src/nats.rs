@@ -51,12 +51,24 @@ impl NatsServer {
 
     /// One with these settings of JetStream.
     pub fn with(jetstream: &str) -> Option<Self> {
+        Self::configured(jetstream, "", &[])
+    }
+
+    /// One with these settings of JetStream, further settings, and files in its folder that those
+    /// refer to as `@NAME`.
+    pub fn configured(jetstream: &str, more: &str, files: &[(&str, &str)]) -> Option<Self> {
         let program = nats_server()?;
         let folder = TemporaryFolder::with(&["ports"]);
+        let mut more = more.to_owned();
+        for (name, text) in files {
+            folder.file(name, text);
+            let path = format!("{:?}", folder.path(name));
+            more = more.replace(&format!("@{name}"), &path);
+        }
         let stored = folder.path("stored");
         let config = format!(
             "listen: \"127.0.0.1:-1\"\nhttp: \"127.0.0.1:-1\"\n\
-             jetstream {{ store_dir: {stored:?}, {jetstream} }}\n"
+             jetstream {{ store_dir: {stored:?}, {jetstream} }}\n{more}\n"
         );
         folder.file("nats.conf", &config);
         let process = Command::new(program)
@@ -121,7 +133,11 @@ pub struct NatsCluster {
 impl NatsCluster {
     /// One that is ready, if there is a program for it.
     pub fn start(jetstream: &str) -> Option<Self> {
-        const SERVERS: usize = 3;
+        Self::with([jetstream; 3])
+    }
+
+    /// One whose servers have these settings of JetStream.
+    pub fn with<const SERVERS: usize>(jetstream: [&str; SERVERS]) -> Option<Self> {
         let program = nats_server()?;
         let names: Vec<String> = (0..SERVERS).map(|number| format!("n{number}")).collect();
         let ports = free_ports(SERVERS * 3);
@@ -129,10 +145,12 @@ impl NatsCluster {
         let routes: Vec<String> = ports.iter().skip(SERVERS * 2).map(route).collect();
         for (number, name) in names.iter().enumerate() {
             let port = |group: usize| ports[group * SERVERS + number];
+            let jetstream = jetstream[number];
             let config = format!(
                 "server_name: {name}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
                  jetstream {{ store_dir: {:?}, {jetstream} }}\n\
-                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?} }}\n",
+                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?}, \
+                 no_advertise: true }}\n",
                 port(0),
                 port(1),
                 folder.path(&format!("{name}-stored")),

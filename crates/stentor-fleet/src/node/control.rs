@@ -1,23 +1,38 @@
 //! What a node is asked by others: to move a session, and to hand over all of them.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::Subscriber;
+use async_nats::{RequestErrorKind, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::{Node, state_after};
 use crate::directory::SessionState;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
+use crate::log::Log;
 
 /// How long a node may take for what it is asked.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a session may take to be opened that this node has taken.
+const OPEN_WAIT: Duration = Duration::from_secs(5);
+
+/// How long another node may take to take a session.
+const TAKE_WAIT: Duration = Duration::from_secs(10);
+
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a node can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum ControlRequest {
+    /// Whether it is there.
+    Hello,
     /// To hand over all sessions and to take none.
     Drain,
     /// To let another node have a session.
@@ -46,8 +61,17 @@ impl Fleet {
             .payload(text.into())
             .timeout(Some(ANSWER_WAIT));
         let subject = self.control_subject(node);
-        let answer = self.client().send_request(subject, request).await;
-        let answer = answer.map_err(FleetError::nats(DOING))?;
+        let answer = match self.client().send_request(subject, request).await {
+            Ok(answer) => answer,
+            Err(why) if why.kind() == RequestErrorKind::NoResponders => {
+                let there = self.nodes().into_iter().map(|node| node.id.name);
+                return Err(FleetError::UnknownNode {
+                    name: node.to_owned(),
+                    there: there.collect(),
+                });
+            }
+            Err(why) => return Err(FleetError::nats(DOING)(why)),
+        };
         serde_json::from_slice(&answer.payload).map_err(FleetError::nats(DOING))
     }
 
@@ -63,25 +87,32 @@ impl Node {
         subscribed.map_err(FleetError::nats("listen to other nodes"))
     }
 
-    /// Answers one request after the other.
+    /// Answers requests. One may take a while, and whether the node is there is asked meanwhile.
     pub(super) async fn answer_control(self, mut requests: Subscriber) {
         loop {
             let request = tokio::select! {
                 Some(request) = requests.next() => request,
                 () = self.shared.end.cancelled() => return,
             };
-            let answer = match serde_json::from_slice(&request.payload) {
-                Ok(asked) => self.answer(asked).await,
-                Err(why) => refusal(format!("not understood: {why}")),
-            };
-            if let (Some(reply), Ok(text)) = (request.reply, serde_json::to_vec(&answer)) {
-                self.fleet().client().publish(reply, text.into()).await.ok();
-            }
+            let node = self.clone();
+            tokio::spawn(async move {
+                let answer = match serde_json::from_slice(&request.payload) {
+                    Ok(asked) => node.answer(asked).await,
+                    Err(why) => refusal(format!("not understood: {why}")),
+                };
+                if let (Some(reply), Ok(text)) = (request.reply, serde_json::to_vec(&answer)) {
+                    node.fleet().client().publish(reply, text.into()).await.ok();
+                }
+            });
         }
     }
 
     async fn answer(&self, asked: ControlRequest) -> ControlAnswer {
         match asked {
+            ControlRequest::Hello => ControlAnswer {
+                moved: 0,
+                error: None,
+            },
             ControlRequest::Drain => self.drain().await,
             ControlRequest::Move { session, to } => self.move_session(&session, to).await,
         }
@@ -102,11 +133,12 @@ impl Node {
     }
 
     async fn move_session(&self, session: &str, to: String) -> ControlAnswer {
-        let open = self.shared.store.open_sessions();
-        let found = open.into_iter().find(|(log, _)| log.id == session);
-        let Some((log, file)) = found else {
+        let Some((log, file)) = self.open_session(session).await else {
             return refusal(format!("the session {session} is not open on this node"));
         };
+        if to == self.fleet().this_node().name {
+            return refusal(format!("the node `{to}` has the session already"));
+        }
         // Those that have come since the last look count, too.
         if let Err(why) = self.fleet().look_at_nodes().await {
             return refusal(why.to_string());
@@ -124,10 +156,41 @@ impl Node {
             Some(_) => {}
         }
         let state = SessionState::HandedOver;
-        self.hand_over(&log, file, state, Some(to)).await;
-        ControlAnswer {
-            moved: 1,
-            error: None,
+        self.hand_over(&log, file, state, Some(to.clone())).await;
+        match self.taken_by(session).await {
+            Some(owner) if owner == to => ControlAnswer {
+                moved: 1,
+                error: None,
+            },
+            Some(owner) => refusal(format!("the node `{owner}` has taken it instead")),
+            None => refusal(format!("the node `{to}` has not taken it yet")),
+        }
+    }
+
+    /// A session that is open here, or about to be: who has just taken one has not opened it yet.
+    async fn open_session(&self, session: &str) -> Option<(Arc<Log>, PathBuf)> {
+        let until = Instant::now() + OPEN_WAIT;
+        loop {
+            let open = self.shared.store.open_sessions();
+            let found = open.into_iter().find(|(log, _)| log.id == session);
+            let is_coming = self.shared.store.has(session) || self.taking().contains(session);
+            if found.is_some() || !is_coming || Instant::now() > until {
+                return found;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Who has a session that was handed over.
+    async fn taken_by(&self, session: &str) -> Option<String> {
+        let until = Instant::now() + TAKE_WAIT;
+        loop {
+            let owner = self.fleet().session(session).and_then(|found| found.owner);
+            match owner {
+                Some(owner) if owner != *self.fleet().this_node() => return Some(owner.name),
+                _ if Instant::now() > until => return None,
+                _ => tokio::time::sleep(LOOK_EVERY).await,
+            }
         }
     }
 }

@@ -1,13 +1,33 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
-use super::Node;
+use super::{ControlRequest, Node};
 use crate::bucket;
 use crate::error::FleetError;
 use crate::nodes::NodeRecord;
 
+/// How long a node of the same name may take to say that it is there.
+const HELLO_WAIT: Duration = Duration::from_secs(2);
+
 impl Node {
+    /// An error when a node of this name is there. A record alone says little: it outlives a node that
+    /// was killed.
+    pub(super) async fn check_name(&self) -> Result<(), FleetError> {
+        let name = &self.fleet().this_node().name;
+        let found = bucket::read::<NodeRecord>(self.fleet().node_bucket(), name).await?;
+        if found.is_none() {
+            return Ok(());
+        }
+        let hello = self.fleet().ask(name, &ControlRequest::Hello);
+        match tokio::time::timeout(HELLO_WAIT, hello).await {
+            Ok(Ok(_)) => Err(FleetError::NameTaken(name.clone())),
+            Ok(Err(_)) | Err(_) => Ok(()),
+        }
+    }
+
     /// Enters the node. One of this name that was there before has lost it.
     pub(super) async fn enter(&self) -> Result<u64, FleetError> {
         let name = &self.fleet().this_node().name;

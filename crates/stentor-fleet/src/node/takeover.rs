@@ -3,45 +3,62 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::Node;
-use crate::directory::{SessionRecord, SessionState};
+use super::{Node, RENEWALS};
+use crate::directory::SessionRecord;
 use crate::nodes::NodeRecord;
+use crate::ownership::Claim;
 use crate::places::WorkingFolder;
 
 /// How many sessions a node takes over at once.
 const AT_ONCE: usize = 16;
 
-/// Sessions without an owner, and how often this node has seen each without one.
+/// Sessions without an owner, and at how many ticks this node has seen each without one.
 #[derive(Default)]
 pub(super) struct Orphans {
     seen: HashMap<String, usize>,
 }
 
 impl Node {
-    /// Begins to take over the sessions that are this node's turn.
-    pub(super) fn take_orphans(&self, orphans: &mut Orphans) {
-        let nodes = self.fleet().nodes();
-        let without: Vec<SessionRecord> = self
-            .fleet()
-            .sessions()
-            .into_iter()
-            .filter(|session| is_orphan(session, &nodes))
-            .collect();
-        orphans
-            .seen
-            .retain(|id, _| without.iter().any(|session| session.id == *id));
-        if self.is_draining() {
+    /// Looks for sessions that this node should take, at each tick and as soon as one is handed over
+    /// or a node leaves.
+    pub(super) async fn take_over(self) {
+        let mut ticks = self.ticks();
+        let mut orphans = Orphans::default();
+        loop {
+            let is_tick = tokio::select! {
+                _ = ticks.tick() => true,
+                () = self.fleet().orphaned() => false,
+                () = self.shared.end.cancelled() => return,
+            };
+            if is_tick {
+                self.shared.store.let_go_unopened().await;
+            }
+            // A node that is not there itself cannot know who is.
+            if self.fleet().has_node(self.fleet().this_node()) {
+                self.take_orphans(&mut orphans, is_tick);
+            }
+        }
+    }
+
+    /// Begins to take over the sessions that are this node's turn. Turns go by ticks.
+    fn take_orphans(&self, orphans: &mut Orphans, is_tick: bool) {
+        let without = self.fleet().orphans();
+        if without.is_empty() || self.is_draining() {
+            orphans.seen.clear();
             return;
         }
+        let nodes = self.fleet().nodes();
+        let mut seen = HashMap::new();
         for session in without {
-            let seen = orphans.seen.entry(session.id.clone()).or_default();
+            let before = orphans.seen.get(&session.id).copied().unwrap_or_default();
+            seen.insert(session.id.clone(), before + usize::from(is_tick));
             let turn = turn_of(&session, &nodes, &self.fleet().this_node().name);
-            let is_turn = turn.is_some_and(|turn| *seen >= turn);
-            *seen += 1;
+            let is_turn = turn.is_some_and(|turn| turn == 0 || is_tick && before >= turn);
             if is_turn && !self.shared.store.has(&session.id) {
                 self.begin_to_take(session);
             }
         }
+        orphans.seen = seen;
     }
 
     fn begin_to_take(&self, session: SessionRecord) {
@@ -66,7 +83,7 @@ impl Node {
         };
         let store = &self.shared.store;
         let (file, _) = store.path_of(session).map_err(|why| why.to_string())?;
-        let prepared = store.prepare_session(&session.id).await;
+        let prepared = store.prepare_session(&session.id, Claim::InTurn).await;
         prepared.map_err(|why| why.to_string())?;
         self.shared.sessions.take_up(file, folder).await?;
         tracing::info!(session = %session.id, "a session was taken over");
@@ -74,15 +91,7 @@ impl Node {
     }
 }
 
-/// True when a session should have another owner.
-fn is_orphan(session: &SessionRecord, nodes: &[NodeRecord]) -> bool {
-    match &session.owner {
-        Some(owner) => !nodes.iter().any(|node| node.id == *owner),
-        None => session.state == SessionState::HandedOver,
-    }
-}
-
-/// After how many looks it is a node's turn to take a session: the node that is wanted first, then
+/// After how many ticks it is a node's turn to take a session: the node that is wanted first, then
 /// those with the place and with capacity left, in an order that differs from session to session, so
 /// that the sessions of a node that is gone are spread over the others. `None` when it cannot.
 fn turn_of(session: &SessionRecord, nodes: &[NodeRecord], this: &str) -> Option<usize> {
@@ -99,12 +108,20 @@ fn turn_of(session: &SessionRecord, nodes: &[NodeRecord], this: &str) -> Option<
         })
         .collect();
     order.sort_unstable();
-    order.iter().position(|(_, _, name)| *name == this)
+    // The one that is wanted has a whole lease before it is the turn of others.
+    let first = order.first();
+    let ahead = match first {
+        Some((false, _, name)) if *name != this => usize::try_from(RENEWALS).unwrap_or_default(),
+        _ => 0,
+    };
+    let place = order.iter().position(|(_, _, name)| *name == this);
+    place.map(|place| place + ahead)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::SessionState;
     use crate::nodes::NodeId;
 
     fn node(name: &str, places: &[&str], sessions: u32) -> NodeRecord {
@@ -136,21 +153,6 @@ mod tests {
             wanted: None,
             state,
         }
-    }
-
-    #[test]
-    fn a_session_is_taken_when_this_life_of_its_owner_is_gone_or_it_was_handed_over() {
-        let there = node("a", &["repo"], 0);
-        let before = NodeId {
-            life: "0".to_owned(),
-            ..there.id.clone()
-        };
-        let nodes = [there.clone()];
-        let is = |owner, state| is_orphan(&session("s", owner, state), &nodes);
-        assert!(!is(Some(&there.id), SessionState::Running));
-        assert!(is(Some(&before), SessionState::Idle));
-        assert!(is(None, SessionState::HandedOver));
-        assert!(!is(None, SessionState::Stored));
     }
 
     #[test]

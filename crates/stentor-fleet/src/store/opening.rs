@@ -1,8 +1,10 @@
 //! Taking sessions: who owns one, and what the stream says of it, before it is opened here.
 
+use std::collections::HashSet;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::message::PublishMessage;
@@ -14,7 +16,8 @@ use crate::error::FleetError;
 use crate::journal::ReadOnlyJournal;
 use crate::log::Log;
 use crate::message::{KIND, Kind, OFFSET, WRITER};
-use crate::ownership::{Held, NotHeld};
+use crate::ownership::{Claim, Held, NotHeld};
+use crate::pictures::Pictures;
 use crate::places::WorkingFolder;
 use crate::sequence::misplaced;
 use crate::working_copy::WorkingCopy;
@@ -25,6 +28,13 @@ const TRIES: usize = 20;
 
 /// How long a session that is being closed here may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a client waits for the node that its session moves to, and how often it looks.
+const WANTED_WAIT: Duration = Duration::from_secs(10);
+const WANTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether a working copy is there that somebody else makes.
+const COPYING_PAUSE: Duration = Duration::from_millis(10);
 
 /// How many sessions an ambiguity names.
 const MAX_CANDIDATES: usize = 5;
@@ -42,6 +52,18 @@ pub(super) enum Prepared {
     ToRead { why: String },
 }
 
+/// Makes the working copy of a session, as the only one.
+struct Copying<'a> {
+    store: &'a FleetStore,
+    id: String,
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        self.store.lock_copying().remove(&self.id);
+    }
+}
+
 impl Owned {
     fn prepared(prepared: Prepared) -> Self {
         Self::Prepared {
@@ -53,15 +75,16 @@ impl Owned {
 
 impl FleetStore {
     /// Takes a session that nobody has, and brings its working copy up to date.
-    pub(crate) async fn prepare_session(&self, id: &str) -> Result<(), StoreError> {
+    pub(crate) async fn prepare_session(&self, id: &str, claim: Claim) -> Result<(), StoreError> {
         self.closed(id).await;
+        let _copying = self.copying(id).await;
         if self.has(id) {
             return Ok(());
         }
         let held = self.known(id).await?;
         let (path, folder) = self.path_of(&held.record)?;
         let prepared = match self.places().folder_of(&held.record) {
-            WorkingFolder::Here(_) => self.take(id, &path, &folder).await?,
+            WorkingFolder::Here(_) => self.take(id, &path, &folder, claim).await?,
             WorkingFolder::Absent(why) => {
                 self.copy(id, &path, &folder).await?;
                 Prepared::ToRead { why }
@@ -73,14 +96,14 @@ impl FleetStore {
 
     /// Lets go of sessions that were prepared so long ago that nobody opens them any more.
     pub(crate) async fn let_go_unopened(&self) {
-        let lease = self.fleet().settings().lease();
+        let lease = self.fleet().lease();
         let old: Vec<Prepared> = {
             let mut sessions = self.lock();
             let is_old = |owned: &Owned| matches!(owned, Owned::Prepared { since, .. } if since.elapsed() > lease);
             let old = sessions.extract_if(|_, owned| is_old(owned));
             let prepared = old.filter_map(|(_, owned)| match owned {
                 Owned::Prepared { prepared, .. } => Some(*prepared),
-                Owned::Open { .. } => None,
+                Owned::Opening | Owned::Open { .. } => None,
             });
             prepared.collect()
         };
@@ -93,19 +116,29 @@ impl FleetStore {
 
     /// Opens a session that was prepared.
     pub(super) fn open_prepared(&self, id: &str, path: &Path) -> Result<Opened, StoreError> {
-        let prepared = {
-            let mut sessions = self.lock();
-            match sessions.remove(id) {
-                Some(Owned::Prepared { prepared, .. }) => prepared,
-                Some(open @ Owned::Open { .. }) => {
-                    sessions.insert(id.to_owned(), open);
+        let prepared = match self.lock().entry(id.to_owned()) {
+            Entry::Vacant(_) => {
+                return Err(not_ours(id, "it has just been closed here; try again"));
+            }
+            Entry::Occupied(mut found) => match found.insert(Owned::Opening) {
+                Owned::Prepared { prepared, .. } => prepared,
+                before => {
+                    found.insert(before);
                     return Err(not_ours(id, "it is open on this node already"));
                 }
-                None => return Err(not_ours(id, "it has just been closed here; try again")),
-            }
+            },
         };
+        let opened = self.open_taken(*prepared, path);
+        let mut sessions = self.lock();
+        if matches!(sessions.get(id), Some(Owned::Opening)) {
+            sessions.remove(id);
+        }
+        opened
+    }
+
+    fn open_taken(&self, prepared: Prepared, path: &Path) -> Result<Opened, StoreError> {
         let mut opened = files::open(path)?;
-        opened.journal = match *prepared {
+        opened.journal = match prepared {
             Prepared::ToRead { why } => Box::new(ReadOnlyJournal::new(opened.journal, why)),
             Prepared::Taken {
                 held,
@@ -117,7 +150,7 @@ impl FleetStore {
                     path: copy.path.clone(),
                     source,
                 })?;
-                let lease = self.fleet().settings().lease();
+                let lease = self.fleet().lease();
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
                 let beginning = Beginning::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);
@@ -130,15 +163,7 @@ impl FleetStore {
     /// The file of a session by its id or the beginning of that. What it says is there, unless this
     /// node writes to it itself.
     pub(super) fn find_session(&self, wanted: &str) -> Option<Result<PathBuf, StoreError>> {
-        let begins = |record: &SessionRecord| {
-            let random = record.id.rsplit_once('-').map_or("", |(_, random)| random);
-            record.id.starts_with(wanted) || random.starts_with(wanted)
-        };
-        let mut found = self.fleet().sessions();
-        match found.iter().any(|record| record.id == wanted) {
-            true => found.retain(|record| record.id == wanted),
-            false => found.retain(|record| !wanted.is_empty() && begins(record)),
-        }
+        let mut found = self.fleet().find(wanted);
         if found.len() > 1 {
             let named = found.iter().take(MAX_CANDIDATES);
             return Some(Err(StoreError::Ambiguous {
@@ -150,29 +175,56 @@ impl FleetStore {
         }
         let record = found.pop()?;
         let found = self.path_of(&record).and_then(|(path, folder)| {
-            if !self.has(&record.id) {
-                self.block(self.copy(&record.id, &path, &folder))?;
-            }
+            self.block(async {
+                let _copying = self.copying(&record.id).await;
+                match self.has(&record.id) {
+                    true => Ok(()),
+                    false => self.copy(&record.id, &path, &folder).await.map(|_| ()),
+                }
+            })?;
             Ok(path)
         });
         Some(found)
+    }
+
+    fn lock_copying(&self) -> MutexGuard<'_, HashSet<String>> {
+        let copying = &self.shared.copying;
+        copying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody else makes the working copy of a session.
+    async fn copying(&self, id: &str) -> Copying<'_> {
+        while !self.lock_copying().insert(id.to_owned()) {
+            tokio::time::sleep(COPYING_PAUSE).await;
+        }
+        Copying {
+            store: self,
+            id: id.to_owned(),
+        }
     }
 
     /// Removes a session that nobody has open, here and everywhere.
     pub(super) async fn remove_session(&self, id: &str, path: &Path) -> Result<(), StoreError> {
         self.closed(id).await;
         let failed = |why: FleetError| unreachable(id, &why);
-        match self.fleet().claim(id).await {
+        match self.fleet().claim(id, Claim::ForClient).await {
             Ok(_) | Err(NotHeld::Unknown) => {}
             Err(why) => return Err(not_held(id, why)),
         }
-        if path.exists() {
+        if let Ok(file) = File::open(path) {
+            let pictures = Pictures::beside(path, id);
+            pictures
+                .remove(self.fleet(), &Arc::new(file))
+                .await
+                .map_err(failed)?;
             files::remove(path)?;
         }
+        // The record goes first: what the directory has can be opened.
+        self.fleet().strike(id).await.map_err(failed)?;
         let subject = self.fleet().journal_subject(id);
         let purged = self.fleet().journal_stream().purge().filter(subject).await;
         purged.map_err(|why| failed(FleetError::nats("remove a journal")(why)))?;
-        self.fleet().strike(id).await.map_err(failed)
+        Ok(())
     }
 
     /// Waits until a session that is being closed here is released.
@@ -204,10 +256,14 @@ impl FleetStore {
 
     /// Makes this node the owner: first in the directory, then in the log, which from then on
     /// refuses whoever wrote before.
-    async fn take(&self, id: &str, path: &Path, folder: &Path) -> Result<Prepared, StoreError> {
-        self.check_capacity(id)?;
-        let held = self.fleet().claim(id).await;
-        let held = held.map_err(|why| not_held(id, why))?;
+    async fn take(
+        &self,
+        id: &str,
+        path: &Path,
+        folder: &Path,
+        claim: Claim,
+    ) -> Result<Prepared, StoreError> {
+        let held = self.claimed(id, claim).await?;
         let label = held.record.place.clone();
         let places = self.places().clone();
         let made = tokio::task::spawn_blocking(move || places.prepare(&label)).await;
@@ -240,6 +296,22 @@ impl FleetStore {
         }
         self.let_go(held).await;
         Err(not_ours(id, "another node goes on writing to it"))
+    }
+
+    /// Claims a session for as long as a node that should take it might still do so.
+    async fn claimed(&self, id: &str, claim: Claim) -> Result<Held, StoreError> {
+        let place = self.fleet().session(id).map(|record| record.place);
+        self.check_capacity(id, place.as_deref().unwrap_or_default())?;
+        let until = Instant::now() + WANTED_WAIT;
+        loop {
+            match self.fleet().claim(id, claim).await {
+                Ok(held) => return Ok(held),
+                Err(NotHeld::Wanted(_)) if Instant::now() < until => {
+                    tokio::time::sleep(WANTED_PAUSE).await;
+                }
+                Err(why) => return Err(not_held(id, why)),
+            }
+        }
     }
 
     async fn copy(&self, id: &str, path: &Path, folder: &Path) -> Result<WorkingCopy, StoreError> {
@@ -288,7 +360,9 @@ fn not_held(id: &str, why: NotHeld) -> StoreError {
             place: PathBuf::from("the fleet"),
         },
         NotHeld::Fleet(why) => unreachable(id, &why),
-        NotHeld::OwnedBy(_) | NotHeld::Raced | NotHeld::Contested => not_ours(id, &why.to_string()),
+        NotHeld::OwnedBy(_) | NotHeld::Wanted(_) | NotHeld::Raced | NotHeld::Contested => {
+            not_ours(id, &why.to_string())
+        }
     }
 }
 

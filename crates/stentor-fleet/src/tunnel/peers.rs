@@ -1,5 +1,6 @@
 //! The other nodes, as the server sees them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,6 +11,7 @@ use super::opening;
 use crate::directory::{SessionRecord, SessionState};
 use crate::fleet::Fleet;
 use crate::nodes::NodeRecord;
+use crate::places::{Places, WorkingFolder};
 
 /// How often what is known of the fleet is looked at by who waits for a change.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -17,12 +19,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The other nodes of a fleet.
 pub struct FleetPeers {
     fleet: Fleet,
+    places: Places,
 }
 
 impl FleetPeers {
     /// Those of the fleet.
     pub fn new(fleet: Fleet) -> Self {
-        Self { fleet }
+        let places = Places::new(&fleet.settings().places, &fleet.this_node().name);
+        Self { fleet, places }
     }
 
     /// The session that a client names: by its id, its file, the unique beginning of its id, or its
@@ -55,14 +59,14 @@ impl FleetPeers {
         nodes.iter().any(|node| can_take(node, session))
     }
 
-    /// Who should open a session that nobody has: this node if it has the session's place, else the
-    /// one with that place that has the most capacity left.
+    /// Who should open a session that nobody has: this node if it has the session's place and capacity
+    /// left, else the one with that place that has the most capacity left.
     fn opener(&self, session: &SessionRecord) -> Owner {
         let nodes = self.fleet.nodes();
         let this = &self.fleet.this_node().name;
         if nodes
             .iter()
-            .any(|node| node.id.name == *this && node.has(&session.place))
+            .any(|node| node.id.name == *this && can_take(node, session))
         {
             return Owner::Nobody;
         }
@@ -96,6 +100,15 @@ impl Peers for FleetPeers {
             Located { session, owner }
         });
         Box::pin(std::future::ready(located))
+    }
+
+    fn newest(&self, folder: &str) -> Option<String> {
+        let mut sessions = self.fleet.sessions().into_iter();
+        let works_there = |session: &SessionRecord| match self.places.folder_of(session) {
+            WorkingFolder::Here(path) => path == Path::new(folder),
+            WorkingFolder::Absent(_) => session.cwd == folder,
+        };
+        sessions.find(works_there).map(|newest| newest.id)
     }
 
     fn open<'a>(

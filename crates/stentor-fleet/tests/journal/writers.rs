@@ -3,32 +3,41 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use stentor_fleet::{Fleet, FleetSettings, FleetStore};
 use stentor_journal::clock::{SharedClock, SystemClock};
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::{Entry, EntryKind, Header, Journal, JournalStore, StoreError};
 use stentor_test_support::{NatsServer, TemporaryFolder};
 
-struct Machine {
+pub struct Machine {
     folder: TemporaryFolder,
-    store: FleetStore,
+    pub store: FleetStore,
 }
 
 impl Machine {
     /// A machine of this name that has the place `shared`. It has not joined as a node, so everybody
     /// takes its sessions for abandoned.
-    async fn new(nats: &NatsServer, name: &str) -> Self {
+    pub async fn new(nats: &NatsServer, name: &str) -> Self {
+        let settings = FleetSettings {
+            url: Some(nats.url.clone()),
+            ..FleetSettings::default()
+        };
+        Self::with(settings, name).await
+    }
+
+    /// One with these settings otherwise.
+    pub async fn with(settings: FleetSettings, name: &str) -> Self {
         let folder = TemporaryFolder::with(&["shared"]);
         let shared = folder.path("shared");
         let settings = FleetSettings {
-            url: Some(nats.url.clone()),
             node: Some(name.to_owned()),
             places: [(
                 "shared".to_owned(),
                 stentor_fleet::settings::Place::Folder(shared),
             )]
             .into(),
-            ..FleetSettings::default()
+            ..settings
         };
         let fleet = Fleet::connect(settings, &format!("{name}-life"))
             .await
@@ -37,14 +46,18 @@ impl Machine {
         Self { folder, store }
     }
 
-    fn create(&self, id: &str) -> Box<dyn Journal> {
+    pub fn create(&self, id: &str) -> Box<dyn Journal> {
+        self.try_create(id).unwrap()
+    }
+
+    pub fn try_create(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
         let cwd = self.folder.path("shared");
         let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
-        self.store.create(&folder, header, &*clock()).unwrap()
+        self.store.create(&folder, header, &*clock())
     }
 
-    async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
+    pub async fn open(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
         self.store.fleet().look().await.unwrap();
         let (store, id) = (self.store.clone(), id.to_owned());
         let opened = tokio::task::spawn_blocking(move || {
@@ -60,7 +73,7 @@ fn clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-fn said(id: &str, text: &str) -> Entry {
+pub fn said(id: &str, text: &str) -> Entry {
     let message = Message::user(vec![ContentBlock::text(text)], 0);
     Entry {
         id: id.to_owned(),
@@ -171,6 +184,18 @@ async fn a_large_picture_goes_with_its_session() {
     let second = two.open("session-1").await.unwrap();
     let entries = second.read_all().unwrap();
     assert_eq!(entries, [shown]);
+
+    // It goes with it in the end, too.
+    let jetstream = async_nats::jetstream::new(two.store.fleet().client().clone());
+    let bucket = "stentor_default_pictures";
+    let pictures = jetstream.get_object_store(bucket).await.unwrap();
+    assert_eq!(pictures.list().await.unwrap().count().await, 1);
+    let path = second.path().unwrap().to_owned();
+    drop(second);
+    let store = two.store.clone();
+    let removed = tokio::task::spawn_blocking(move || store.remove(&path));
+    removed.await.unwrap().unwrap();
+    assert_eq!(pictures.list().await.unwrap().count().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,6 +19,9 @@ const SESSION_FLAGS: [&str; 3] = ["--session", "--resume", "-r"];
 /// Those that name one, and the one that means the newest.
 const ALL_SESSION_FLAGS: [&str; 5] = ["--session", "--resume", "-r", "--continue", "-c"];
 
+/// Those that mean the newest one.
+const NEWEST_FLAGS: [&str; 2] = ["--continue", "-c"];
+
 /// The commands that set up the connection, whichever session it is in. The last of each counts.
 const SET_UP: [&str; 5] = [
     "negotiate_protocol",
@@ -135,6 +138,11 @@ impl OmpProxy {
 impl ProxiedDialect for OmpProxy {
     fn named_by(&self, flags: &[String]) -> Option<String> {
         session_flags::named(flags, &SESSION_FLAGS)
+    }
+
+    fn wants_newest(&self, flags: &[String]) -> bool {
+        let is_newest = |flag: &String| NEWEST_FLAGS.contains(&flag.as_str());
+        flags.iter().any(is_newest) && self.named_by(flags).is_none()
     }
 
     fn client_line(&mut self, line: &[u8]) -> FromClient {

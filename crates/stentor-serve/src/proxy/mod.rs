@@ -41,6 +41,11 @@ pub trait Peers: Send + Sync {
     /// does not know it.
     fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>>;
 
+    /// The id of the newest session that works in a folder.
+    fn newest(&self, _folder: &str) -> Option<String> {
+        None
+    }
+
     /// Has a node serve a client.
     fn open<'a>(
         &'a self,

@@ -39,6 +39,11 @@ pub trait ProxiedDialect: Send {
     /// The session that the client's flags name to begin with.
     fn named_by(&self, flags: &[String]) -> Option<String>;
 
+    /// Whether the client's flags ask for the newest session of its folder.
+    fn wants_newest(&self, _flags: &[String]) -> bool {
+        false
+    }
+
     /// Looks at a line of the client: notes what further upstreams must know, and what is under way.
     fn client_line(&mut self, line: &[u8]) -> FromClient;
 
@@ -114,8 +119,14 @@ impl Begun {
         dialect: Box<dyn ProxiedDialect>,
         upstreams: Upstreams,
     ) -> Result<Self, Refused> {
-        let flags = upstreams.flags().to_vec();
-        let named = dialect.named_by(&flags);
+        let mut flags = upstreams.flags().to_vec();
+        let mut named = dialect.named_by(&flags);
+        if dialect.wants_newest(&flags)
+            && let Some(newest) = upstreams.newest()
+        {
+            flags = dialect.flags_in(&flags, &newest);
+            named = Some(newest);
+        }
         let mut place = match &named {
             Some(named) => upstreams.place_of(named, &Place::Home).await,
             None => Place::Home,

@@ -63,6 +63,11 @@ impl Upstreams {
         self.peers.locate(named).await
     }
 
+    /// The id of the newest session in the client's folder.
+    pub fn newest(&self) -> Option<String> {
+        self.peers.newest(&self.client.cwd)
+    }
+
     /// The node on which a session is to be opened; what the fleet does not know is at home. A session
     /// that nobody has is opened where the client is served now. One that is about to be taken over
     /// is waited for.

@@ -19,11 +19,11 @@ pub fn table_error(kind: &str, table: &RawTable, message: &str) -> ConfigError {
         Some(key) => ConfigError::UnknownKey {
             at: line_of(key, table),
             suggestion: nearest(key, quoted).map(str::to_owned),
-            key: format!("{kind}.{}.{key}", table.name),
+            key: format!("{}.{key}", heading(kind, table)),
         },
         None => ConfigError::Syntax {
             at: table.at.clone(),
-            message: format!("[{kind}.{}] {}", table.name, without_value(message)),
+            message: format!("[{}] {}", heading(kind, table), without_value(message)),
         },
     }
 }
@@ -35,7 +35,15 @@ pub fn key_error(kind: &str, table: &RawTable, key: &str, message: &str) -> Conf
             true => table.at.clone(),
             false => line_of(key, table),
         },
-        message: format!("[{kind}.{}] {message}", table.name),
+        message: format!("[{}] {}", heading(kind, table), without_value(message)),
+    }
+}
+
+/// What is between the brackets: a table that is the only one of its kind has no name of its own.
+fn heading(kind: &str, table: &RawTable) -> String {
+    match kind {
+        "" => table.name.clone(),
+        kind => format!("{kind}.{}", table.name),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use stentor_agent::agent::AgentError;
 use stentor_agent::live_sessions::{LiveActivity, LiveSessions};
 use stentor_agent::tasks;
-use stentor_fleet::settings::Place;
+use stentor_fleet::settings::{Place, Secret};
 use stentor_fleet::tunnel::{self, FleetPeers};
 use stentor_fleet::{
     ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionState,
@@ -22,8 +22,8 @@ use stentor_wire::attach::Refused;
 
 use crate::acp;
 use crate::args::{FleetAction, FleetArgs};
-use crate::config::table::{base, table_error};
-use crate::config::{Config, ConfigErrors, Layer, RawTable};
+use crate::config::table::{base, key_error, table_error};
+use crate::config::{Config, ConfigError, ConfigErrors, Layer, RawTable};
 use crate::environment::Variables;
 use crate::frontend::{RuntimeError, Start, runtime};
 use crate::relay;
@@ -32,6 +32,11 @@ use crate::setup::{self, FolderError};
 use super::http::working_folder;
 
 pub use stentor_fleet::Node;
+
+/// Where `user`, `password` and `token` are if they are not in [fleet].
+const USER_VARIABLE: &str = "STENTOR_FLEET_USER";
+const PASSWORD_VARIABLE: &str = "STENTOR_FLEET_PASSWORD";
+const TOKEN_VARIABLE: &str = "STENTOR_FLEET_TOKEN";
 
 /// Why there is no fleet, or it does not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +56,10 @@ pub enum FleetFailure {
     NoFolder,
     #[error("the session {0} is open on no node")]
     NotOpen(String),
+    #[error("the fleet has no session {0}")]
+    NoSession(String),
+    #[error("several sessions begin with {0}; give more of the id")]
+    Ambiguous(String),
     #[error("{0}")]
     Refused(String),
     #[error(transparent)]
@@ -188,7 +197,7 @@ impl ServerSessions {
 pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
     let (settings, _) = settings(args.url.as_deref())?;
     runtime()?.block_on(async {
-        let fleet = Fleet::connect(settings, "command").await?;
+        let fleet = Fleet::open(settings).await?;
         match &args.action {
             FleetAction::Status => {
                 fleet.look_at_nodes().await?;
@@ -198,30 +207,49 @@ pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), 
                 fleet.look_at_sessions().await?;
                 show_sessions(&fleet, as_json, out)
             }
-            FleetAction::Drain { node } => ask(&fleet, node, &ControlRequest::Drain, out).await,
+            FleetAction::Drain { node } => {
+                fleet.look_at_nodes().await?;
+                let there: Vec<String> = fleet.nodes().into_iter().map(|one| one.id.name).collect();
+                if !there.contains(node) {
+                    let name = node.clone();
+                    return Err(FleetError::UnknownNode { name, there }.into());
+                }
+                ask(&fleet, node, &ControlRequest::Drain, as_json, out).await
+            }
             FleetAction::Move { session, node } => {
                 fleet.look().await?;
-                let owner = fleet.owner_of(session);
+                let session = one_session(&fleet, session)?;
+                let owner = fleet.owner_of(&session);
                 let owner = owner.ok_or_else(|| FleetFailure::NotOpen(session.clone()))?;
-                let asked = ControlRequest::Move {
-                    session: session.clone(),
-                    to: node.clone(),
-                };
-                ask(&fleet, &owner.name, &asked, out).await
+                let to = node.clone();
+                let asked = ControlRequest::Move { session, to };
+                ask(&fleet, &owner.name, &asked, as_json, out).await
             }
         }
     })
+}
+
+/// The id of the session that somebody means.
+fn one_session(fleet: &Fleet, wanted: &str) -> Result<String, FleetFailure> {
+    let mut found = fleet.find(wanted).into_iter();
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only.id),
+        (Some(_), Some(_)) => Err(FleetFailure::Ambiguous(wanted.to_owned())),
+        (None, _) => Err(FleetFailure::NoSession(wanted.to_owned())),
+    }
 }
 
 async fn ask(
     fleet: &Fleet,
     node: &str,
     asked: &ControlRequest,
+    as_json: bool,
     out: &mut impl Write,
 ) -> Result<(), FleetFailure> {
     let answer = fleet.ask(node, asked).await?;
     match answer.error {
         Some(why) => Err(FleetFailure::Refused(why)),
+        None if as_json => Ok(writeln!(out, "{}", json!({ "moved": answer.moved }))?),
         None => Ok(writeln!(out, "{} session(s) handed over", answer.moved)?),
     }
 }
@@ -278,22 +306,50 @@ fn settings(url: Option<&str>) -> Result<(FleetSettings, Config), FleetFailure> 
     if let Some(url) = url {
         settings.url = Some(url.to_owned());
     }
+    // What is secret need not be in a file.
+    let variable = |name: &str| {
+        let value = start.variables.get(name)?.into_string().ok()?;
+        Some(value).filter(|value| !value.is_empty())
+    };
+    settings.user = settings.user.or_else(|| variable(USER_VARIABLE));
+    let secret = |name: &str| variable(name).map(Secret::new);
+    settings.password = settings.password.or_else(|| secret(PASSWORD_VARIABLE));
+    settings.token = settings.token.or_else(|| secret(TOKEN_VARIABLE));
     match settings.url {
         Some(_) => Ok((settings, config)),
         None => Err(FleetFailure::NoUrl),
     }
 }
 
+/// What is wrong with [fleet], where it is.
+fn bad_table(raw: &RawTable, why: &toml::de::Error) -> ConfigError {
+    let text = why.to_string();
+    let key = text
+        .rsplit_once("in `")
+        .and_then(|(_, key)| key.split('`').next());
+    // An unknown key is named by the message itself.
+    match key.filter(|_| !why.message().starts_with("unknown field")) {
+        Some(key) => key_error("", raw, key, why.message()),
+        None => table_error("", raw, why.message()),
+    }
+}
+
 fn of_table(raw: &RawTable, home: Option<&Path>) -> Result<FleetSettings, ConfigErrors> {
     let read = raw.table.clone().try_into::<FleetSettings>();
-    let mut settings =
-        read.map_err(|why| ConfigErrors(vec![table_error("", raw, why.message())]))?;
+    let mut settings = read.map_err(|why| ConfigErrors(vec![bad_table(raw, &why)]))?;
     let resolve = |path: &mut PathBuf| {
         let inside = home.and_then(|home| Some(home.join(path.strip_prefix("~").ok()?)));
         *path = inside.unwrap_or_else(|| base(raw).join(&*path));
     };
-    settings.credentials.as_mut().map(resolve);
-    settings.tls_ca.as_mut().map(resolve);
+    for path in [
+        &mut settings.nkey,
+        &mut settings.credentials,
+        &mut settings.tls_ca,
+        &mut settings.tls_certificate,
+        &mut settings.tls_key,
+    ] {
+        path.as_mut().map(resolve);
+    }
     for place in settings.places.values_mut() {
         match place {
             Place::Folder(path) => resolve(path),

@@ -80,6 +80,16 @@ fn client_of(node: &Node, words: &[&str]) -> Child {
 }
 
 #[test]
+fn omp_continues_the_newest_session_wherever_it_is() {
+    let Some(two) = Two::new(ANSWERS) else { return };
+    let mut client = two.two.omp_with(&two.fleet.work(), &["--continue"]);
+    client.send(r#"{"id":"a","type":"get_state"}"#);
+    let state = client.until(|line| line.contains(r#""command":"get_state""#));
+    let state: Value = serde_json::from_str(state.last().unwrap()).unwrap();
+    assert_eq!(state["data"]["sessionId"], two.session, "{state}");
+}
+
+#[test]
 fn a_prompt_in_each_dialect_reaches_the_session_of_another_node_and_is_seen_everywhere() {
     let Some(two) = Two::new(ANSWERS) else {
         return;

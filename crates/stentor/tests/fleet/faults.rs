@@ -1,6 +1,6 @@
-//! Three nodes and three NATS servers that are killed, paused and stopped at whichever moment:
-//! nothing acknowledged is lost, no call runs twice, and a session has one writer at a time.
-//! `STENTOR_FAULTS` sets how often.
+//! Three nodes and three NATS servers that are killed, paused, stopped and cut off from each other at
+//! whichever moment, while several sessions run: nothing acknowledged is lost, no call runs twice, and
+//! a session has one writer at a time. `STENTOR_FAULTS` sets how often, and has each reported.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -11,7 +11,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use stentor_fleet::message::Kind;
 use stentor_fleet::{Fleet as Connection, FleetSettings};
-use stentor_test_support::{NatsCluster, TemporaryFolder};
+use stentor_test_support::{Link, NatsCluster, TemporaryFolder};
 
 use crate::nodes::{answer, new_session, prompt};
 use crate::world::{Child, World};
@@ -20,6 +20,9 @@ use crate::world::{Child, World};
 const FAULTS: u64 = 4;
 
 const SESSIONS: usize = 4;
+
+/// In how many of them something is said at once.
+const AT_ONCE: usize = 3;
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// How long to wait before looking again.
@@ -47,6 +50,8 @@ impl Numbers {
 struct Load {
     nats: NatsCluster,
     shared: TemporaryFolder,
+    /// The links of each node, one to each server.
+    links: Vec<Vec<Link>>,
     worlds: Vec<World>,
     processes: Vec<Child>,
     numbers: Numbers,
@@ -73,6 +78,10 @@ fn whatever_fails_nothing_acknowledged_is_lost_no_call_runs_twice_and_one_node_w
     let faults = faults.map_or(FAULTS, |faults| faults.parse().unwrap());
     for n in 1..=faults {
         load.fault(n);
+        if faults > FAULTS {
+            let last = load.done.last().unwrap();
+            writeln!(std::io::stderr(), "{last}").unwrap();
+        }
     }
     load.settle();
     load.check();
@@ -82,21 +91,30 @@ impl Load {
     fn new() -> Option<Self> {
         let nats = NatsCluster::start("sync_interval: always")?;
         let shared = TemporaryFolder::with(&["work"]);
-        let world = |name: &&str| {
+        let servers = nats
+            .url
+            .split(',')
+            .map(|url| url.split_once("://").unwrap().1);
+        let servers: Vec<_> = servers.map(|server| server.parse().unwrap()).collect();
+        let links = || servers.iter().map(|server| Link::new(*server)).collect();
+        let links: Vec<Vec<Link>> = NAMES.iter().map(|_| links()).collect();
+        let world = |(name, links): (&&str, &Vec<Link>)| {
+            let urls: Vec<String> = links.iter().map(|link| link.address.to_string()).collect();
             let config = format!(
                 "permission_mode = \"all\"\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
                  replicas = 3\nlease_seconds = 12\n[fleet.places]\nwork = {:?}\n",
-                nats.url,
+                urls.join(","),
                 nats.monitors,
                 shared.path("work"),
             );
             World::new(SCENARIO, &config)
         };
-        let worlds: Vec<World> = NAMES.iter().map(world).collect();
+        let worlds: Vec<World> = NAMES.iter().zip(&links).map(world).collect();
         let processes = worlds.iter().map(start).collect();
         let mut load = Self {
             nats,
             shared,
+            links,
             worlds,
             processes,
             numbers: Numbers(7),
@@ -151,12 +169,19 @@ impl Load {
         }
     }
 
-    /// Says something in a session, and does something to the fleet meanwhile.
+    /// Says something in several sessions at once, and does something to the fleet meanwhile.
     fn fault(&mut self, n: u64) {
-        let session = self.sessions[self.numbers.below(SESSIONS)].clone();
-        let text = format!("run {n}");
-        let (node, mut client) = self.open(&session);
-        prompt(&mut client, 4, &session, &text);
+        let first = self.numbers.below(SESSIONS);
+        let mut said = Vec::new();
+        for number in 0..AT_ONCE {
+            let session = self.sessions[(first + number) % SESSIONS].clone();
+            let text = format!("run {n}-{number}");
+            let (node, mut client) = self.open(&session);
+            prompt(&mut client, 4, &session, &text);
+            said.push((session, text, node, client));
+        }
+        let (session, _, node, client) = said.last_mut().unwrap();
+        let (session, node) = (session.clone(), *node);
         let mut ended = None;
         for _ in 0..self.numbers.below(5) {
             let frame = client.json();
@@ -168,48 +193,69 @@ impl Load {
         let kind = self.numbers.below(20);
         self.done
             .push(format!("{n}: {kind} at {} in {session}", NAMES[node]));
-        match kind {
-            // Its client has nobody to talk to.
-            0..=8 => {
-                self.kill(node);
-                return;
+        self.harm(kind, node, &session);
+        for (number, (session, text, _, mut client)) in said.into_iter().enumerate() {
+            let known = match number + 1 == AT_ONCE {
+                true => ended.take(),
+                false => None,
+            };
+            // A client whose node is gone gets no answer.
+            let Some(answer) = known.or_else(|| last_answer(&mut client)) else {
+                continue;
+            };
+            let failed = answer["result"]["_meta"]["stentor"]["error"].is_object();
+            if answer["result"]["stopReason"] == "end_turn" && !failed {
+                self.acknowledge(&session, &text);
             }
-            9..=12 => {
+        }
+    }
+
+    /// Does something to the fleet.
+    fn harm(&mut self, kind: usize, node: usize, session: &str) {
+        match kind {
+            0..=5 => self.kill(node),
+            6..=8 => {
                 kill_process(self.processes[node].pid(), Signal::TERM).unwrap();
                 self.again(node);
-                return;
             }
-            13..=16 => {
+            9..=11 => {
                 let server = self.numbers.below(self.nats.size());
                 self.nats.kill(server);
                 self.nats.start_one(server);
             }
-            17 => {
+            12 => {
                 let server = self.numbers.below(self.nats.size());
                 self.nats.signal(server, Signal::STOP);
                 // Until somebody has gone round it.
-                let other = (node + 1) % NAMES.len();
-                self.open(&session);
-                drop(self.client(other));
+                drop(self.client((node + 1) % NAMES.len()));
+                self.open(session);
                 self.nats.signal(server, Signal::CONT);
             }
-            18 => {
+            13 => {
                 kill_process(self.processes[node].pid(), Signal::STOP).unwrap();
-                self.when_taken_from(node, &session);
+                self.when_nothing_is_owned_by(node);
                 kill_process(self.processes[node].pid(), Signal::CONT).unwrap();
             }
+            14 => {
+                self.links[node].iter().for_each(Link::cut);
+                self.when_nothing_is_owned_by(node);
+                self.links[node].iter().for_each(Link::mend);
+            }
+            15..=16 => {
+                let server = self.numbers.below(self.nats.size());
+                self.links[node][server].cut();
+                // Until somebody has gone round it, or another node has the session.
+                self.open(session);
+                self.links[node][server].mend();
+            }
+            17..=18 => self.links[node].iter().for_each(Link::reset),
             _ => {
                 let to = NAMES[(node + 1) % NAMES.len()];
                 self.worlds[node]
-                    .command(&["fleet", "move", &session, to])
+                    .command(&["fleet", "move", session, to])
                     .output()
                     .unwrap();
             }
-        }
-        let ended = ended.unwrap_or_else(|| answer(&client.until_answer(4)));
-        let failed = ended["result"]["_meta"]["stentor"]["error"].is_object();
-        if ended["result"]["stopReason"] == "end_turn" && !failed {
-            self.acknowledge(&session, &text);
         }
     }
 
@@ -234,13 +280,12 @@ impl Load {
         said["sessions"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits until another node has a session.
-    fn when_taken_from(&self, node: usize, session: &str) {
+    /// Waits until others have all sessions of a node.
+    fn when_nothing_is_owned_by(&self, node: usize) {
         loop {
             let directory = self.directory((node + 1) % NAMES.len());
-            let found = directory.iter().find(|found| found["id"] == session);
-            let owner = found.and_then(|found| found["owner"]["name"].as_str());
-            if owner.is_some_and(|owner| owner != NAMES[node]) {
+            let is_owned = |found: &Value| found["owner"]["name"] == NAMES[node];
+            if directory.len() == SESSIONS && !directory.iter().any(is_owned) {
                 return;
             }
             std::thread::sleep(PAUSE);
@@ -305,6 +350,16 @@ impl Load {
                 assert!(changes > 0, "{session}");
             }
         });
+    }
+}
+
+/// The answer to what was said, if there is one.
+fn last_answer(client: &mut Child) -> Option<Value> {
+    loop {
+        let frame: Value = serde_json::from_str(&client.try_next()?).unwrap();
+        if frame["id"] == 4 && frame.get("method").is_none() {
+            return Some(frame);
+        }
     }
 }
 

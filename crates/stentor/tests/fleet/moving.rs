@@ -76,6 +76,52 @@ fn a_drained_node_has_no_sessions_and_takes_none() {
 }
 
 #[test]
+fn a_drained_node_refuses_new_sessions_and_names_the_nodes_to_use() {
+    let Some(fleet) = Fleet::new() else { return };
+    let one = fleet.node("one", ASKS);
+    let two = fleet.node("two", ASKS);
+    one.when_status(|nodes| nodes["two"].is_object());
+    let said = two.world.asked(&["fleet", "drain", "one", "--json"]);
+    assert_eq!(said, "{\"moved\":0}\n");
+    let mut client = one.acp();
+    let new = serde_json::json!({ "cwd": fleet.work(), "mcpServers": [] });
+    let refused = answer(&client.ask_acp(2, "session/new", new));
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("use the node `two`"), "{refused}");
+
+    let unknown = two.world.command(&["fleet", "drain", "three"]).output();
+    let unknown = String::from_utf8(unknown.unwrap().stderr).unwrap();
+    assert!(
+        unknown.contains("there is no node `three`; there are: one, two"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_moved_session_ends_at_the_node_that_was_named_whoever_waits_for_it() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", ASKS);
+    let two = fleet.node("two", ASKS);
+    let _three = fleet.node("three", ASKS);
+    one.when_status(|nodes| nodes["two"].is_object() && nodes["three"].is_object());
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    let (_, short) = session.rsplit_once('-').unwrap();
+    for node in ["two", "three", "two"] {
+        let said = two.world.asked(&["fleet", "move", &short[..8], node]);
+        assert_eq!(said, "1 session(s) handed over\n");
+        let owner = &two.sessions()[0]["owner"];
+        assert_eq!(owner["name"], node);
+    }
+    prompt(&mut client, 5, &session, "hello again");
+    let answered = answer(&client.until_answer(5));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+}
+
+#[test]
 fn queued_messages_are_kept_when_a_node_dies() {
     let Some(fleet) = Fleet::new() else { return };
     let work = fleet.work();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use stentor_test_support::{NatsServer, TemporaryFolder};
+use stentor_test_support::{Link, NatsServer, TemporaryFolder};
 
 use crate::world::{Child, World};
 
@@ -55,7 +55,20 @@ impl Fleet {
         self.start(self.world(name, scenario, "ask", &places))
     }
 
-    fn start(&self, world: World) -> Node {
+    /// One that reaches NATS through a link.
+    pub fn node_behind(&self, link: &Link, name: &str, scenario: &str) -> Node {
+        let places = format!("work = {:?}\n", self.work());
+        let world = self.world_at(&link.address.to_string(), name, scenario, "all", &places);
+        self.start(world)
+    }
+
+    /// A link to NATS.
+    pub fn link(&self) -> Link {
+        let (_, address) = self.nats.url.split_once("://").unwrap();
+        Link::new(address.parse().unwrap())
+    }
+
+    pub fn start(&self, world: World) -> Node {
         let socket = world.path("s").display().to_string();
         let mut process = world.child(&["serve", "--socket", &socket, "--fleet"]);
         assert_eq!(process.json()["type"], "ready");
@@ -63,11 +76,15 @@ impl Fleet {
     }
 
     /// The home of a node.
-    fn world(&self, name: &str, scenario: &str, mode: &str, places: &str) -> World {
+    pub fn world(&self, name: &str, scenario: &str, mode: &str, places: &str) -> World {
+        self.world_at(&self.nats.url, name, scenario, mode, places)
+    }
+
+    fn world_at(&self, url: &str, name: &str, scenario: &str, mode: &str, places: &str) -> World {
         let config = format!(
-            "permission_mode = {mode:?}\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
+            "permission_mode = {mode:?}\n[fleet]\nurl = {url:?}\nmonitor = {:?}\nnode = {name:?}\n\
              lease_seconds = 2\n[fleet.places]\n{places}",
-            self.nats.url, self.nats.monitor
+            self.nats.monitor
         );
         World::new(scenario, &config)
     }
@@ -95,7 +112,8 @@ impl Node {
         self.omp_with(cwd, &["--session", session])
     }
 
-    fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
+    /// One with further flags.
+    pub fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
         let attach = format!("--attach={}", self.world.path("s").display());
         let words = [&["--mode", "rpc", &attach], more].concat();
         let mut command = self.world.command(&words);

@@ -69,3 +69,38 @@ fn a_project_cannot_name_a_fleet() {
     let said = refused(&world, &["fleet", "status"]);
     assert!(said.contains("no NATS server is named"), "{said}");
 }
+
+#[test]
+fn a_second_node_of_the_same_name_is_refused_while_the_first_is_there() {
+    let Some(fleet) = Fleet::new() else { return };
+    let one = fleet.node("one", ANSWERS);
+    let world = fleet.world("one", ANSWERS, "all", "");
+    let socket = world.path("s").display().to_string();
+    let why = refused(&world, &["serve", "--socket", &socket, "--fleet"]);
+    assert!(
+        why.contains("another process is in the fleet as node `one`"),
+        "{why}"
+    );
+    // It is not there any more, though its record is.
+    rustix::process::kill_process(one.process.pid(), rustix::process::Signal::KILL).unwrap();
+    one.process.exit_code();
+    let again = fleet.start(world);
+    again.when_status(|nodes| nodes["one"].is_object());
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_is_said_with_its_line() {
+    for (line, why) in [
+        ("lease_secconds = 3", "fleet.lease_secconds"),
+        ("lease_seconds = \"long\"", "[fleet] invalid type"),
+        ("durability = \"sure\"", "[fleet] unknown variant"),
+    ] {
+        let config = format!("\n[fleet]\nnode = \"one\"\n{line}\n");
+        let world = World::new(ANSWERS, &config);
+        let said = refused(&world, &["fleet", "status"]);
+        let text = std::fs::read_to_string(world.path("home/.config/stentor/config.toml"));
+        let number = text.unwrap().lines().position(|own| own == line).unwrap() + 1;
+        assert!(said.contains(why), "{said}");
+        assert!(said.contains(&format!("config.toml:{number}:1")), "{said}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Sessions that outlive their node.
 
 use rustix::process::{Signal, kill_process};
-use stentor_test_support::when_written;
+use stentor_test_support::{when_dead, when_written};
 
 use crate::nodes::{Fleet, answer, load, new_session, prompt};
 
@@ -82,6 +82,39 @@ fn a_node_that_was_stopped_for_longer_than_its_lease_writes_nothing_more_and_its
     for text in ["run it", "go on", "still there?", "and again"] {
         assert!(said.contains(text), "{text}: {said}");
     }
+}
+
+#[test]
+fn a_node_that_is_cut_off_stops_what_runs_and_tells_its_clients_while_nobody_answers_it() {
+    const SHELL: &str = "[[turn]]\nwhen = { last_user_contains = \"run\" }\n\
+        steps = [{ tool = \"bash\", id = \"call_1\", arguments = { command = \
+        \"echo $$ > pid.txt; sleep 600\" } }]\n[[turn]]\ntext = \"Answered.\"\n";
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let link = fleet.link();
+    let one = fleet.node_behind(&link, "one", SHELL);
+    let two = fleet.node("two", SHELL);
+    let mut first = one.acp();
+    let session = new_session(&mut first, &work);
+    prompt(&mut first, 4, &session, "run it");
+    let pid = when_written(&work.join("pid.txt"));
+    link.cut();
+
+    when_dead(pid.trim());
+    let ended = answer(&first.until_answer(4));
+    let why = ended["result"]["_meta"]["stentor"]["error"].to_string();
+    assert!(why.contains("cut off from the fleet"), "{ended}");
+    two.when_owned_by(&session, "two");
+    let mut second = two.acp();
+    load(&mut second, &session, &work);
+    prompt(&mut second, 5, &session, "hello");
+    let answered = answer(&second.until_answer(5));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+
+    link.mend();
+    prompt(&mut first, 6, &session, "still there?");
+    let answered = answer(&first.until_answer(6));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl Session {
     /// Takes all waiting messages out of the queues and returns them.
     pub async fn clear_queues(&self) -> Result<Queues, SessionError> {
         self.driving()?
-            .ask(|actor| actor.queues.clear(&mut actor.log))
+            .change(|actor| actor.queues.clear(&mut actor.log))
             .await
     }
 
@@ -234,7 +234,7 @@ impl Session {
     pub async fn remove_queued(&self, queue: QueueKind, text: &str) -> Result<bool, SessionError> {
         let text = text.to_owned();
         self.driving()?
-            .ask(move |actor| actor.queues.remove(&mut actor.log, queue, &text))
+            .change(move |actor| actor.queues.remove(&mut actor.log, queue, &text))
             .await
     }
 
@@ -258,7 +258,7 @@ impl Session {
     pub async fn set_model(&self, provider: &str, id: &str) -> Result<ModelChoice, SessionError> {
         let (provider, id) = (provider.to_owned(), id.to_owned());
         self.driving()?
-            .ask(move |actor| {
+            .change(move |actor| {
                 let choice = actor.models.set(&mut actor.log, &provider, &id)?;
                 actor.fallbacks.forget();
                 Ok(choice)
@@ -269,7 +269,7 @@ impl Session {
     /// Chooses the next model. `None` when there is no other.
     pub async fn cycle_model(&self, backward: bool) -> Result<Option<ModelChoice>, SessionError> {
         self.driving()?
-            .ask(move |actor| {
+            .change(move |actor| {
                 let choice = actor.models.cycle(&mut actor.log, backward)?;
                 if choice.is_some() {
                     actor.fallbacks.forget();
@@ -282,14 +282,14 @@ impl Session {
     /// Chooses how long the model thinks. Returns the level that the model has.
     pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<ThinkingLevel, SessionError> {
         self.driving()?
-            .ask(move |actor| actor.models.set_thinking(&mut actor.log, level))
+            .change(move |actor| actor.models.set_thinking(&mut actor.log, level))
             .await?
     }
 
     /// Chooses the next thinking level. `None` when there is no other.
     pub async fn cycle_thinking(&self) -> Result<Option<ThinkingLevel>, SessionError> {
         self.driving()?
-            .ask(|actor| actor.models.cycle_thinking(&mut actor.log))
+            .change(|actor| actor.models.cycle_thinking(&mut actor.log))
             .await?
     }
 
@@ -346,7 +346,7 @@ impl Session {
     /// The stance where no permission rule decides.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SessionError> {
         self.driving()?
-            .send(move |actor| actor.set_permission_mode(mode))
+            .change(move |actor| actor.set_permission_mode(mode))
             .await
     }
 
@@ -357,7 +357,7 @@ impl Session {
             return Err(SessionError::EmptyName);
         }
         self.driving()?
-            .ask(move |actor| {
+            .change(move |actor| {
                 actor.log.rename(name.clone())?;
                 actor.publish_change(StateChange::Name(Some(name)));
                 Ok(())
@@ -504,7 +504,7 @@ impl Session {
         let kind = EntryKind::Custom { custom_type, data };
         let appended = self
             .driving()?
-            .ask(|actor| actor.log.append(kind, false))
+            .change(|actor| actor.log.append(kind, false))
             .await?;
         Ok(appended?)
     }
@@ -600,6 +600,20 @@ impl Session {
     ) -> Result<T, SessionError> {
         self.ask_later(|actor, reply| answer(reply, act(actor)))
             .await
+    }
+
+    /// Asks for a change of what is recorded. It is answered when the change would outlive this
+    /// process.
+    async fn change<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Actor) -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let asked = self.ask(|actor| (act(actor), actor.log.outlives()));
+        let (value, outlives) = asked.await?;
+        if let Some(outlives) = outlives {
+            outlives.await?;
+        }
+        Ok(value)
     }
 
     /// Asks for something that is answered later, maybe by somebody else than the actor.

@@ -123,6 +123,11 @@ impl SessionLog {
         self.record.survives_process()
     }
 
+    /// Makes everything appended so far survive the end of this process, unless it does already.
+    pub fn outlives(&self) -> Option<BoxFuture<'static, Result<(), StoreError>>> {
+        (!self.survives_process()).then(|| self.sync())
+    }
+
     /// Makes everything appended so far survive a power cut.
     pub fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         self.record.sync()
