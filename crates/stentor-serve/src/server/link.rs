@@ -25,6 +25,10 @@ use uuid::Uuid;
 use super::unix_socket::welcome;
 use super::{Admitted, refused};
 
+/// How long a broken link may keep its window full. From then on the dialect takes no more events, and
+/// the others of its session may have to wait for that.
+const FULL_FOR: Duration = Duration::from_secs(60);
+
 /// A connection that carries a link, and what was read from it already.
 pub(super) struct Carrier {
     pub stream: UnixStream,
@@ -193,12 +197,31 @@ impl Link {
     /// Waits for the relay to come back. `None` when it does not in time.
     async fn next_carrier(&mut self, shared: &Shared) -> Option<Carrier> {
         loop {
-            let waiting = tokio::time::timeout(self.links.resume_within, self.carriers.recv());
-            let carrier = resumed(shared, waiting.await.ok()??).await;
+            let given_up = tokio::time::sleep(self.links.resume_within);
+            let newer = tokio::select! {
+                newer = self.carriers.recv() => newer?,
+                () = given_up => return None,
+                () = too_full(shared) => return None,
+            };
+            let carrier = resumed(shared, newer).await;
             if carrier.is_some() {
                 return carrier;
             }
         }
+    }
+}
+
+/// Waits until the window is full, and was a while ago. Nobody takes anything out of it meanwhile.
+async fn too_full(shared: &Shared) {
+    let mut looks = tokio::time::interval(FULL_FOR);
+    let mut was_full = false;
+    loop {
+        looks.tick().await;
+        let is_full = shared.lock().out.room() == 0;
+        if is_full && was_full {
+            return;
+        }
+        was_full = is_full;
     }
 }
 
