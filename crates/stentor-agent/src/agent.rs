@@ -79,7 +79,7 @@ pub enum AgentError {
     #[error("{0} is not among the sessions that this connection may watch")]
     NotToBeWatched(PathBuf),
     #[error(
-        "the folder of the session, {0}, is gone: only somebody who may drive can open it elsewhere"
+        "the session's folder {0} no longer exists; an observer cannot open the session in another folder"
     )]
     FolderGone(PathBuf),
 }

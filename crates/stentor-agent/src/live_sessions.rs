@@ -460,11 +460,9 @@ impl Closing {
     fn notice(self) -> Option<&'static str> {
         match self {
             Self::Idle => None,
-            Self::Unsaid => {
-                Some("This session is closed: nobody uses it, and nothing was said in it.")
-            }
+            Self::Unsaid => Some("This session is closed: it is unused and has no messages."),
             Self::Deleted => Some("This session is closed: it is being deleted."),
-            Self::Released => Some("This session is closed: another program goes on with it."),
+            Self::Released => Some("This session is closed: another program is using it."),
         }
     }
 }

@@ -76,7 +76,7 @@ pub enum NotRead {
     Missing,
     #[error("it is not a regular file")]
     NotRegular,
-    #[error("it is no file but what the system says of itself, which may hold secrets")]
+    #[error("it is part of the system's own state (/proc or /sys), which may contain secrets")]
     OfSystem,
     #[error("it leads out of the project")]
     Outside,

@@ -174,7 +174,7 @@ impl Starter {
         self.choose_thinking(inbox, &agent, request.thinking).await;
         if !missed.is_empty() {
             self.agent.shared.warn(format!(
-                "{} does not know this conversation: it is given what was said so far as text",
+                "{} does not know this conversation, so it gets the messages so far as text",
                 self.agent.name()
             ));
         }

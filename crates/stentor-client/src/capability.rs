@@ -167,7 +167,7 @@ impl Feature {
             Self::Models => "change its model",
             Self::Modes => "change its mode",
             Self::ThinkingLevel => "change its thinking level",
-            Self::NewSession => "begin a new session",
+            Self::NewSession => "start a new session",
             Self::ListSessions => "list its sessions",
             Self::Resume => "resume a session",
             Self::Load => "repeat a session",

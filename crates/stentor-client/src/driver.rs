@@ -161,7 +161,7 @@ impl Driver {
                     }
                 }
                 () = unwanted(self.opened.as_mut()) => {
-                    return Over::GaveUp("nobody waits for it any more".to_owned());
+                    return Over::GaveUp("nobody is waiting for it any longer".to_owned());
                 }
                 () = at(self.open_by) => {
                     let why = "it took too long to shake hands".to_owned();

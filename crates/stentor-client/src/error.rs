@@ -21,7 +21,7 @@ pub enum AgentError {
     #[error("the agent did not become ready: {0}")]
     NotReady(String),
     /// It must be logged in first.
-    #[error("the agent wants a login: {0}")]
+    #[error("the agent requires a login: {0}")]
     NeedsLogin(String),
     /// It answered with an error.
     #[error("the agent refused: {0}")]

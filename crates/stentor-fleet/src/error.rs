@@ -49,7 +49,7 @@ pub enum FleetError {
         why: io::Error,
     },
     /// Another process has the name of this node.
-    #[error("another process is in the fleet as node `{0}`; give each node a name of its own")]
+    #[error("another process is in the fleet as node `{0}`; give each node a different name")]
     NameTaken(String),
     #[error("there is no node `{name}`; there {}", known(there))]
     UnknownNode { name: String, there: Vec<String> },

@@ -45,7 +45,7 @@ pub enum NotHeld {
     #[error("another node has just taken it")]
     Raced,
     /// Another change is under way; whether it arrives is not known yet.
-    #[error("its record is just being changed")]
+    #[error("its record is being changed; try again")]
     Contested,
     #[error("the fleet does not know it")]
     Unknown,

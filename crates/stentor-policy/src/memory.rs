@@ -60,7 +60,7 @@ pub enum InvalidAnswer {
         "an answer about `{0}` names more than one of command, words, folder, path, host and call"
     )]
     Ambiguous(String),
-    #[error("an answer about `{0}` allows or denies, it does not ask")]
+    #[error("an answer about `{0}` must allow or deny, not ask")]
     Asks(String),
     #[error("an answer about `{tool}` has the relative path {path}", path = path.display())]
     Relative { tool: String, path: PathBuf },

@@ -86,7 +86,7 @@ impl Output {
         Self { shared }
     }
 
-    /// Hands over complete frames, their line ends included. Waits while too much waits already.
+    /// Hands over complete frames, their line ends included. Waits while too much is queued.
     pub async fn send(&self, frames: &[u8]) -> Result<(), Closed> {
         loop {
             let told = self.shared.progress.notified();

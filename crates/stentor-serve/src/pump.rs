@@ -243,7 +243,7 @@ impl<E: EventEncoder> Pump<E> {
         while self.encoder.next_part(&mut self.frames) {}
     }
 
-    /// Hands over what was written, a long frame part by part; waits while too much waits already.
+    /// Hands over what was written, a long frame part by part; waits while too much is queued.
     pub async fn hand_over(&mut self) -> Result<(), Closed> {
         loop {
             if !self.frames.is_empty() {

@@ -342,7 +342,7 @@ impl Server {
             Ok(Err(why)) => Err(refused(why.to_string())),
             Err(panicked) => {
                 tracing::error!(%panicked, "a connection failed inside");
-                Err(refused("the server failed inside"))
+                Err(refused("internal error of the server"))
             }
         }
     }

@@ -96,7 +96,7 @@ impl ContentBudget {
         }
         if no_pictures > 0 {
             parts.push(format!(
-                "Pictures left out that are no PNG, JPEG, GIF or WebP in base64: {no_pictures}."
+                "Pictures left out because they are not PNG, JPEG, GIF or WebP in base64: {no_pictures}."
             ));
         }
         (!parts.is_empty()).then(|| ContentBlock::text(format!("[{}]", parts.join(" "))))

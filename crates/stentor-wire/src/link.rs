@@ -38,7 +38,7 @@ pub struct Header {
 
 /// A frame that no side sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the other side of the link sent something else than a frame")]
+#[error("the other side of the link sent something other than a frame")]
 pub struct BadFrame;
 
 impl FrameKind {

@@ -74,7 +74,7 @@ pub enum Command {
         /// Let the agent that COMMAND starts answer; see docs/agents.md for its dialect
         #[arg(long, value_name = "COMMAND", value_parser = some_command)]
         agent: Option<String>,
-        /// Be a relay to `stentor serve`, whose sessions clients share
+        /// Act as a relay to `stentor serve`, whose clients share sessions
         #[arg(
             long,
             value_name = "SOCKET",
@@ -97,7 +97,7 @@ pub enum Command {
     /// Show the nodes and sessions of a fleet, move sessions, or empty a node
     #[command(disable_help_subcommand = true)]
     Fleet(FleetArgs),
-    /// Show and drive sessions in a browser; starts the server if none runs
+    /// Show and drive sessions in a browser; starts a server if none is running
     Page(PageArgs),
     /// List the stored sessions of this folder, or search, rename, rewind or delete some
     #[command(disable_help_subcommand = true)]
@@ -126,7 +126,7 @@ pub enum Command {
         #[command(subcommand)]
         action: ScenarioAction,
     },
-    /// Check the setup and show what to do about what is missing
+    /// Check the setup and show how to fix what is missing
     Doctor,
     /// Show the configuration and where each value came from
     Config,
@@ -136,7 +136,7 @@ pub enum Command {
         #[command(subcommand)]
         action: Option<ExtensionsAction>,
     },
-    /// List, add, remove, test or log in to MCP servers, or be one
+    /// List, add, remove, test or log in to MCP servers, or run as one
     #[command(disable_help_subcommand = true)]
     Mcp {
         #[command(subcommand)]
@@ -166,7 +166,7 @@ pub enum Command {
     Models {
         /// Show only models whose name contains this text
         filter: Option<String>,
-        /// Show also the models that cannot be used yet
+        /// Also show the models that cannot be used yet
         #[arg(long)]
         all: bool,
     },
@@ -237,7 +237,7 @@ pub enum SessionsAction {
         /// The new name
         name: String,
     },
-    /// Go back to before a message: files, conversation or both
+    /// Go back to the point before a message: files, conversation or both
     Rewind(RewindArgs),
     /// Delete sessions for good, after asking
     Delete {
@@ -264,7 +264,7 @@ pub struct RewindArgs {
     /// Rewind only the conversation
     #[arg(long)]
     pub conversation: bool,
-    /// Also overwrite files that somebody else has changed since
+    /// Also overwrite files that have been changed since then
     #[arg(long)]
     pub force: bool,
     /// Undo the last rewind
@@ -341,7 +341,7 @@ pub struct AskArgs {
     /// Print a JSON value that matches this JSON schema; exit with 3 if the model gives none
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub schema: Option<PathBuf>,
-    /// How long to wait at the end for what runs in the background; then it is stopped
+    /// How long to wait at the end for background jobs before stopping them
     #[arg(
         long,
         value_name = "SECONDS",
@@ -436,7 +436,7 @@ pub struct LimitArgs {
     /// `sandbox.network` is set
     #[arg(long, value_name = "MODE", global = true, value_parser = PossibleValuesParser::new(SandboxMode::ALL.map(SandboxMode::as_str)))]
     pub sandbox: Option<String>,
-    /// Where the sandbox is not fully available, run with what is; otherwise Stentor refuses to start
+    /// If the sandbox is not fully available, run with the restrictions that are, instead of refusing to start
     #[arg(long, global = true)]
     pub sandbox_optional: bool,
     /// Stop after N turns

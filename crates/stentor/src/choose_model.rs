@@ -34,7 +34,7 @@ pub enum ChooseModelError {
          models` lists the models"
     )]
     OfProvider { provider: String, at: Source },
-    #[error("there is no model at all")]
+    #[error("no model is available")]
     None,
 }
 

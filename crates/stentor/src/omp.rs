@@ -33,7 +33,7 @@ use crate::setup::{self, Defaults};
 enum OmpError {
     #[error(transparent)]
     Args(#[from] OmpArgsError),
-    #[error("a client of the server speaks --mode rpc")]
+    #[error("only --mode rpc can be used with a server")]
     NotRpc,
     #[error(transparent)]
     Frontend(#[from] FrontendError),

@@ -61,15 +61,15 @@ pub enum RelayError {
          stored, and the session can be resumed"
     )]
     Unreachable { tried_s: u64, why: io::Error },
-    #[error("the server does not go on with this connection: {0}")]
+    #[error("the server cannot resume this connection: {0}")]
     Forgotten(String),
     #[error("the server on the socket does not answer; end its process and start it again")]
     Silent,
-    #[error("the server on the socket does not answer as stentor does: {0}")]
+    #[error("what listens on the socket is not a Stentor server: {0}")]
     Foreign(String),
     #[error("the server refuses: {0}")]
     Refused(String),
-    #[error("{0} is not UTF-8, which the server needs it to be")]
+    #[error("{0} is not UTF-8, which the server requires")]
     NotText(&'static str),
 }
 

@@ -68,7 +68,7 @@ struct RpcArgs {
     /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
-    /// Be a relay to `stentor serve`, whose sessions clients share
+    /// Act as a relay to `stentor serve`, whose clients share sessions
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     attach: Option<AttachFlag>,
 }

@@ -92,12 +92,12 @@ pub const BUILTINS: [Described; 16] = [
         "",
         "show tokens, cost and how full the context is",
     ),
-    described(Builtin::New, "new", "", "begin a new session"),
+    described(Builtin::New, "new", "", "start a new session"),
     described(
         Builtin::Resume,
         "resume",
         "[ID]",
-        "go on with another session",
+        "continue another session",
     ),
     described(
         Builtin::Fork,

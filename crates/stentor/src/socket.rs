@@ -46,7 +46,7 @@ pub enum SocketError {
     InUse(PathBuf),
     #[error("{} belongs to somebody else; use --socket", .0.display())]
     NotOurs(PathBuf),
-    #[error("{} is there and is not a socket; use another --socket", .0.display())]
+    #[error("{} exists and is not a socket; choose another --socket", .0.display())]
     NoSocket(PathBuf),
     #[error("cannot listen on {}: {why}", path.display())]
     Io { path: PathBuf, why: io::Error },

@@ -17,9 +17,9 @@ pub struct Cursor {
 /// Why nobody can go on from a cursor. What was said is to be read instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorMissed {
-    #[error("the session was loaded again since")]
+    #[error("the session has been reloaded since then")]
     OtherEpoch,
-    #[error("what happened since is no longer kept event by event")]
+    #[error("the events since then are no longer stored individually")]
     TooOld,
 }
 

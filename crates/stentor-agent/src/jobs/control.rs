@@ -59,7 +59,7 @@ pub enum InputError {
     Closed,
     #[error("it has ended")]
     Ended,
-    #[error("it read only {written} of {length} bytes and is not reading on")]
+    #[error("it read only {written} of {length} bytes and then stopped reading")]
     NotRead { written: usize, length: usize },
     #[error("only a command can be written to; use `steer` for a subagent")]
     NoCommand,

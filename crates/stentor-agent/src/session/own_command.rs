@@ -44,7 +44,7 @@ pub enum OwnCommandError {
     Rewind(#[from] RewindError),
     #[error(transparent)]
     Session(#[from] SessionError),
-    #[error("Usage: /{PLAN} {PLAN_HINT}; alone it begins and ends plan mode")]
+    #[error("Usage: /{PLAN} {PLAN_HINT}; without an argument, it starts or ends plan mode")]
     PlanUsage,
 }
 

@@ -45,7 +45,7 @@ pub(super) enum Broken {
     NodeGone(String),
     #[error("the other side has given up")]
     GivenUp,
-    #[error("nobody is there on this side any more")]
+    #[error("this side of the tunnel has been closed")]
     NobodyHere,
     #[error("the connection to the fleet is lost: {0}")]
     Publish(#[from] async_nats::PublishError),

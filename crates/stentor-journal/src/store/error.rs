@@ -57,7 +57,7 @@ pub enum StoreError {
     #[error("the session {id} cannot be changed here: {why}")]
     NotOurs { id: String, why: String },
     /// The log behind the file did not take an entry: try again later.
-    #[error("what was said in the session {id} is not stored: {why}")]
+    #[error("the messages of session {id} are not stored: {why}")]
     Unacknowledged { id: String, why: String },
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]

@@ -49,7 +49,7 @@ enum AskError {
     NoAnswer(#[from] reqwest::Error),
     #[error("it answers {0}")]
     Status(StatusCode),
-    #[error("what it answers is no list of models")]
+    #[error("its answer is not a list of models")]
     NoList,
 }
 

@@ -40,7 +40,7 @@ impl Before {
         }
         std::fs::read_to_string(path).map_or_else(
             |error| match error.kind() {
-                ErrorKind::InvalidData => Self::Hidden(format!("its {length} bytes are no text")),
+                ErrorKind::InvalidData => Self::Hidden(format!("its {length} bytes are not text")),
                 _ => Self::Hidden(error.to_string()),
             },
             Self::Text,

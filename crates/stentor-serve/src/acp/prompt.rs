@@ -68,7 +68,7 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
                 Ok(answer) => answer.text,
                 Err(error) => error.to_string(),
             },
-            None => format!("{text:?} is no command"),
+            None => format!("{text:?} is not a command"),
         },
         // They would begin a run when the compaction is over, and nobody's turn with it.
         Builtin::Compact { .. } if has_queued(&session).await => {

@@ -20,7 +20,7 @@ pub struct Origins {
 
 /// An origin that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no origin; one looks like `https://stentor.example`")]
+#[error("`{0}` is not an origin; use the form `https://stentor.example`")]
 pub struct NoOrigin(String);
 
 /// A request that is not for us, or not from us.
@@ -28,7 +28,7 @@ pub struct NoOrigin(String);
 pub enum Foreign {
     #[error("this server does not answer for that name; see --origin")]
     Host,
-    #[error("pages of other origins may not ask this server; see --origin")]
+    #[error("requests from other origins are not allowed; see --origin")]
     Origin,
 }
 

@@ -153,7 +153,7 @@ async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules
             Ok(Ok(_)) if server.is_stopping() => close(CloseCode::Away, "the server stops"),
             Ok(Ok(_)) => close(CloseCode::Normal, ""),
             Ok(Err(refused)) => close(CloseCode::Error, &refused.message),
-            Err(_) => close(CloseCode::Error, "the server failed inside"),
+            Err(_) => close(CloseCode::Error, "internal error of the server"),
         },
         Ok(Ending::Refused(why)) => why,
         Err(error) => {

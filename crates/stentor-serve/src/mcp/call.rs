@@ -47,17 +47,17 @@ pub(super) struct Call {
 pub(super) enum CallError {
     #[error("the session {0} is at work: steer it, or wait until it is done")]
     Busy(String),
-    #[error("the session {0} does nothing at the moment: prompt it instead")]
+    #[error("session {0} is idle; send a prompt instead")]
     Idle(String),
     #[error("a session that exists has its own folder; leave out cwd")]
     FolderOfExisting,
     #[error("cwd must be an absolute path of a folder that exists")]
     NoFolder,
-    #[error("this server works in {} and below, and that is elsewhere", .0.display())]
+    #[error("this server only works in {} and its subfolders", .0.display())]
     Elsewhere(PathBuf),
     #[error("the prompt is empty")]
     Empty,
-    #[error("{0} sessions are at work, which is as many as can be; wait until one is done")]
+    #[error("{0} sessions are working, which is the maximum; wait until one is done")]
     TooMany(usize),
     #[error(transparent)]
     Agent(#[from] AgentError),

@@ -171,7 +171,7 @@ fn arguments_of_prompt() -> Value {
     arguments(
         json!({
             "prompt": text("The task"),
-            "session_id": text("A session to go on with; a new one if absent"),
+            "session_id": text("The session to continue; omit it to start a new one"),
             "cwd": text(
                 "The folder of a new session, absolute: the one the server was started in, which it \
                  is if absent, or one below it",

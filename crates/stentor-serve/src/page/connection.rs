@@ -50,7 +50,7 @@ enum PageError {
     NoSession,
     #[error("there is no folder {0} here")]
     NoFolder(String),
-    #[error("there is no session {0} any more")]
+    #[error("session {0} no longer exists")]
     NoSuchSession(String),
     #[error("there is no model {0}")]
     NoModel(String),
@@ -58,9 +58,9 @@ enum PageError {
     NoChoice(String),
     #[error("the picture cannot be used: {0}")]
     Picture(#[from] NoPicture),
-    #[error("the page sent something that is no command: {0}")]
+    #[error("the page sent an invalid command: {0}")]
     NoCommand(#[from] serde_json::Error),
-    #[error("the line is too long or no text")]
+    #[error("the line is too long or not text")]
     NoLine,
     #[error(transparent)]
     Session(SessionError),
@@ -68,7 +68,7 @@ enum PageError {
     Command(#[from] OwnCommandError),
     #[error(transparent)]
     Agent(AgentError),
-    #[error("the server failed inside")]
+    #[error("internal error of the server")]
     Inside,
     #[error(transparent)]
     Closed(#[from] Closed),

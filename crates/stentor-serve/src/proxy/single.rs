@@ -414,7 +414,7 @@ impl Proxy {
     /// Nothing more comes, without an end.
     async fn broken(&mut self) -> Result<(), Over> {
         match self.current.place {
-            Place::Home => Err(Over::Refused(failed("the server failed inside"))),
+            Place::Home => Err(Over::Refused(failed("internal error of the server"))),
             Place::Node(_) if self.input_ended => Err(Over::Ended(0)),
             Place::Node(_) => self.recover(false).await,
         }

@@ -142,8 +142,7 @@ impl Shared {
         }
         if count >= MAX_SESSIONS {
             return Err(OpError::failed(format!(
-                "{MAX_SESSIONS} sessions are at work or kept in memory only; wait for some, or \
-                 restart the program"
+                "{MAX_SESSIONS} sessions are working or exist only in memory; wait for some to finish, or restart the program"
             )));
         }
         Ok(())

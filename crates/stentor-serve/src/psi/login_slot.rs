@@ -51,11 +51,11 @@ pub(super) enum LoginError {
     Unavailable,
     #[error("name a provider: there is no model")]
     NoModel,
-    #[error("there is no login at {wanted}; there is one at: {there_are}")]
+    #[error("{wanted} has no login; these providers do: {there_are}")]
     UnknownProvider { wanted: String, there_are: String },
-    #[error("a login at {0} is pending already; /login begins another")]
+    #[error("a login to {0} is already in progress; /login starts another")]
     Pending(String),
-    #[error("another login was begun")]
+    #[error("another login was started")]
     Replaced,
     #[error(transparent)]
     Session(#[from] SessionError),

@@ -80,7 +80,7 @@ impl ProxiedClient {
         open.shutdown(std::net::Shutdown::Both).ok();
         served.unwrap_or_else(|panicked| {
             tracing::error!(%panicked, "a connection failed inside");
-            Err(refused("the server failed inside"))
+            Err(refused("internal error of the server"))
         })
     }
 }

@@ -63,7 +63,7 @@ async fn greet(server: Server, mut stream: UnixStream) {
                 Ok(()) => return,
                 Err(carrier) => {
                     stream = carrier.stream;
-                    let why = refused("the server does not know this connection any more");
+                    let why = refused("the server no longer knows this connection");
                     welcome(&mut stream, Outcome::Refused(why)).await
                 }
             }

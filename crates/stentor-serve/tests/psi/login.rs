@@ -234,7 +234,7 @@ fn section_13_2_another_slash_login_takes_the_place_of_one_that_waits() {
     shows(
         &seen,
         &expect![[
-            r#"{:kind :error :error-code "runtime/failed" :error-message "another login was begun" :id "w" :op "login_complete"}"#
+            r#"{:kind :error :error-code "runtime/failed" :error-message "another login was started" :id "w" :op "login_complete"}"#
         ]],
     );
 }

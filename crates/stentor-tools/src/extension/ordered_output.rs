@@ -38,7 +38,7 @@ impl OrderedOutput {
     }
 
     /// Has something shown after what was sent before it. False, and nothing happens, when too
-    /// much waits already: slow clients slow down nobody.
+    /// much is queued: slow clients slow down nobody.
     pub fn show(&self, output: Output) -> bool {
         self.push(output, WAITING_TO_SHOW)
     }

@@ -20,7 +20,7 @@ pub(super) enum PortError {
         "Agent is already processing. Specify deliverAs ('steer' or 'followUp') to queue the message."
     )]
     Busy,
-    #[error("too much waits already")]
+    #[error("too many messages are already queued")]
     TooMuch,
     #[error(transparent)]
     Session(#[from] SessionError),

@@ -114,7 +114,7 @@ impl<H: Handler> Inbox<H> {
                     }
                 }
                 let shown = cut(text.to_owned(), 80);
-                return self.garbage(&format!("it wrote a line that is no message: {shown}"));
+                return self.garbage(&format!("it wrote a line that is not a message: {shown}"));
             }
         }
         self.garbage_in_a_row = 0;

@@ -17,7 +17,7 @@ pub(crate) enum RequestError {
     TimedOut(Duration),
     #[error("{0}")]
     Refused(String),
-    #[error("its answer makes no sense: {0}")]
+    #[error("its answer is invalid: {0}")]
     Unreadable(String),
     #[error("it could not be asked: {0}")]
     NotSent(#[from] NotSent),

@@ -79,7 +79,7 @@ pub(super) enum Misfit {
     Count(usize, usize),
     #[error("its length must be {}", range(*.0, *.1))]
     Length(usize, usize),
-    #[error("that has another form than it must have")]
+    #[error("that does not have the required format")]
     Format,
     #[error("a whole number is needed")]
     NoInteger,
@@ -390,7 +390,7 @@ mod tests {
             (
                 json!({ "type": "string", "format": "email" }),
                 "ada",
-                Err("that has another form than it must have"),
+                Err("that does not have the required format"),
             ),
             (
                 json!({ "type": "string", "format": "date" }),

@@ -82,11 +82,11 @@ impl PromptSource for ServerPrompts {
 /// Why a prompt was not filled in.
 #[derive(Debug, thiserror::Error)]
 enum PromptError {
-    #[error("its server does not have it any more")]
+    #[error("its server no longer offers it")]
     Gone,
     #[error(transparent)]
     Server(BoxError),
-    #[error("the server filled in nothing")]
+    #[error("the server returned an empty prompt")]
     Empty,
     #[error("{extra:?} is more than it takes; it takes {usage}")]
     TooMuch { extra: String, usage: String },

@@ -23,9 +23,9 @@ pub(super) enum SseOpenError {
     NoEvents,
     #[error(transparent)]
     Stream(#[from] StreamError),
-    #[error("its events end before they say where to post")]
+    #[error("its event stream ended before it named the address for messages")]
     NoAddress,
-    #[error("where to post is no address: {0}")]
+    #[error("its address for messages is invalid: {0}")]
     BadAddress(String),
     /// What is posted carries secrets.
     #[error("it wants messages posted elsewhere, to {0}, which could give secrets away")]

@@ -65,7 +65,7 @@ impl Restrictions {
 /// Why the rights could not be taken away.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CannotRestrict {
-    #[error("entering it crashed")]
+    #[error("the process crashed while entering it")]
     Crashed,
     #[cfg(target_os = "linux")]
     #[error("cannot drop root's capabilities: {0}")]
@@ -89,7 +89,7 @@ pub(crate) enum CannotRestrict {
     #[error("{} cannot be unreadable in a folder that is writable", .0.display())]
     UnreadableInWritable(PathBuf),
     #[cfg(not(target_os = "linux"))]
-    #[error("this system has none")]
+    #[error("this system has no sandbox")]
     NoSandbox,
 }
 

@@ -24,7 +24,7 @@ pub enum McpAction {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Log in to a server that wants it (OAuth)
+    /// Log in to a server that requires it (OAuth)
     Login {
         /// The name of the server, or its address
         server: String,
@@ -32,7 +32,7 @@ pub enum McpAction {
         #[arg(long)]
         no_browser: bool,
     },
-    /// Be an MCP server on stdin and stdout: other agents prompt and steer Stentor
+    /// Run as an MCP server on stdin and stdout, for agents that prompt and steer Stentor
     Serve,
     /// Forget the login to a server
     Logout {

@@ -21,7 +21,7 @@ pub struct ServeArgs {
     /// The file with the tokens of HTTP clients [default: serve.token beside the socket]
     #[arg(long, value_name = "PATH", requires = "http")]
     pub token_file: Option<PathBuf>,
-    /// Also answer requests for this origin: that of a proxy in front; may be repeated
+    /// Also answer requests for this origin, such as a proxy in front; can be repeated
     #[arg(long, value_name = "URL", requires = "http")]
     pub origin: Vec<String>,
     /// Refuse more connections than this
@@ -33,7 +33,7 @@ pub struct ServeArgs {
     /// How long to keep a relay's broken connection [default: 300]
     #[arg(long, value_name = "SECONDS")]
     pub resume_within: Option<u64>,
-    /// Be a node of the fleet at these NATS servers [default: `url` of [fleet]]
+    /// Act as a node of the fleet at these NATS servers [default: `url` of [fleet]]
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
     pub fleet: Option<String>,
     /// Exit after this long without clients
@@ -56,7 +56,7 @@ pub struct FleetArgs {
 pub enum FleetAction {
     /// Show the nodes: their places, sessions and capacity
     Status,
-    /// Show all sessions: what goes on in each, and who owns it
+    /// Show all sessions: what each is doing, and who owns it
     Sessions,
     /// Move all sessions of a node to others; it accepts no new ones
     Drain {
@@ -117,7 +117,7 @@ impl FromStr for HttpAddress {
 pub enum ServeAction {
     /// Show the server that listens on the socket, and its clients
     Status,
-    /// Stop the server that listens on the socket, and wait for its end
+    /// Stop the server that listens on the socket, and wait until it has exited
     Stop,
 }
 

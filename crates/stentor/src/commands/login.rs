@@ -28,7 +28,7 @@ pub enum LoginError {
     NotHidden(io::Error),
     #[error("cannot read the key: {0}")]
     KeyNotRead(io::Error),
-    #[error("that is no key: it is empty or has spaces in it")]
+    #[error("that is not a key: it is empty or contains spaces")]
     NoKey,
     #[error(transparent)]
     Io(#[from] io::Error),

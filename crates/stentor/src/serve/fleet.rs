@@ -54,7 +54,7 @@ pub enum FleetFailure {
     NoUrl,
     #[error("there is no folder for the sessions of the fleet; set `data_dir`")]
     NoFolder,
-    #[error("the session {0} is open on no node")]
+    #[error("session {0} is not open on any node")]
     NotOpen(String),
     #[error("the fleet has no session {0}")]
     NoSession(String),

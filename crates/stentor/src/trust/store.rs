@@ -38,7 +38,7 @@ pub enum StoreError {
         path = path.display()
     )]
     Damaged { path: PathBuf, problem: String },
-    #[error("{path} is being changed by another process that does not finish", path = path.display())]
+    #[error("{path} is locked by another process", path = path.display())]
     Busy { path: PathBuf },
     #[error("{} is not UTF-8, so it cannot be kept", .0.display())]
     NotUtf8(PathBuf),

@@ -412,7 +412,7 @@ fn plan_mode_is_ended_by_hand_with_the_mode_that_was_before() {
         Plan mode is on: nothing is changed until you have accepted a plan. /plan ends it without one.
         Plan mode is off; the permission mode is all.
         Plan mode is off; the permission mode is all.
-        Usage: /plan [on|off]; alone it begins and ends plan mode"#]]
+        Usage: /plan [on|off]; without an argument, it starts or ends plan mode"#]]
     .assert_eq(&said.join("\n"));
     child.end();
 }

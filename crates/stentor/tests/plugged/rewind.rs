@@ -157,13 +157,13 @@ fn what_cannot_be_rewound_is_refused_with_a_reason() {
     for (words, expected) in [
         (
             "",
-            "nothing was said yet, so there is nothing to go back to",
+            "there are no messages yet, so there is nothing to go back to",
         ),
         (
             "1",
             "there is no message 1 to go back to; /rewind lists them",
         ),
-        ("--undo", "nothing was rewound that could be undone"),
+        ("--undo", "there is no rewind to undo"),
         (
             "1 2",
             "Usage: /rewind [MESSAGE] [--files|--conversation] [--force], or --undo; alone it lists the messages",
@@ -219,7 +219,7 @@ fn acp_lists_the_command_and_goes_back() {
     let (mut child, session) = world.acp(json!({}));
     let listed = child.until(|line| line.contains("available_commands_update"));
     let listed = listed.last().unwrap();
-    expect![[r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}},{"name":"plan","description":"Plan first: only read until you have accepted a plan.","input":{"hint":"[on|off]"}},{"name":"rewind","description":"Go back to before a message: files, conversation or both.","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"}},{"name":"jobs","description":"List what runs in the background, show its output, or stop it.","input":{"hint":"[ID], or stop ID"}}]}}}"#]].assert_eq(&child.shown_in(&session, listed));
+    expect![[r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"Summarise the older part of the conversation to make room.","input":{"hint":"what to keep in mind (optional)"}},{"name":"name","description":"Name this session.","input":{"hint":"the name"}},{"name":"plan","description":"Plan first: only read until you have accepted a plan.","input":{"hint":"[on|off]"}},{"name":"rewind","description":"Go back to the point before a message: files, conversation or both.","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"}},{"name":"jobs","description":"List what runs in the background, show its output, or stop it.","input":{"hint":"[ID], or stop ID"}}]}}}"#]].assert_eq(&child.shown_in(&session, listed));
     let said = |child: &mut Child, id: u64, text: &str| {
         let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
         let mut lines = child.ask_acp(id, "session/prompt", prompt);

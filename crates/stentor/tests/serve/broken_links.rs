@@ -262,7 +262,7 @@ fn a_token_that_nobody_has_is_refused() {
     let server = Server::new("");
     let lines = server.talk("{\"stentor\":1,\"resume\":{\"token\":\"x\",\"received\":0}}\n");
     let answer: Value = serde_json::from_str(&lines[0]).unwrap();
-    let message = "the server does not know this connection any more";
+    let message = "the server no longer knows this connection";
     assert_eq!(
         answer,
         json!({ "stentor": 1, "refused": { "message": message, "status": 1 } })

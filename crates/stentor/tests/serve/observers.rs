@@ -462,7 +462,7 @@ fn observers_alone_keep_nobody_from_a_session_and_learn_of_its_end() {
     }
     learn(
         watching,
-        "This session is closed: another program goes on with it.",
+        "This session is closed: another program is using it.",
     );
 
     let watching = watch();

@@ -9,7 +9,7 @@ use crate::session::own_command::CommandAnswer;
 pub const REWIND: &str = "rewind";
 
 /// What it is for.
-pub const REWIND_ABOUT: &str = "Go back to before a message: files, conversation or both";
+pub const REWIND_ABOUT: &str = "Go back to the point before a message: files, conversation or both";
 
 /// What may follow its name.
 pub const REWIND_HINT: &str = "[MESSAGE] [--files|--conversation] [--force], or --undo";

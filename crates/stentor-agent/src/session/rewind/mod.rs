@@ -60,9 +60,9 @@ pub enum RewindError {
     Busy,
     #[error("there is no message {0} to go back to; /rewind lists them")]
     NoMessage(String),
-    #[error("nothing was said yet, so there is nothing to go back to")]
+    #[error("there are no messages yet, so there is nothing to go back to")]
     NothingSaid,
-    #[error("nothing was rewound that could be undone")]
+    #[error("there is no rewind to undo")]
     NoRewind,
     #[error("files are not recorded here: undo is off, or there is no folder to record them in")]
     Off,

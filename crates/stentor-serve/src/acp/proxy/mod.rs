@@ -252,7 +252,7 @@ impl Multiplexer {
                 })
             }
             None if number == HOME => Err(Over::Refused(Refused {
-                message: "the server failed inside".to_owned(),
+                message: "internal error of the server".to_owned(),
                 status: 1,
             })),
             Some(FromUpstream::Ended(_)) | None => {

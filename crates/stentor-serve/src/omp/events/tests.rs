@@ -168,7 +168,7 @@ fn slash_commands_are_told_when_they_change() {
     let connection = Arc::default();
     let events = vec![EventKind::CommandsChanged(Arc::from(commands))];
     expect![[r#"
-        {"type":"available_commands_update","commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"jobs","description":"List what runs in the background, show its output, or stop it","input":{"hint":"[ID], or stop ID"},"source":"builtin"},{"name":"deploy","description":"does it","source":"extension"},{"name":"review","description":"does it","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"does it","source":"skill"}]}
+        {"type":"available_commands_update","commands":[{"name":"plan","description":"Plan first: only read until you have accepted a plan","input":{"hint":"[on|off]"},"source":"builtin"},{"name":"rewind","description":"Go back to the point before a message: files, conversation or both","input":{"hint":"[MESSAGE] [--files|--conversation] [--force], or --undo"},"source":"builtin"},{"name":"jobs","description":"List what runs in the background, show its output, or stop it","input":{"hint":"[ID], or stop ID"},"source":"builtin"},{"name":"deploy","description":"does it","source":"extension"},{"name":"review","description":"does it","input":{"hint":"FILE"},"source":"file"},{"name":"skill:pdf","description":"does it","source":"skill"}]}
     "#]].assert_eq(&encoded(&connection, events));
 }
 

@@ -133,8 +133,7 @@ pub(super) fn agents(agents: &[AgentDefinition]) -> Effect {
 
 /// Extensions belong to a session from its beginning on.
 pub(super) fn extensions(commands: &Commands) -> Effect {
-    let mut text = "Extensions are looked for when a session begins: /new begins one with those \
-        that are installed now."
+    let mut text = "Extensions are loaded when a session starts: /new starts one with the extensions that are installed now."
         .to_owned();
     let commands = commands.of(CommandSource::Extension);
     let named = commands.map(|command| (command.name.clone(), ""));

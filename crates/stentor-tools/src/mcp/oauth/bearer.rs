@@ -27,7 +27,7 @@ pub(in crate::mcp) struct Bearer {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::mcp) enum BearerError {
     /// Only a new login helps.
-    #[error("its login is over ({0})")]
+    #[error("its login has expired ({0})")]
     Over(String),
     #[error("its login could not be renewed: {0}")]
     Failed(OAuthError),

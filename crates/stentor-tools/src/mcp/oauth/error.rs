@@ -53,8 +53,7 @@ pub enum OAuthError {
     #[error("nothing describes its authorization server {issuer}")]
     NoMetadata { issuer: String },
     #[error(
-        "its authorization server is {expected}, but what describes it is of {named:?}; that may be \
-         somebody else's"
+        "its authorization server is {expected}, but its description names {named:?}, which may belong to somebody else"
     )]
     OtherIssuer { expected: String, named: String },
     #[error(
