@@ -369,6 +369,9 @@ impl Proxy {
                         }
                     }
                     Some(FromUpstream::Session(id)) => next.session = Some(id),
+                    Some(FromUpstream::Moved(id)) if session == Some(&*id) => {
+                        return Err(failed("the session has moved again"));
+                    }
                     Some(FromUpstream::Moved(_)) => {}
                     Some(FromUpstream::Ended(Ending { refused, .. })) => {
                         let why = "the session cannot be opened on its node";

@@ -71,6 +71,26 @@ fn a_project_cannot_name_a_fleet() {
 }
 
 #[test]
+fn a_change_that_the_fleet_does_not_acknowledge_is_answered_with_an_error() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", ANSWERS);
+    let mut client = one.omp(&work);
+    client.send(r#"{"id":"a","type":"prompt","message":"hello"}"#);
+    client.until_type("agent_settled");
+    client.send(r#"{"id":"b","type":"set_session_name","name":"Before"}"#);
+    let named = client.until(|line| line.contains(r#""command":"set_session_name""#));
+    assert!(named.concat().contains(r#""success":true"#), "{named:#?}");
+
+    let pid = rustix::process::Pid::from_raw(i32::try_from(fleet.nats.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    client.send(r#"{"id":"c","type":"set_session_name","name":"After"}"#);
+    let named = client.until(|line| line.contains(r#""command":"set_session_name""#));
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert!(named.concat().contains(r#""success":false"#), "{named:#?}");
+}
+
+#[test]
 fn a_second_node_of_the_same_name_is_refused_while_the_first_is_there() {
     let Some(fleet) = Fleet::new() else { return };
     let one = fleet.node("one", ANSWERS);

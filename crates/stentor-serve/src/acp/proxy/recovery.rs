@@ -41,6 +41,8 @@ pub(super) struct Recovery {
     leaving: Option<String>,
     /// It is being looked for.
     is_sought: bool,
+    /// It has left the node that is about to answer the request.
+    has_moved: bool,
     /// What its client has not seen, as far as it has been replayed.
     missed: Missed,
     held: Vec<Bytes>,
@@ -54,6 +56,7 @@ impl Recovery {
             request: None,
             leaving: None,
             is_sought: false,
+            has_moved: false,
             missed: Missed::default(),
             held: Vec::new(),
         }
@@ -116,17 +119,19 @@ impl Multiplexer {
 
     /// A session is no longer on its node, which goes on with others.
     pub(super) fn session_moved(&mut self, number: NodeNumber, session: &str) {
-        let open = self.sessions.get(session);
-        if open.is_none_or(|open| open.node != number || open.recovery.is_some()) {
+        let left = self.nodes.get(&number).map(|node| node.place.clone());
+        let open = self.sessions.get_mut(session);
+        let Some(open) = open.filter(|open| open.node == number) else {
+            return;
+        };
+        if let Some(recovery) = &mut open.recovery {
+            recovery.has_moved |= recovery.request.is_some();
             return;
         }
-        let left = self.nodes.get(&number).map(|node| node.place.clone());
-        if let Some(open) = self.sessions.get_mut(session) {
-            open.recovery = Some(Recovery {
-                left,
-                ..Recovery::begin()
-            });
-        }
+        open.recovery = Some(Recovery {
+            left,
+            ..Recovery::begin()
+        });
         let (name, events) = (session.to_owned(), self.sender.clone());
         tasks::spawn(async move {
             tokio::time::sleep(LEAVE_WAIT).await;
@@ -237,6 +242,7 @@ impl Multiplexer {
         let params = load_params(&open.params, &session);
         if let Some(recovery) = &mut open.recovery {
             recovery.request = Some(id.clone());
+            recovery.has_moved = false;
             recovery.missed = Missed::default();
         }
         let line = envelope::request(&id, method::SESSION_LOAD, &params);
@@ -268,7 +274,19 @@ impl Multiplexer {
         if let Some(recovery) = open.recovery.take() {
             let missed = &recovery.missed;
             missed.append_to(&mut open.seen, &mut self.to_client);
-            self.send_held(number, recovery);
+            match recovery.has_moved {
+                true => self.moved_again(number, &session, recovery),
+                false => self.send_held(number, recovery),
+            }
+        }
+    }
+
+    /// A session was loaded where it no longer is: what waits for it waits on.
+    fn moved_again(&mut self, number: NodeNumber, session: &str, before: Recovery) {
+        self.session_moved(number, session);
+        let open = self.sessions.get_mut(session);
+        if let Some(recovery) = open.and_then(|open| open.recovery.as_mut()) {
+            recovery.held = before.held;
         }
     }
 
