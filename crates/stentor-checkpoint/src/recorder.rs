@@ -285,6 +285,7 @@ impl Recorder {
         // A subagent in the background runs a command only now and then.
         let rest = RecorderState {
             jobs: std::mem::take(&mut state.jobs),
+            is_finished: true,
             ..RecorderState::default()
         };
         let had = std::mem::replace(&mut *state, rest);

@@ -166,7 +166,7 @@ mod tests {
         for data in ["AAAA", "not base64", "", "aGVsbG8=", "PHN2Zz48L3N2Zz4="] {
             assert_eq!(budget.picture(data), None, "{data}");
         }
-        let told = "[Pictures left out that are no PNG, JPEG, GIF or WebP in base64: 5.]";
+        let told = "[Pictures left out because they are not PNG, JPEG, GIF or WebP in base64: 5.]";
         assert_eq!(budget.left_out(), Some(ContentBlock::text(told)));
         let jpeg = STANDARD.encode(b"\xff\xd8\xff\xe0");
         let shown = ContentBlock::image(jpeg.as_str(), "image/jpeg");

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(slot.begun().unwrap().provider, "a");
         assert_eq!(
             slot.begin(&provider("b"), false).unwrap_err().to_string(),
-            "a login at A is pending already; /login begins another"
+            "a login to A is already in progress; /login starts another"
         );
         let second = slot.begin(&provider("b"), true).unwrap();
         assert!(first.given_up.is_cancelled());

@@ -36,13 +36,13 @@ fn section_9_7_login_begin_and_complete_with_a_pasted_code() {
         login_begin {:provider 3}
             {:kind :error :error-code "request/invalid-params" :error-message ":provider must be a string, found an integer" :id "x" :op "login_begin"}
         login_begin {:provider "nowhere"}
-            {:kind :error :error-code "request/invalid-params" :error-message "there is no login at nowhere; there is one at: acme, pasty, script, broken" :id "x" :op "login_begin"}
+            {:kind :error :error-code "request/invalid-params" :error-message "nowhere has no login; these providers do: acme, pasty, script, broken" :id "x" :op "login_begin"}
         login_begin {:provider "broken"}
             {:kind :error :error-code "runtime/failed" :error-message "broken does not answer" :id "x" :op "login_begin"}
         login_begin {:provider "pasty"}
             {:id "x" :kind :response :op "login_begin" :ok true :data {:provider {:id "pasty" :name "PASTY"} :url "https://login.example/pasty" :uses-callback-server false :pending-login true}}
         login_begin {:provider "acme"}
-            {:kind :error :error-code "request/invalid-params" :error-message "a login at PASTY is pending already; /login begins another" :id "x" :op "login_begin"}
+            {:kind :error :error-code "request/invalid-params" :error-message "a login to PASTY is already in progress; /login starts another" :id "x" :op "login_begin"}
         login_complete {:input 3}
             {:kind :error :error-code "request/invalid-params" :error-message ":input must be a string, found an integer" :id "x" :op "login_complete"}
         login_complete {:input "bad"}
@@ -206,7 +206,7 @@ fn section_13_2_a_wrong_code_and_a_provider_that_refuses_are_told() {
         {:kind :event :event "session/updated" :data {…} :id "b" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {…} :id "b" :seq N :ts "TIME"}
         {:id "b" :kind :response :op "command" :ok true :data {:accepted true :handled true}}
-        {:kind :event :event "command-result" :data {:type "login-error" :message "there is no login at nowhere; there is one at: acme, pasty, script, broken"} :id "n" :seq N :ts "TIME"}
+        {:kind :event :event "command-result" :data {:type "login-error" :message "nowhere has no login; these providers do: acme, pasty, script, broken"} :id "n" :seq N :ts "TIME"}
         {:kind :event :event "session/updated" :data {…} :id "n" :seq N :ts "TIME"}
         {:kind :event :event "footer/updated" :data {…} :id "n" :seq N :ts "TIME"}
         {:id "n" :kind :response :op "command" :ok true :data {:accepted true :handled true}}

@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(
             shown.pop(),
             Some(ContentBlock::text(
-                "[Pictures left out beyond 20 or 4.5 MiB together: 19980. Pictures left out that \
-                 are no PNG, JPEG, GIF or WebP in base64: 1.]"
+                "[Pictures left out beyond 20 or 4.5 MiB together: 19980. Pictures left out \
+                 because they are not PNG, JPEG, GIF or WebP in base64: 1.]"
             ))
         );
         let picture = ContentBlock::image("iVBORw0KGgo=", "image/png");

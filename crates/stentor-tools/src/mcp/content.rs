@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(
             output.content.get(1..).unwrap(),
             [ContentBlock::text(
-                "[1000 more bytes were left out. Pictures left out that are no PNG, JPEG, GIF or \
+                "[1000 more bytes were left out. Pictures left out because they are not PNG, JPEG, GIF or \
                  WebP in base64: 1000.]"
             )]
         );

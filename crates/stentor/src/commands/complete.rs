@@ -85,7 +85,11 @@ _stentor_with_values() {
             case "$cur" in -*) kind="" ;; esac ;;
     esac
     if [ -n "$kind" ]; then
-        COMPREPLY=( $(compgen -W "$(stentor __complete $kind 2>/dev/null | cut -f1)" -- "$cur") )
+        # Not `compgen -W`: it runs the commands in its words, and servers name models.
+        COMPREPLY=()
+        while IFS= read -r word; do
+            case "$word" in "$cur"*) COMPREPLY+=( "$(printf %q "$word")" ) ;; esac
+        done < <(stentor __complete $kind 2>/dev/null | cut -f1)
         [ ${#COMPREPLY[@]} -gt 0 ] && return 0
     fi
     _stentor "$@"

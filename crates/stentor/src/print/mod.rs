@@ -2,6 +2,7 @@
 
 pub mod call_line;
 pub mod json;
+pub mod optional_reader;
 pub mod printed;
 pub mod style;
 
@@ -156,6 +157,10 @@ impl Printer {
     pub fn on_tick(&mut self, elapsed: Duration, err: &mut impl Write) -> io::Result<()> {
         let is_between = self.at_line_start && !self.thinking_open;
         let is_shown = self.options.format == Format::Text && is_between;
+        if elapsed < self.last_sign_of_life {
+            // Another try has begun.
+            self.last_sign_of_life = Duration::ZERO;
+        }
         let is_due = match self.options.progress {
             Progress::None => false,
             Progress::Live => elapsed.as_secs() > 0,

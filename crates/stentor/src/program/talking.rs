@@ -14,6 +14,7 @@ use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
 use crate::commands::ask::Ask;
 use crate::frontend::serve_frontend;
+use crate::print::optional_reader::OptionalReader;
 use crate::print::printed::stderr;
 use crate::print::style::Style;
 use crate::print::{Format, PrintOptions, Progress};
@@ -50,7 +51,7 @@ impl Job<'_> {
         stdin: &File,
         out: &mut File,
     ) -> Result<u8, Failure> {
-        let mut err = io::stderr();
+        let err = io::stderr();
         self.warn_if_not_stored();
         let person = terminal_of_person(stdin);
         let agent = self.own_agent(person.is_some());
@@ -91,7 +92,8 @@ impl Job<'_> {
                 hides_answer: schema.is_some(),
             },
         };
-        let asked = serve_frontend(ask.run(out, &mut err)).map_err(Failure::other)?;
+        let notices = &mut OptionalReader(err);
+        let asked = serve_frontend(ask.run(out, notices)).map_err(Failure::other)?;
         asked.map_err(Failure::other)
     }
 

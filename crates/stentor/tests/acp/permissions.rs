@@ -16,7 +16,7 @@ steps = [{ tool = "bash", id = "c2", arguments = { command = "echo two" } }]
 #[test]
 fn a_question_about_a_file_that_cannot_be_shown_says_why_and_what_it_will_hold() {
     for (old, why) in [
-        (vec![0xff; 5], "its 5 bytes are no text"),
+        (vec![0xff; 5], "its 5 bytes are not text"),
         (vec![b'x'; 2 << 20], "it is 2097152 bytes long"),
     ] {
         let mut client = Client::with(

@@ -85,6 +85,21 @@ fn a_schema_that_nobody_satisfies_ends_with_3_and_the_last_answer_on_stderr() {
 }
 
 #[test]
+fn a_result_does_not_depend_on_whether_anybody_reads_stderr() {
+    for (answers, expected) in [
+        (&["no", "{\"name\":\"x\",\"size\":3}"][..], Some(0)),
+        (&["no", "no", "no"], Some(3)),
+    ] {
+        let world = world(answers);
+        let (nobody, stderr) = std::io::pipe().unwrap();
+        drop(nobody);
+        let output = world.command(&WORDS).stderr(stderr).output().unwrap();
+        assert_eq!(output.status.code(), expected, "{answers:?}");
+        assert_eq!(output.stdout.is_empty(), expected == Some(3), "{answers:?}");
+    }
+}
+
+#[test]
 fn json_output_ends_with_the_result_as_a_line() {
     let last = |answers: &[&str]| -> (Option<i32>, Value) {
         let ran = world(answers).run(&[&WORDS[..], &["--json"]].concat());

@@ -258,3 +258,31 @@ fn a_home_that_cannot_be_written_is_one_warning_and_no_end() {
     assert!(err.contains("sessions are not stored"), "{err}");
     assert!(!err.contains("credentials.json"), "{err}");
 }
+
+#[test]
+fn a_name_that_is_completed_runs_nothing() {
+    let world = World::new();
+    world.file(
+        "home/.config/stentor/config.toml",
+        "[providers.acme]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+         [[providers.acme.models]]\nid = \"$(touch${IFS}pwned)\"\n",
+    );
+    world.file(
+        "work/completion.bash",
+        &world.run(&["completions", "bash"]).ok(),
+    );
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_stentor"));
+    let script = "source completion.bash; PATH=$BIN:$PATH; COMP_WORDS=(stentor --model acme); \
+                  COMP_CWORD=2; _stentor_with_values stentor acme --model; \
+                  echo \"${COMPREPLY[@]}\"";
+    let output = std::process::Command::new("bash")
+        .args(["-c", script])
+        .env("BIN", program.parent().unwrap())
+        .env("HOME", world.path("home"))
+        .current_dir(world.work(""))
+        .output()
+        .unwrap();
+    let completed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(completed.starts_with("acme/"), "{completed}");
+    assert!(!world.work("pwned").exists(), "{completed}");
+}

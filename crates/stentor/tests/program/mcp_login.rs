@@ -204,7 +204,7 @@ fn a_login_that_cannot_be_renewed_is_named_and_kept() {
     server.change(|behaviour| behaviour.refuses_refresh = true);
     let ran = ask(&world);
     let why =
-        "its login is over (invalid_grant: the grant was revoked): run `stentor mcp login far`";
+        "its login has expired (invalid_grant: the grant was revoked): run `stentor mcp login far`";
     assert!(ran.err.contains(why), "{}", ran.err);
     assert_eq!(stored(&world), before);
 
@@ -322,7 +322,7 @@ fn a_server_that_lies_gets_no_login_and_a_clear_sentence() {
         (
             ISSUER,
             described(&server, "issuer", json!("https://login.example")),
-            "but what describes it is of \"https://login.example\"; that may be somebody else's",
+            "but its description names \"https://login.example\", which may belong to somebody else",
         ),
         (
             ISSUER,

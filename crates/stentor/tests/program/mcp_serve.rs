@@ -175,10 +175,7 @@ fn a_long_task_runs_beside_others_is_steered_and_read() {
     };
     assert_eq!(status["last"]["text"], "It said over\n and you: hurry");
     let idle = client.failure("steer", json!({ "session_id": id, "message": "more" }));
-    assert_eq!(
-        idle,
-        format!("the session {id} does nothing at the moment: prompt it instead")
-    );
+    assert_eq!(idle, format!("session {id} is idle; send a prompt instead"));
     client.end();
 }
 
@@ -295,10 +292,7 @@ fn wrong_calls_are_answered_and_do_no_harm() {
     let unknown = client.failure("status", json!({ "session_id": "0000" }));
     assert!(unknown.contains("0000"), "{unknown}");
     let elsewhere = client.failure("prompt", json!({ "prompt": "x", "cwd": "/" }));
-    assert!(
-        elsewhere.ends_with("and below, and that is elsewhere"),
-        "{elsewhere}"
-    );
+    assert!(elsewhere.ends_with("and its subfolders"), "{elsewhere}");
     let outside = client.failure("read_session", json!({ "session_id": "../../etc/passwd" }));
     assert!(!outside.contains("root:"), "{outside}");
     writeln!(client.child.0.stdin.as_mut().unwrap(), "no json").unwrap();
@@ -325,7 +319,7 @@ fn a_session_of_another_folder_is_neither_listed_nor_read() {
     assert_eq!(all["sessions"], json!([]));
     for tool in ["read_session", "status", "abort"] {
         let why = client.failure(tool, json!({ "session_id": id }));
-        assert!(why.ends_with("and below, and that is elsewhere"), "{why}");
+        assert!(why.ends_with("and its subfolders"), "{why}");
     }
     client.end();
 }

@@ -186,7 +186,7 @@ fn the_conversation_offers_the_messages_and_what_would_change() {
     terminal
         .press("/rewind")
         .press(ENTER)
-        .shows("nothing was said yet");
+        .shows("there are no messages yet");
     terminal.press("/permissions all").press(ENTER);
     run(&mut terminal, "write it");
     run(&mut terminal, "run the command");

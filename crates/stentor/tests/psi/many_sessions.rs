@@ -53,7 +53,7 @@ fn sessions_that_are_kept_in_memory_only_stay_loaded_and_are_bounded() {
     }
     assert_eq!(
         backend.ask("n", "new_session", "{}"),
-        r#"{:kind :error :error-code "runtime/failed" :error-message "256 sessions are at work or kept in memory only; wait for some, or restart the program" :id "n" :op "new_session"}"#
+        r#"{:kind :error :error-code "runtime/failed" :error-message "256 sessions are working or exist only in memory; wait for some to finish, or restart the program" :id "n" :op "new_session"}"#
     );
     let (_, _, status) = backend.end();
     assert_eq!(status, Some(0));

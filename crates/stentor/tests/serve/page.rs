@@ -152,7 +152,7 @@ fn what_does_not_work_is_shown_and_the_text_is_not_lost() {
     let server = http_server("");
     let mut page = page(&server, "drive");
     for (command, why) in [
-        ("nonsense", "the page sent something that is no command"),
+        ("nonsense", "the page sent an invalid command"),
         (r#"{"do":"abort"}"#, "open a session first"),
         (
             r#"{"do":"new","cwd":"nowhere"}"#,
@@ -211,7 +211,7 @@ fn a_session_that_is_gone_is_named() {
         .unwrap();
     assert_eq!(
         notice,
-        json!({ "op": "notice", "level": "error", "text": "there is no session nowhere any more" })
+        json!({ "op": "notice", "level": "error", "text": "session nowhere no longer exists" })
     );
 }
 

@@ -128,7 +128,7 @@ fn a_file_that_is_no_socket_stays() {
     let err = String::from_utf8(ran.unwrap().stderr).unwrap();
     assert_eq!(
         world.without_folder(&err),
-        "stentor: ~~/s is there and is not a socket; use another --socket\n"
+        "stentor: ~~/s exists and is not a socket; choose another --socket\n"
     );
     assert_eq!(
         std::fs::read_to_string(world.path("s")).unwrap(),

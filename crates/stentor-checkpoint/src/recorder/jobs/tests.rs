@@ -212,3 +212,15 @@ fn jobs_that_end_in_one_moment_are_looked_at_once_and_each_is_recorded() {
         ["late (removed) during job-1, job-2"]
     );
 }
+
+#[test]
+fn a_command_between_two_runs_leaves_nothing_held() {
+    let workshop = Workshop::new();
+    let recorder = &workshop.recorder;
+    let job = start(&workshop, "job-1", "1");
+    recorder.after_command_of(&job);
+    recorder.finish();
+    recorder.before_command_of(&job);
+    end(&workshop, &job);
+    assert!(recorder.lock().held.is_none());
+}

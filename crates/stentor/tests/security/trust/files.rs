@@ -101,7 +101,7 @@ fn the_environment_of_the_program_cannot_be_attached_to_a_prompt() {
             let all = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
             assert_eq!(out.status.code(), Some(1), "{words:?}: {all}");
             assert!(!all.contains("TOP-SECRET"), "{words:?}: {all}");
-            let why = "is not attached: it is no file but what the system says of itself";
+            let why = "is not attached: it is part of the system's own state (/proc or /sys)";
             assert!(all.contains(why), "{words:?}: {all}");
         }
     }
