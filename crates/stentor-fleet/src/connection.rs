@@ -81,8 +81,8 @@ async fn authenticated(
     }
     if let Some(path) = &settings.nkey {
         let text = text_of(path).await?;
-        let seed = text.lines().map(str::trim);
-        let seed = seed.filter(|line| line.starts_with('S')).next_back();
+        let mut lines = text.lines().map(str::trim);
+        let seed = lines.rfind(|line| line.starts_with('S'));
         let seed = seed.ok_or_else(|| FleetError::Credentials {
             path: path.clone(),
             why: std::io::Error::other("it has no seed, which is a line that begins with S"),
