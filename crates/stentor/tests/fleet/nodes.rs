@@ -180,15 +180,22 @@ impl Node {
 
     /// A page of it, as a browser has it.
     pub fn page(&self) -> Page {
+        let (page, welcome) = self.page_in(&self.world.path("work"), false);
+        assert!(welcome["served"].is_object(), "{welcome}");
+        page
+    }
+
+    /// One in a folder, which may only watch, and how it is greeted.
+    pub fn page_in(&self, cwd: &Path, observe: bool) -> (Page, Value) {
         let stream = UnixStream::connect(self.world.path("s")).unwrap();
         let lines = Lines::of(stream.try_clone().unwrap());
         let mut page = Page { stream, lines };
         page.send(&json!({ "stentor": 1, "client": {
-            "dialect": "page", "cwd": self.world.path("work"),
+            "dialect": "page", "cwd": cwd, "observe": observe,
             "env": { "HOME": self.world.path("home") },
         } }));
-        assert!(page.json()["served"].is_object());
-        page
+        let welcome = page.json();
+        (page, welcome)
     }
 
     /// Stops it as an operator does, and waits for its end.

@@ -131,6 +131,20 @@ fn a_page_begins_in_a_place_that_is_not_checked_out_yet() {
 }
 
 #[test]
+fn a_client_whose_own_folder_is_such_a_place_has_it_unless_it_only_watches() {
+    let Some(fleet) = Fleet::new() else { return };
+    let repository = Repository::new();
+    let path = repository.path("one");
+    let one = fleet.node_with("one", ANSWERS, &repository.place(&path));
+    let (_, welcome) = one.page_in(&path, true);
+    assert!(welcome["refused"].is_object(), "{welcome}");
+    assert!(!path.exists());
+    let (_, welcome) = one.page_in(&path, false);
+    assert!(welcome["served"].is_object(), "{welcome}");
+    assert!(path.join("sub/file.txt").exists());
+}
+
+#[test]
 fn a_place_that_cannot_be_checked_out_is_refused_with_the_reason_and_leaves_nothing() {
     let Some(fleet) = Fleet::new() else { return };
     let repository = Repository::new();
