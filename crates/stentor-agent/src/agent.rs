@@ -185,6 +185,19 @@ impl Agent {
         Ok(options)
     }
 
+    /// True when a folder that is not there can be made for sessions to work in.
+    pub fn can_make_folder(&self, cwd: &Path) -> bool {
+        self.may_drive().is_ok() && self.environment.journals.can_make_folder(cwd)
+    }
+
+    /// Makes a folder that is not there, if that can be done. It may take long. Blocks.
+    pub fn make_folder(&self, cwd: &Path) -> Result<(), AgentError> {
+        match !cwd.is_dir() && self.can_make_folder(cwd) {
+            true => Ok(self.environment.journals.make_folder(cwd)?),
+            false => Ok(()),
+        }
+    }
+
     /// Starts a session in `cwd`.
     pub fn start(&self, cwd: &Path, new: NewSession) -> Result<Session, AgentError> {
         self.start_with(self.options(cwd)?, new)

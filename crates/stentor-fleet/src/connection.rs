@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, ServerAddr};
 
 use crate::error::FleetError;
 use crate::names::Names;
@@ -15,6 +15,9 @@ pub(crate) const REQUEST_WAIT: Duration = Duration::from_secs(5);
 /// How often in a lease the connection is checked, and how often at most.
 const PINGS: u32 = 6;
 const SHORTEST_PING: Duration = Duration::from_millis(500);
+
+/// The port on which servers are usually monitored.
+const USUAL_MONITOR: u16 = 8222;
 
 /// Connects as the settings say.
 pub(crate) async fn connect(
@@ -36,6 +39,21 @@ pub(crate) async fn connect(
         url: servers.addresses.join(","),
         why: why.to_string(),
     })
+}
+
+/// Where the servers of an address are monitored unless somebody has chosen otherwise, separated by
+/// commas.
+pub(crate) fn usual_monitors(url: &str) -> String {
+    let addresses = Servers::of(url).addresses;
+    let addresses = addresses.iter().filter_map(|one| {
+        let server: ServerAddr = one.parse().ok()?;
+        let host = server.host();
+        Some(match host.contains(':') {
+            true => format!("http://[{host}]:{USUAL_MONITOR}"),
+            false => format!("http://{host}:{USUAL_MONITOR}"),
+        })
+    });
+    addresses.collect::<Vec<String>>().join(",")
 }
 
 /// Who connects. What the settings name goes before what is in the address.
@@ -190,6 +208,17 @@ fn decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_are_monitored_on_their_own_hosts_unless_said_otherwise() {
+        for (url, monitors) in [
+            ("nats://127.0.0.1:4222", "http://127.0.0.1:8222"),
+            ("u:p@a:1, tls://b", "http://a:8222,http://b:8222"),
+            ("nats://[::1]:4222", "http://[::1]:8222"),
+        ] {
+            assert_eq!(usual_monitors(url), monitors);
+        }
+    }
 
     #[test]
     fn user_password_and_token_are_taken_out_of_an_address() {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::connection::usual_monitors;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::settings::Durability;
@@ -57,10 +58,21 @@ impl Fleet {
             (Some(Durability::Synced), _) => Ok(()),
             (Some(Durability::Replicated), _) => self.check_replicas(),
             (None, Some(monitor)) => self.check_monitors(monitor).await,
-            (None, None) => Err(FleetError::Durability(
-                "nothing says how durable the servers are".to_owned(),
-            )),
+            (None, None) => self.check_usual_monitors().await,
         }
+    }
+
+    /// Nobody said where the servers are monitored: most are where it is usual.
+    async fn check_usual_monitors(&self) -> Result<(), FleetError> {
+        let url = self.settings().url.as_deref().unwrap_or_default();
+        let monitors = usual_monitors(url);
+        let checked = self.check_monitors(&monitors).await;
+        checked.map_err(|why| match why {
+            FleetError::Durability(why) => FleetError::Durability(format!(
+                "nothing says how durable the servers are, and at {monitors} it cannot be seen: {why}"
+            )),
+            other => other,
+        })
     }
 
     fn check_replicas(&self) -> Result<(), FleetError> {

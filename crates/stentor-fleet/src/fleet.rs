@@ -163,6 +163,11 @@ impl Fleet {
         self.shared.view.nodes(self.lease())
     }
 
+    /// The same with those that died within `lately` before now: each with whether it is there.
+    pub(crate) fn nodes_lately(&self, lately: Duration) -> Vec<(NodeRecord, bool)> {
+        self.shared.view.nodes_lately(self.lease(), lately)
+    }
+
     /// Whether this life of a node is there as far as this node knows.
     pub fn has_node(&self, node: &NodeId) -> bool {
         self.shared.view.is_there(node, self.lease())

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 
+use uuid::Uuid;
+
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
 use crate::settings::{Checkout, Place};
@@ -84,6 +86,18 @@ impl Places {
         }
     }
 
+    /// True when a folder is in a place that can be checked out and is not there yet.
+    pub fn can_make(&self, folder: &Path) -> bool {
+        let leaves = folder
+            .components()
+            .any(|part| matches!(part, Component::ParentDir));
+        let (label, _) = self.of(folder);
+        match self.named.get(&label) {
+            Some(Place::Checkout(checkout)) => !leaves && !checkout.path.exists(),
+            Some(Place::Folder(_)) | None => false,
+        }
+    }
+
     /// Makes a place that is checked out, if it is not there yet. Blocks.
     pub fn prepare(&self, label: &str) -> Result<(), FleetError> {
         match self.named.get(label) {
@@ -107,10 +121,11 @@ fn check_out(checkout: &Checkout) -> Result<(), FleetError> {
     let folder = checkout.path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(|why| failed(why.to_string()))?;
     let name = checkout.path.file_name().unwrap_or_default();
+    // Several sessions may need it at once.
     let unfinished = folder.join(format!(
         ".{}-{}",
         name.to_string_lossy(),
-        std::process::id()
+        Uuid::new_v4().simple()
     ));
     let git = |words: &[&str]| {
         let ran = std::process::Command::new("git")
@@ -152,6 +167,15 @@ fn check_out(checkout: &Checkout) -> Result<(), FleetError> {
     }
 }
 
+/// The path without links. Of what is not there yet, as far as it is: it has the same path when it is.
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    let mut there = path.ancestors();
+    let found = there.find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let rest = found.and_then(|(part, real)| Some((real, path.strip_prefix(part).ok()?)));
+    match rest {
+        // Joined with nothing it would end in a slash.
+        Some((real, rest)) if rest.as_os_str().is_empty() => real,
+        Some((real, rest)) => real.join(rest),
+        None => path.to_owned(),
+    }
 }

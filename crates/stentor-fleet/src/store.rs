@@ -333,6 +333,16 @@ impl FleetStore {
         }
     }
 
+    /// An error when there may be no new session in a folder of this store. Those of subagents are
+    /// elsewhere and count nowhere.
+    fn check_new(&self, folder: &Path, header: &Header) -> Result<(), StoreError> {
+        if folder.parent() != Some(&*self.shared.files.root()) {
+            return Ok(());
+        }
+        let (place, _) = self.shared.places.of(Path::new(&header.cwd));
+        self.check_capacity(&header.id, &place)
+    }
+
     /// Waits for what the servers say, on a thread that may block.
     fn block<T>(&self, waiting: impl Future<Output = T>) -> T {
         let wait = || self.shared.runtime.block_on(waiting);
@@ -370,12 +380,21 @@ impl JournalStore for FleetStore {
         header: Header,
         clock: &dyn Clock,
     ) -> Result<Box<dyn Journal>, StoreError> {
-        let folder_is_ours = folder.parent() == Some(&*self.shared.files.root());
-        if folder_is_ours {
-            let (place, _) = self.shared.places.of(Path::new(&header.cwd));
-            self.check_capacity(&header.id, &place)?;
-        }
+        self.check_new(folder, &header)?;
         self.adopt(files::create(folder, header, clock)?)
+    }
+
+    fn can_make_folder(&self, cwd: &Path) -> bool {
+        self.places().can_make(cwd)
+    }
+
+    fn make_folder(&self, cwd: &Path) -> Result<(), StoreError> {
+        let (place, _) = self.places().of(cwd);
+        let made = self.places().prepare(&place);
+        made.map_err(|why| StoreError::NoFolder {
+            path: cwd.to_owned(),
+            why: why.to_string(),
+        })
     }
 
     fn prepare(&self, path: &Path) -> Result<(), StoreError> {
@@ -400,6 +419,7 @@ impl JournalStore for FleetStore {
         header: Header,
         clock: &dyn Clock,
     ) -> Result<Opened, StoreError> {
+        self.check_new(folder, &header)?;
         let mut forked = files::fork(source, up_to, folder, header, clock)?;
         forked.journal = self.adopt(forked.journal)?;
         Ok(forked)

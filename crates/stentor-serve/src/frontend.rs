@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
@@ -17,6 +18,7 @@ use crate::connection::{Access, Connection};
 use crate::login::{Login, WatchedLogin};
 use crate::omp::{self, OmpOptions};
 use crate::page::{self, PageOptions};
+use crate::proxy::Peers;
 use crate::psi::{self, PsiOptions};
 use crate::synaps::{self, SynapsError, SynapsOptions};
 
@@ -35,6 +37,19 @@ pub enum Frontend {
 pub struct Storing {
     pub files: SessionFiles,
     pub journals: Arc<dyn JournalStore>,
+}
+
+impl Storing {
+    /// Makes the folder of a client, if it is not there and can be made. Blocks.
+    pub(crate) fn make_folder(&self, cwd: &Path) -> Result<(), Refused> {
+        if cwd.is_dir() || !self.journals.can_make_folder(cwd) {
+            return Ok(());
+        }
+        self.journals.make_folder(cwd).map_err(|why| Refused {
+            message: why.to_string(),
+            status: 1,
+        })
+    }
 }
 
 impl fmt::Debug for Storing {
@@ -117,6 +132,18 @@ impl Frontend {
             Self::Psi(agent, options) => Self::Psi(store(agent), options),
             Self::Synaps(agent, options) => Self::Synaps(store(agent), options),
             Self::Page(agent, options) => Self::Page(store(agent), options),
+        }
+    }
+
+    /// The same on a node of a fleet: the page shows the nodes.
+    #[must_use]
+    pub(crate) fn in_fleet(self, peers: &Arc<dyn Peers>) -> Self {
+        match self {
+            Self::Page(agent, mut options) => {
+                options.fleet = Some(Arc::clone(peers));
+                Self::Page(agent, options)
+            }
+            other => other,
         }
     }
 

@@ -312,10 +312,22 @@ impl Server {
             opened,
         };
         let setup = Arc::clone(&self.shared.setup);
-        let frontend = tasks::spawn_blocking(move || setup.frontend(&client)).await;
+        let storing = self.shared.storing.clone();
+        let makes = storing.filter(|_| access == Access::Drive);
+        let frontend = tasks::spawn_blocking(move || {
+            if let Some(storing) = makes {
+                storing.make_folder(Path::new(&client.cwd))?;
+            }
+            setup.frontend(&client)
+        });
+        let frontend = frontend.await;
         let frontend = frontend.map_err(|panicked| refused(panicked.to_string()))??;
         let frontend = match &self.shared.storing {
             Some(storing) => frontend.storing_in(storing),
+            None => frontend,
+        };
+        let frontend = match self.shared.peers.get() {
+            Some(peers) => frontend.in_fleet(peers),
             None => frontend,
         };
         Ok(frontend.sharing(&sharing))

@@ -93,6 +93,22 @@ impl View {
         nodes
     }
 
+    /// Those that were heard of within a lease, or were gone within `lately` before now: each with
+    /// whether it is there.
+    pub fn nodes_lately(&self, lease: Duration, lately: Duration) -> Vec<(NodeRecord, bool)> {
+        let known = self.lock();
+        let heard_of = known
+            .nodes
+            .values()
+            .map(|node| (node, node.since.elapsed()));
+        let shown = heard_of.filter(|(_, silent)| *silent <= lease + lately);
+        let mut nodes: Vec<_> = shown
+            .map(|(node, silent)| (node.record.clone(), silent <= lease))
+            .collect();
+        nodes.sort_by(|(one, _), (other, _)| one.id.name.cmp(&other.id.name));
+        nodes
+    }
+
     /// True when this life of a node was heard of within a lease.
     pub fn is_there(&self, node: &NodeId, lease: Duration) -> bool {
         self.lock().has(node, lease)

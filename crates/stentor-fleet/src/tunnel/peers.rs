@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use stentor_serve::proxy::{Located, Owner, Peers, Upstream};
+use stentor_serve::proxy::{
+    FleetNode, LiveActivity, Located, NodeState, OpenAt, Owner, Peers, Upstream,
+};
 use stentor_wire::attach::{ClientHello, Refused};
 
 use super::opening;
@@ -15,6 +17,9 @@ use crate::places::{Places, WorkingFolder};
 
 /// How often what is known of the fleet is looked at by who waits for a change.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long people are shown a node that died.
+const GONE_SHOWN: Duration = Duration::from_secs(3600);
 
 /// The other nodes of a fleet.
 pub struct FleetPeers {
@@ -124,6 +129,37 @@ impl Peers for FleetPeers {
                 status: 1,
             })?;
             opening::open(&self.fleet, found, client).await
+        })
+    }
+
+    fn nodes(&self) -> Vec<FleetNode> {
+        let nodes = self.fleet.nodes_lately(GONE_SHOWN).into_iter();
+        let shown = nodes.map(|(record, is_there)| FleetNode {
+            state: match (is_there, record.draining) {
+                (true, false) => NodeState::Serving,
+                (true, true) => NodeState::Draining,
+                (false, _) => NodeState::Gone,
+            },
+            name: record.id.name,
+            sessions: record.sessions,
+            capacity: record.capacity,
+            places: record.places,
+        });
+        shown.collect()
+    }
+
+    fn open_at(&self, session: &str) -> Option<OpenAt> {
+        let session = self.fleet.session(session)?;
+        let owner = session.owner.filter(|owner| self.fleet.has_node(owner))?;
+        let activity = match session.state {
+            SessionState::Idle => Some(LiveActivity::Idle),
+            SessionState::Running => Some(LiveActivity::Running),
+            SessionState::Asking => Some(LiveActivity::Asking),
+            SessionState::Stored | SessionState::HandedOver => None,
+        };
+        Some(OpenAt {
+            node: owner.name,
+            activity,
         })
     }
 

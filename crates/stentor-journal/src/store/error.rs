@@ -59,6 +59,9 @@ pub enum StoreError {
     /// The log behind the file did not take an entry: try again later.
     #[error("the messages of session {id} are not stored: {why}")]
     Unacknowledged { id: String, why: String },
+    /// The folder that a session would work in is not there and could not be made.
+    #[error("there is no folder {} yet, and it cannot be made: {why}", path.display())]
+    NoFolder { path: PathBuf, why: String },
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {

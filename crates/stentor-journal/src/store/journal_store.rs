@@ -32,6 +32,16 @@ pub trait JournalStore: Send + Sync {
         files::create_at(path, header, clock)
     }
 
+    /// True when it can make a folder that is not there for sessions to work in.
+    fn can_make_folder(&self, _cwd: &Path) -> bool {
+        false
+    }
+
+    /// Makes a folder that [`JournalStore::can_make_folder`]. It may take long. Blocks.
+    fn make_folder(&self, _cwd: &Path) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// What has to come before a session is opened and may take long: nobody waits for anything else
     /// meanwhile. Blocks.
     fn prepare(&self, _path: &Path) -> Result<(), StoreError> {

@@ -24,7 +24,7 @@ use super::opening::blocking;
 use super::outbound::Outbound;
 use super::params::{
     self, ModeParams, ModelParams, OptionParams, Prompt, RequestRef, SessionRef, TitleParams,
-    params,
+    Wanted, params,
 };
 use super::request::{RequestKind, SessionRequest};
 use super::sessions::Sessions;
@@ -173,12 +173,12 @@ impl Connection {
     ) -> Handled<()> {
         let (session, kind, permit) = match method {
             method::SESSION_NEW => {
-                let wanted = params::wanted(raw, &self.context.options.folders)?;
+                let wanted = self.wanted(raw)?;
                 let session = self.context.agent.environment().clock.session_id();
                 (session, RequestKind::New(wanted), self.permit().await)
             }
             method::SESSION_LOAD | method::SESSION_RESUME => {
-                let wanted = params::wanted(raw, &self.context.options.folders)?;
+                let wanted = self.wanted(raw)?;
                 let SessionRef { session_id } = params(raw)?;
                 let replays = method == method::SESSION_LOAD;
                 let after = cursor::wanted(raw)?.after;
@@ -191,7 +191,7 @@ impl Connection {
                 (session_id, kind, self.permit().await)
             }
             method::SESSION_FORK => {
-                let wanted = params::wanted(raw, &self.context.options.folders)?;
+                let wanted = self.wanted(raw)?;
                 let SessionRef { session_id: source } = params(raw)?;
                 let session = self.context.agent.environment().clock.session_id();
                 let kind = RequestKind::Fork { wanted, source };
@@ -263,6 +263,12 @@ impl Connection {
         self.sessions.send(&session, request).await;
         Ok(())
     }
+
+    fn wanted(&self, raw: RawJson<'_>) -> Handled<Wanted> {
+        let Context { agent, options, .. } = &*self.context;
+        params::wanted(raw, &options.folders, |cwd| agent.can_make_folder(cwd))
+    }
+
     /// Known notifications are heard, all others ignored. A cancel overtakes what waits in the
     /// mailbox.
     async fn notification(&mut self, method: &str, raw: RawJson<'_>) {

@@ -27,7 +27,7 @@ use super::frames::{self, update};
 use super::limits;
 use super::open_session::OpenSession;
 use super::outbound::ClientRequests;
-use super::params::Wanted;
+use super::params::{self, Wanted};
 use super::questions::Questions;
 use super::replay::Replay;
 use super::settings::Settings;
@@ -93,6 +93,7 @@ impl Opener {
     /// Starts a new session.
     pub async fn start(&self, id: &str, wanted: &Wanted) -> Handled<(OpenSession, Ready)> {
         let loaded = self.context.loaded.admit().await;
+        self.make_folder(wanted).await?;
         let (client_io, options) = self.options(wanted)?;
         let viewer = CallViewer::new(&wanted.cwd, &options.tools);
         let agent = self.context.agent.clone();
@@ -137,6 +138,7 @@ impl Opener {
             Err(AgentError::Store(StoreError::NotFound { .. })) => return Ok(None),
             Err(error) => return Err(error::about_stored(id, error)),
         };
+        self.make_folder(wanted).await?;
         let (client_io, mut options) = self.options(wanted)?;
         // What the session was left with, not the default of new ones.
         options.prefer_stored_model();
@@ -189,6 +191,19 @@ impl Opener {
             after,
         };
         self.open(opened).await
+    }
+
+    /// Makes a folder that was not there when the request came.
+    async fn make_folder(&self, wanted: &Wanted) -> Handled<()> {
+        if wanted.cwd.is_dir() {
+            return Ok(());
+        }
+        let (agent, cwd) = (self.context.agent.clone(), wanted.cwd.clone());
+        blocking(move || agent.make_folder(&cwd)).await??;
+        match wanted.cwd.is_dir() {
+            true => Ok(()),
+            false => Err(params::no_folder()),
+        }
     }
 
     fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientIo>, SessionOptions)> {

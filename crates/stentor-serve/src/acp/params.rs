@@ -1,7 +1,7 @@
 //! The parameters of requests.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
@@ -118,8 +118,13 @@ pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map
     })
 }
 
-/// Reads what a client wants of a session it opens.
-pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
+/// Reads what a client wants of a session it opens. A folder that is not there yet may be one that
+/// `can_make`.
+pub(super) fn wanted(
+    raw: RawJson<'_>,
+    folders: &Folders,
+    can_make: impl FnOnce(&Path) -> bool,
+) -> Handled<Wanted> {
     let SetupParams {
         cwd,
         mcp_servers,
@@ -131,10 +136,8 @@ pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
         folders.must_be_absolute("additionalDirectories", path)?;
     }
     folders.must_be_absolute("cwd", &cwd)?;
-    if !cwd.is_dir() {
-        return Err(Refusal::invalid_params(
-            "cwd must be a folder that exists on this machine",
-        ));
+    if !cwd.is_dir() && !can_make(&cwd) {
+        return Err(no_folder());
     }
     Ok(Wanted {
         cwd,
@@ -143,6 +146,11 @@ pub(super) fn wanted(raw: RawJson<'_>, folders: &Folders) -> Handled<Wanted> {
         instructions: system_prompt.map(instructions).transpose()?,
         numbers_updates: cursor::wanted(raw)?.numbers_updates,
     })
+}
+
+/// The folder of a session is not there.
+pub(super) fn no_folder() -> Refusal {
+    Refusal::invalid_params("cwd must be a folder that exists on this machine")
 }
 
 fn instructions(system_prompt: acp::SystemPrompt) -> Handled<Instructions> {

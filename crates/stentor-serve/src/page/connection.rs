@@ -14,7 +14,7 @@ use super::costs::Costs;
 use super::frames::{Op, State};
 use super::listing::{Listing, States};
 use super::view::View;
-use super::{PageOptions, panel};
+use super::{PageOptions, nodes, panel};
 use crate::connection::Access;
 use crate::input::Input;
 use crate::output::{Closed, Output};
@@ -205,9 +205,9 @@ impl Page {
         self.stop_reading_costs().await;
         let states: States = self.agent.activities().await.into_iter().collect();
         let shown = self.session().ok().map(|session| session.id().to_string());
-        let agent = self.agent.clone();
+        let (agent, fleet) = (self.agent.clone(), self.options.fleet.clone());
         let listing = tasks::spawn_blocking(move || {
-            let listing = Listing::read(&agent, states, shown);
+            let listing = Listing::read(&agent, states, shown, fleet.as_deref());
             let is_all = Costs::shared().read_some(&listing.sessions, LISTED_BYTES);
             (listing, is_all)
         });
@@ -221,6 +221,13 @@ impl Page {
             self.write(&Op::State(&state)).await?;
         }
         write_list(&self.output, &listing).await?;
+        if let Some(fleet) = &self.options.fleet {
+            let (id, html) = (
+                "nodes",
+                nodes::html(&fleet.nodes(), listing.node_of_shown()),
+            );
+            self.write(&Op::Set { id, html: &html }).await?;
+        }
         if !is_all {
             let output = self.output.clone();
             self.costs = Some(tasks::spawn(async move {
@@ -255,14 +262,14 @@ impl Page {
     async fn start(&mut self, cwd: Option<String>) -> Result<(), PageError> {
         let named = cwd.filter(|cwd| !cwd.is_empty());
         let cwd = named.map_or_else(|| self.options.cwd.clone(), PathBuf::from);
-        let is_folder = tokio::fs::metadata(&cwd)
-            .await
-            .is_ok_and(|about| about.is_dir());
-        if !cwd.is_absolute() || !is_folder {
-            return Err(PageError::NoFolder(cwd.display().to_string()));
-        }
         let agent = self.agent.clone();
-        let starting = tasks::spawn_blocking(move || agent.start(&cwd, NewSession::default()));
+        let starting = tasks::spawn_blocking(move || {
+            agent.make_folder(&cwd)?;
+            match cwd.is_absolute() && cwd.is_dir() {
+                true => Ok(agent.start(&cwd, NewSession::default())?),
+                false => Err(PageError::NoFolder(cwd.display().to_string())),
+            }
+        });
         let session = starting.await.map_err(|_| PageError::Inside)??;
         self.show(session).await
     }

@@ -8,8 +8,10 @@ use stentor_agent::live_sessions::LiveActivity;
 use stentor_journal::clock::iso_time;
 use stentor_journal::export::Html;
 use stentor_journal::store::Listed;
+use stentor_text::visible::visible;
 
 use super::costs::Costs;
+use crate::proxy::{OpenAt, Peers};
 
 /// Sessions that are shown.
 const SHOWN: usize = 50;
@@ -23,36 +25,64 @@ pub(super) struct Listing {
     states: States,
     /// The one that the page shows.
     shown: Option<String>,
+    /// Where sessions of a fleet are open, by id.
+    nodes: HashMap<String, OpenAt>,
 }
 
 impl Listing {
     /// Looks which there are. Reads files.
-    pub fn read(agent: &Agent, states: States, shown: Option<String>) -> Self {
+    pub fn read(
+        agent: &Agent,
+        states: States,
+        shown: Option<String>,
+        fleet: Option<&dyn Peers>,
+    ) -> Self {
         let is_shown = |session: &Listed| {
             session.problem.is_none()
                 && (session.message_count != Some(0) || states.contains_key(&session.path))
         };
         let sessions = agent.newest_first(None).filter(is_shown).take(SHOWN);
+        let sessions: Vec<Listed> = sessions.collect();
+        let open_at = |session: &Listed| Some((session.id.clone(), fleet?.open_at(&session.id)?));
         Self {
-            sessions: sessions.collect(),
+            nodes: sessions.iter().filter_map(open_at).collect(),
+            sessions,
             states,
             shown,
         }
+    }
+
+    /// The node that has the session which the page shows.
+    pub fn node_of_shown(&self) -> Option<&str> {
+        let at = self.nodes.get(self.shown.as_deref()?)?;
+        Some(&at.node)
     }
 
     /// The list, with the costs that are known.
     pub fn html(&self, costs: &Costs) -> String {
         let mut html = Html::new();
         for session in &self.sessions {
+            let at = self.nodes.get(&session.id);
+            // What goes on here is known best here.
             let state = self.states.get(&session.path).copied();
+            let state = state.or_else(|| at?.activity);
+            let node = at.map(|at| at.node.as_str());
             let is_shown = self.shown.as_deref() == Some(session.id.as_str());
-            one(session, state, is_shown, &costs.of(session), &mut html);
+            let cost = costs.of(session);
+            one(session, state, node, is_shown, &cost, &mut html);
         }
         html.finish()
     }
 }
 
-fn one(session: &Listed, state: Option<LiveActivity>, is_shown: bool, cost: &str, html: &mut Html) {
+fn one(
+    session: &Listed,
+    state: Option<LiveActivity>,
+    node: Option<&str>,
+    is_shown: bool,
+    cost: &str,
+    html: &mut Html,
+) {
     let title = session.name.as_deref().or(session.first_message.as_deref());
     let title = title.and_then(|title| title.lines().find(|line| !line.trim().is_empty()));
     let folder = session.cwd.rsplit('/').next().unwrap_or_default();
@@ -73,6 +103,11 @@ fn one(session: &Listed, state: Option<LiveActivity>, is_shown: bool, cost: &str
             LiveActivity::Asking => "asking",
         };
         html.element("span", says, says).raw(" ");
+    }
+    if let Some(node) = node {
+        html.raw("on ")
+            .element("span", "node", &visible(node))
+            .raw(" ");
     }
     html.element("span", "", folder)
         .raw(" ")

@@ -12,6 +12,7 @@ mod costs;
 mod frames;
 mod listing;
 mod named_models;
+mod nodes;
 mod panel;
 mod proxy;
 mod questions;
@@ -21,20 +22,24 @@ mod view;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 
 use crate::connection::{Connection, Opened};
 use crate::input::InputLines;
+use crate::proxy::Peers;
 
 use connection::Page;
 pub(crate) use proxy::PageProxy;
 
 /// What a page is started with.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct PageOptions {
     /// The folder of new sessions.
     pub cwd: PathBuf,
+    /// The fleet that the server is in.
+    pub fleet: Option<Arc<dyn Peers>>,
 }
 
 /// A line of a browser: a prompt with pictures.

@@ -11,6 +11,7 @@
 //! and which lines open sessions, each dialect knows itself ([`ProxiedDialect`]).
 
 mod lines;
+mod nodes;
 pub mod session_flags;
 pub mod single;
 mod upstream;
@@ -22,6 +23,7 @@ use futures_util::future::BoxFuture;
 use stentor_wire::attach::{ClientHello, Refused};
 
 pub use lines::Lines;
+pub use nodes::{FleetNode, LiveActivity, NodeState, OpenAt};
 pub use single::{Client, FromClient, ProxiedDialect};
 pub use upstream::{CHUNK_BYTES, CHUNKS, Ending, FromUpstream, Upstream, UpstreamEnd};
 pub use upstreams::{Home, Place, Upstreams};
@@ -52,6 +54,16 @@ pub trait Peers: Send + Sync {
         node: &'a str,
         client: ClientHello,
     ) -> BoxFuture<'a, Result<Upstream, Refused>>;
+
+    /// The nodes, this one among them, and those that have been gone for a short time, by name.
+    fn nodes(&self) -> Vec<FleetNode> {
+        Vec::new()
+    }
+
+    /// Where the session with an id is open.
+    fn open_at(&self, _session: &str) -> Option<OpenAt> {
+        None
+    }
 
     /// Waits until it may have changed which node has which session.
     fn changed(&self) -> BoxFuture<'_, ()>;

@@ -260,7 +260,7 @@ impl FrontendSetup for Setup {
         let refused = |message: String| Refused { message, status: 1 };
         Ok(match client.dialect.as_str() {
             "acp" => Frontend::Acp(agent, AcpOptions::default()),
-            "page" => Frontend::Page(agent, PageOptions { cwd }),
+            "page" => Frontend::Page(agent, PageOptions { cwd, fleet: None }),
             "omp" => {
                 let words: Vec<OsString> = client.args.iter().map(Into::into).collect();
                 let args = OmpArgs::parse(&words).map_err(|why| refused(why.to_string()))?;

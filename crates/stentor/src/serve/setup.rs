@@ -62,6 +62,7 @@ fn page(client: &ClientHello, start: &Start) -> Result<Frontend, Refused> {
     let prepared = acp::for_client(&client.args, start)?;
     let options = PageOptions {
         cwd: start.folder.clone(),
+        fleet: None,
     };
     Ok(match prepared.frontend {
         Frontend::Acp(agent, _) => Frontend::Page(agent, options),

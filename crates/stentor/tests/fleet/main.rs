@@ -5,9 +5,15 @@ mod elsewhere;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod moving;
 #[cfg(test)]
 mod nodes;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod places;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]

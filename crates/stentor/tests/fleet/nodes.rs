@@ -1,11 +1,13 @@
 //! Nodes that share a folder, and their clients.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use stentor_test_support::{Link, NatsServer, TemporaryFolder};
+use stentor_test_support::{Lines, Link, NatsServer, TemporaryFolder};
 
 use crate::world::{Child, World};
 
@@ -22,6 +24,47 @@ pub struct Fleet {
 pub struct Node {
     pub world: World,
     pub process: Child,
+}
+
+/// A page of a node.
+pub struct Page {
+    stream: UnixStream,
+    lines: Lines,
+}
+
+impl Page {
+    pub fn send(&mut self, command: &Value) {
+        self.stream
+            .write_all(format!("{command}\n").as_bytes())
+            .unwrap();
+    }
+
+    fn json(&mut self) -> Value {
+        let line = self.lines.recv().expect("the page has ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The first frame that fits.
+    pub fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let frame = self.json();
+            if fits(&frame) {
+                return frame;
+            }
+        }
+    }
+
+    /// Asks for the lists until the one in an element is as is wanted.
+    pub fn when_listed(&mut self, id: &str, fits: impl Fn(&str) -> bool) {
+        loop {
+            self.send(&json!({ "do": "list" }));
+            let listed = self.until(|frame| frame["op"] == "set" && frame["id"] == id);
+            if fits(listed["html"].as_str().unwrap()) {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
 }
 
 impl Fleet {
@@ -47,6 +90,18 @@ impl Fleet {
     /// One with these places.
     pub fn node_with(&self, name: &str, scenario: &str, places: &str) -> Node {
         self.start(self.world(name, scenario, "all", places))
+    }
+
+    /// One with the shared folder and further lines of [fleet].
+    pub fn node_set(&self, name: &str, scenario: &str, settings: &str) -> Node {
+        let config = format!(
+            "permission_mode = \"all\"\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
+             lease_seconds = 2\n{settings}\n[fleet.places]\nwork = {:?}\n",
+            self.nats.url,
+            self.nats.monitor,
+            self.work()
+        );
+        self.start(World::new(scenario, &config))
     }
 
     /// One with the shared folder that asks whether a call may run.
@@ -121,6 +176,26 @@ impl Node {
         let mut client = Child::of(command.spawn().unwrap(), self.world.path(""));
         assert_eq!(client.json()["type"], "ready");
         client
+    }
+
+    /// A page of it, as a browser has it.
+    pub fn page(&self) -> Page {
+        let (page, welcome) = self.page_in(&self.world.path("work"), false);
+        assert!(welcome["served"].is_object(), "{welcome}");
+        page
+    }
+
+    /// One in a folder, which may only watch, and how it is greeted.
+    pub fn page_in(&self, cwd: &Path, observe: bool) -> (Page, Value) {
+        let stream = UnixStream::connect(self.world.path("s")).unwrap();
+        let lines = Lines::of(stream.try_clone().unwrap());
+        let mut page = Page { stream, lines };
+        page.send(&json!({ "stentor": 1, "client": {
+            "dialect": "page", "cwd": cwd, "observe": observe,
+            "env": { "HOME": self.world.path("home") },
+        } }));
+        let welcome = page.json();
+        (page, welcome)
     }
 
     /// Stops it as an operator does, and waits for its end.

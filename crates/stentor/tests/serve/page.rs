@@ -337,3 +337,22 @@ fn a_session_has_its_cost_however_long_its_file_is() {
     let list = until(&mut page, is_known).pop().unwrap();
     assert!(list["html"].as_str().unwrap().contains("How long?"));
 }
+
+#[test]
+fn a_server_that_is_in_no_fleet_shows_no_nodes() {
+    let server = http_server("[[turn]]\ntext = \"Answered.\"\n");
+    let mut page = page(&server, "drive");
+    page.send(r#"{"do":"prompt","text":"hello"}"#);
+    let mut frames = until(&mut page, |frame| frame.to_string().contains("Answered."));
+    page.send(r#"{"do":"list"}"#);
+    page.send(r#"{"do":"model","value":"none/such"}"#);
+    frames.extend(until(&mut page, |frame| frame["op"] == "notice"));
+    assert!(frames.iter().any(|frame| frame["id"] == "sessions"));
+    assert!(
+        frames.iter().all(|frame| frame["id"] != "nodes"),
+        "{frames:#?}"
+    );
+    let list = frames.iter().rfind(|frame| frame["id"] == "sessions");
+    let list = list.unwrap()["html"].as_str().unwrap();
+    assert!(!list.contains("class=\"node\""), "{list}");
+}

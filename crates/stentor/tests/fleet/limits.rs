@@ -1,0 +1,97 @@
+//! How many sessions a node and a tenant have open.
+
+use serde_json::json;
+
+use crate::nodes::{Fleet, answer, load, new_session, prompt};
+
+const ANSWERS: &str = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Answered.\"\n";
+
+#[test]
+fn a_full_node_refuses_new_sessions_and_forks_until_it_has_capacity_left() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node_set("one", ANSWERS, "capacity = 1");
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 3, &session, "hello");
+    client.until_answer(3);
+    let new = json!({ "cwd": work, "mcpServers": [] });
+    let fork = json!({ "sessionId": session, "cwd": work, "mcpServers": [] });
+    for (method, params) in [("session/new", &new), ("session/fork", &fork)] {
+        let refused = answer(&client.ask_acp(4, method, params.clone()));
+        let why = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            why.ends_with(
+                "this node has its 1 sessions (`capacity` in [fleet]); no other node has the place \
+                 `work` and capacity left"
+            ),
+            "{refused}"
+        );
+    }
+    assert_eq!(one.sessions().len(), 1);
+
+    let two = fleet.node("two", ANSWERS);
+    // It goes on with the one that it has, and has a place for another when that is elsewhere.
+    prompt(&mut client, 5, &session, "more");
+    let answered = answer(&client.until_answer(5));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+    one.world.asked(&["fleet", "move", &session, "two"]);
+    two.when_owned_by(&session, "two");
+    two.when_status(|nodes| nodes["one"]["sessions"] == 0);
+    let mut client = one.acp();
+    let other = new_session(&mut client, &work);
+    two.when_owned_by(&other, "one");
+}
+
+#[test]
+fn a_session_is_opened_where_there_is_capacity() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node_set("one", ANSWERS, "capacity = 1");
+    let two = fleet.node("two", ANSWERS);
+    let three = fleet.node("three", ANSWERS);
+    let mut client = three.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 3, &session, "hello");
+    client.until_answer(3);
+    client.end();
+    let mut client = one.acp();
+    new_session(&mut client, &work);
+    // Its client's node is full when the session has no owner any more.
+    two.when_status(|nodes| nodes["one"]["sessions"] == 1);
+    three.stop();
+    two.when(&session, |session| session["owner"].is_null());
+    let lines = load(&mut client, &session, &work);
+    assert!(answer(&lines).get("result").is_some(), "{lines:#?}");
+    two.when_owned_by(&session, "two");
+}
+
+#[test]
+fn a_tenant_has_no_more_sessions_open_than_it_may_on_all_nodes_together() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node_set("one", ANSWERS, "tenant_limit = 1");
+    let two = fleet.node_set("two", ANSWERS, "tenant_limit = 1");
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 3, &session, "hello");
+    client.until_answer(3);
+    two.page().when_listed("sessions", |html| {
+        html.contains("on <span class=\"node\">one</span>")
+    });
+    let mut other = two.acp();
+    for client in [&mut client, &mut other] {
+        let new = json!({ "cwd": work, "mcpServers": [] });
+        let refused = answer(&client.ask_acp(4, "session/new", new));
+        let why = refused["error"]["message"].as_str().unwrap();
+        assert!(
+            why.ends_with(
+                "the tenant has its 1 sessions (`tenant_limit` in [fleet]) open; close some"
+            ),
+            "{refused}"
+        );
+    }
+    // One that is open already can be used from everywhere.
+    let lines = load(&mut other, &session, &work);
+    assert!(answer(&lines).get("result").is_some(), "{lines:#?}");
+}
