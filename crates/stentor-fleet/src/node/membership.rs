@@ -46,6 +46,8 @@ impl Node {
             Err(why) => why,
         };
         match bucket::read::<NodeRecord>(bucket, name).await? {
+            // It has just left: nobody may take it for one that is there.
+            None if self.shared.end.is_cancelled() => Ok(revision),
             // It expired while this node was not heard of.
             None => self.enter().await,
             Some((found, _)) if found == revision => Err(FleetError::nats(DOING)(why)),
