@@ -51,6 +51,8 @@ enum AskError {
     Status(StatusCode),
     #[error("its answer is not a list of models")]
     NoList,
+    #[error("its answer is longer than {} MiB", LONGEST_ANSWER_BYTES >> 20)]
+    TooLong,
 }
 
 impl AskError {
@@ -63,7 +65,7 @@ impl AskError {
                     StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
                 )
             }
-            Self::NoList => true,
+            Self::NoList | Self::TooLong => true,
             Self::TooSlow(_)
             | Self::Client(_)
             | Self::Credential(_)
@@ -272,14 +274,66 @@ async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskE
         Credential::Bearer { .. } | Credential::None | Credential::ApiKey(_) => &provider.base_url,
     };
     let address = question.form.address(base_url.trim_end_matches('/'));
-    let response = client.get(address).headers(headers).send().await?;
+    let mut response = client.get(address).headers(headers).send().await?;
     let status = response.status();
     if !status.is_success() {
         return Err(AskError::Status(status));
     }
-    let bytes = response.bytes().await?;
-    let bytes = bytes
-        .get(..LONGEST_ANSWER_BYTES.min(bytes.len()))
-        .unwrap_or_default();
-    question.form.read(bytes).map_err(|_| AskError::NoList)
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > LONGEST_ANSWER_BYTES {
+            return Err(AskError::TooLong);
+        }
+    }
+    question.form.read(&bytes).map_err(|_| AskError::NoList)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use super::super::providers::ConfiguredCredential;
+    use super::*;
+
+    #[test]
+    fn an_answer_without_an_end_is_given_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // It goes on until nobody listens any more.
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 1024]);
+            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+            while socket.write_all(&[b' '; 1 << 16]).is_ok() {}
+        });
+        let question = Question {
+            provider: Provider {
+                id: "endless".to_owned(),
+                api: "openai-completions".to_owned(),
+                base_url: format!("http://{address}/v1"),
+                headers: Vec::new(),
+                ca_file: None,
+                credential: ConfiguredCredential::Missing,
+                has_login: false,
+                hint: String::new(),
+                models: Vec::new(),
+                unknown_windows: Vec::new(),
+                warnings: Vec::new(),
+            },
+            form: ListForm::OpenAi,
+            credentials: None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let http = Http::new(stentor_http::HttpSettings::default());
+        let listed = runtime.block_on(list(&http, &question));
+        // What the client has open ends with it.
+        drop((http, runtime));
+        let error = listed.err().unwrap();
+        assert_eq!(error.to_string(), "its answer is longer than 4 MiB");
+        server.join().unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::windows::{ListedModel, ModelList};
+use super::windows::{ListedModel, ModelList, readable};
 use crate::credential::Credential;
 use crate::wire::Wire;
 use crate::{anthropic, gemini};
@@ -76,6 +76,7 @@ impl ListForm {
 
 #[derive(Deserialize)]
 struct GeminiList {
+    #[serde(deserialize_with = "readable")]
     models: Vec<GeminiModel>,
 }
 
@@ -153,5 +154,22 @@ mod tests {
         let listed = ListForm::Gemini.read(list).unwrap();
         let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
         assert_eq!(ids, ["g-pro", "plain"]);
+    }
+
+    #[test]
+    fn what_is_wrong_about_one_entry_costs_no_other() {
+        let list = br#"{"data":[{"id":7},"text",{"id":"window","max_model_len":"large"},null,{},
+            {"id":"meta","meta":[]},{"id":"fine","context_length":1.5}]}"#;
+        let geminis = br#"{"models":[{"name":7},{"name":"models/fine"}]}"#;
+        for (form, list, expected) in [
+            (ListForm::OpenAi, &list[..], &["window", "meta", "fine"][..]),
+            (ListForm::Anthropic, list, &["window", "meta", "fine"]),
+            (ListForm::Gemini, geminis, &["fine"]),
+        ] {
+            let listed = form.read(list).unwrap();
+            let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
+            assert_eq!(ids, expected, "{form:?}");
+        }
+        assert!(ListForm::OpenAi.read(br#"{"data":7}"#).is_err());
     }
 }

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::configuration::SMALL_CONTEXT_WINDOW;
@@ -24,10 +24,35 @@ const MOST_ASKED_FOR: usize = 32;
 /// on the graphics card). It gives more where there is more, which shows as soon as the model is loaded.
 const LEAST_OF_OLLAMA: u64 = 4096;
 
+/// No model holds more tokens. What a server says beyond it is taken for this.
+const MOST_TOKENS: u64 = 1 << 30;
+
 /// The list of models that all kinds of servers have.
 #[derive(Deserialize)]
 pub(super) struct ModelList {
+    #[serde(deserialize_with = "readable")]
     pub data: Vec<ListedModel>,
+}
+
+/// The entries of a list that can be read: what is wrong about one costs no other.
+pub(super) fn readable<'de, D, T>(list: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let entries = Vec::<Value>::deserialize(list)?.into_iter();
+    let read = entries.filter_map(|entry| serde_json::from_value(entry).ok());
+    Ok(read.collect())
+}
+
+/// The value, or nothing where it has another type: a model can be used without knowing what it holds.
+fn lenient<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = Value::deserialize(value)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 /// A model as a server lists it.
@@ -35,14 +60,20 @@ pub(super) struct ModelList {
 pub(super) struct ListedModel {
     pub id: String,
     /// vLLM says here how long a context may be, gateways and Anthropic in one of the next three.
+    #[serde(default, deserialize_with = "lenient")]
     max_model_len: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     context_length: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     context_window: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     max_input_tokens: Option<u64>,
     /// LM Studio, of a model that is loaded and of one that is not.
+    #[serde(default, deserialize_with = "lenient")]
     loaded_context_length: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     max_context_length: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     meta: Option<ModelMeta>,
 }
 
@@ -66,6 +97,7 @@ struct GenerationSettings {
 /// The models that Ollama has loaded, at `/api/ps`.
 #[derive(Deserialize)]
 struct LoadedModels {
+    #[serde(deserialize_with = "readable")]
     models: Vec<LoadedModel>,
 }
 
@@ -103,7 +135,8 @@ impl Window {
         let known = |tokens: &u64| *tokens > 0;
         let trained = || self.trained.filter(known);
         let allocated = self.allocated.filter(known);
-        allocated.unwrap_or_else(|| trained().map_or(unsaid, |most| most.min(unsaid)))
+        let tokens = allocated.unwrap_or_else(|| trained().map_or(unsaid, |most| most.min(unsaid)));
+        tokens.min(MOST_TOKENS)
     }
 
     fn or(self, other: Self) -> Self {
@@ -367,6 +400,7 @@ mod tests {
             (None, Some(2048), 2048),
             (Some(32_768), Some(131_072), 32_768),
             (Some(0), Some(0), SMALL_CONTEXT_WINDOW),
+            (Some(u64::MAX), None, MOST_TOKENS),
         ] {
             let window = Window { allocated, trained };
             let found = window.tokens(SMALL_CONTEXT_WINDOW);
