@@ -12,7 +12,7 @@ use stentor_journal::clock::SharedClock;
 
 use super::model_list::ListForm;
 use super::providers::Provider;
-use super::windows::{ListedModel, Windows};
+use super::windows::{LIMIT_OF_ALL, ListedModel, Windows};
 use crate::configuration::ModelConfiguration;
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::hosted::is_hosted;
@@ -92,6 +92,8 @@ struct Shared {
 #[derive(Default)]
 struct Memory {
     is_being_asked: bool,
+    /// It has given its list and is asked only what its models hold.
+    has_listed: bool,
     /// What it said last, and when.
     last: Option<(u64, Asked)>,
 }
@@ -110,7 +112,8 @@ impl AskedProviders {
     }
 
     /// What these providers say, all asked at once. Waits for them, but no longer than `patience`:
-    /// what comes later is there for who asks next.
+    /// what comes later is there for who asks next. One that has given its list by then answers, so
+    /// that what its models hold is waited for, too; those questions have a limit of their own.
     pub(super) fn ask(
         &self,
         questions: Vec<Question>,
@@ -135,15 +138,18 @@ impl AskedProviders {
             let _ = thread.spawn(move || answer.of(&question));
         }
         let mut memory = self.shared.memory();
-        let is_open = |memory: &HashMap<String, Memory>| {
+        let is_open = |memory: &HashMap<String, Memory>, is_late: bool| {
             let mut all = ids.iter().filter_map(|id| memory.get(id));
-            all.any(|known| known.is_being_asked)
+            all.any(|known| known.is_being_asked && (known.has_listed || !is_late))
         };
-        while is_open(&memory) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        let latest = until + LIMIT_OF_ALL;
+        loop {
+            let now = Instant::now();
+            let end = if now < until { until } else { latest };
+            if now >= latest || !is_open(&memory, now >= until) {
                 break;
             }
+            let left = end.saturating_duration_since(now);
             let waited = self.shared.answered.wait_timeout(memory, left);
             (memory, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
@@ -196,7 +202,13 @@ struct Answer {
 
 impl Answer {
     fn of(mut self, question: &Question) {
-        self.said = Some(ask_one(&self.shared.http, question));
+        self.said = Some(ask_one(&self.shared.http, question, || self.has_listed()));
+    }
+
+    fn has_listed(&self) {
+        if let Some(known) = self.shared.memory().get_mut(&self.id) {
+            known.has_listed = true;
+        }
     }
 }
 
@@ -206,6 +218,7 @@ impl Drop for Answer {
         let said = said.unwrap_or_else(|| Err("it could not be asked".to_owned()));
         let known = Memory {
             is_being_asked: false,
+            has_listed: false,
             last: Some((self.at_ms, said)),
         };
         self.shared.memory().insert(self.id.clone(), known);
@@ -213,7 +226,7 @@ impl Drop for Answer {
     }
 }
 
-fn ask_one(http: &Http, question: &Question) -> Asked {
+fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked {
     let provider = &question.provider;
     // A thread of its own may have a runtime of its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -231,6 +244,7 @@ fn ask_one(http: &Http, question: &Question) -> Asked {
         Err(error) if error.is_only_no_list() && !provider.models.is_empty() => Vec::new(),
         listed => listed.map_err(|error| error.to_string())?,
     };
+    has_listed();
     let windows = Windows::at(&provider.base_url, &listed);
     let is_hosted = is_hosted(&provider.base_url);
     let to_info = |model: ListedModel| {

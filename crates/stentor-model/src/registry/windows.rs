@@ -20,7 +20,7 @@ const LIMIT_OF_ONE: Duration = match cfg!(test) {
     true => LIMIT_OF_ALL,
 };
 /// All questions to a server together take no longer.
-const LIMIT_OF_ALL: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
+pub(super) const LIMIT_OF_ALL: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 const LONGEST_ANSWER_BYTES: usize = 1 << 20;
 /// Of so many models that Ollama has not loaded it is asked what it knows of them.
 const MOST_ASKED_FOR: usize = 32;
