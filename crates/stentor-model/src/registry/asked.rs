@@ -17,8 +17,8 @@ use crate::configuration::ModelConfiguration;
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::hosted::is_hosted;
 
-/// Nobody waits longer for a list of models.
-pub(super) const LIMIT: Duration = Duration::from_secs(2);
+/// Nobody waits longer for a list of models, but a test on a busy machine.
+pub(super) const LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 /// How long an answer is remembered.
 const MEMORY_MS: u64 = 30_000;
 /// A list of models is shorter than this.
@@ -307,8 +307,62 @@ async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskE
 mod tests {
     use std::io::{Read as _, Write as _};
 
+    use stentor_journal::clock::CountingClock;
+
     use super::super::providers::ConfiguredCredential;
     use super::*;
+
+    fn question(address: std::net::SocketAddr) -> Question {
+        let provider = Provider {
+            id: "acme".to_owned(),
+            api: "openai-completions".to_owned(),
+            base_url: format!("http://{address}/v1"),
+            headers: Vec::new(),
+            ca_file: None,
+            credential: ConfiguredCredential::Missing,
+            has_login: false,
+            hint: String::new(),
+            models: Vec::new(),
+            unknown_windows: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Question {
+            provider,
+            form: ListForm::OpenAi,
+            credentials: None,
+        }
+    }
+
+    #[test]
+    fn what_the_models_hold_is_waited_for_once_they_are_listed() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (listed, is_listed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let list = r#"{"data":[{"id":"mine"}]}"#;
+            let properties = r#"{"default_generation_settings":{"n_ctx":4096}}"#;
+            for body in [list, properties] {
+                let (mut socket, _) = listener.accept().unwrap();
+                let _ = socket.read(&mut [0; 1024]);
+                if body == properties {
+                    listed.send(()).unwrap();
+                    // Long enough for somebody to ask who does not wait for a list.
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                let length = body.len();
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}");
+                let _ = socket.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+            }
+        });
+        let http = Arc::new(Http::new(stentor_http::HttpSettings::default()));
+        let asked = AskedProviders::new(http, Arc::new(CountingClock::starting_at(1000)));
+        asked.ask(vec![question(address)], Duration::ZERO);
+        is_listed.recv().unwrap();
+        let mut answers = asked.ask(vec![question(address)], Duration::ZERO);
+        let models = answers.remove("acme").unwrap().unwrap();
+        assert_eq!(models[0].context_window, 4096);
+    }
 
     #[test]
     fn an_answer_without_an_end_is_given_up() {
@@ -321,23 +375,7 @@ mod tests {
             let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
             while socket.write_all(&[b' '; 1 << 16]).is_ok() {}
         });
-        let question = Question {
-            provider: Provider {
-                id: "endless".to_owned(),
-                api: "openai-completions".to_owned(),
-                base_url: format!("http://{address}/v1"),
-                headers: Vec::new(),
-                ca_file: None,
-                credential: ConfiguredCredential::Missing,
-                has_login: false,
-                hint: String::new(),
-                models: Vec::new(),
-                unknown_windows: Vec::new(),
-                warnings: Vec::new(),
-            },
-            form: ListForm::OpenAi,
-            credentials: None,
-        };
+        let question = question(address);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
