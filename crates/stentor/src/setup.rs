@@ -27,6 +27,7 @@ use stentor_checkpoint::{Checkpoints, Limits};
 use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
+use stentor_model::script;
 use stentor_model::secret::Secret;
 use stentor_policy::{PermissionMode, Policy};
 use stentor_text::spelling::nearest;
@@ -449,10 +450,20 @@ fn registry(
 }
 
 /// The model a configuration asks for, with what its provider says of it: for whoever can wait until
-/// the providers that the user has configured have been asked.
+/// the providers that the user has configured have been asked. Who names a provider waits for no other.
 pub fn chosen_model(config: &Config, models: &Models) -> Result<ChosenModel, ChooseModelError> {
-    models.registry().ask_configured();
-    choose_model(&config.model_choice(), models)
+    let choice = config.model_choice();
+    let registry = models.registry();
+    let candidates = choice.candidates();
+    let likeliest = candidates.first().and_then(|name| name.provider.as_deref());
+    let is_named = likeliest
+        .is_some_and(|provider| provider == script::PROVIDER || registry.has_provider(provider));
+    let named: Vec<&str> = candidates
+        .iter()
+        .filter_map(|name| name.provider.as_deref())
+        .collect();
+    registry.ask_configured(is_named.then_some(&named[..]));
+    choose_model(&choice, models)
 }
 
 /// The working folder, links resolved so that sessions of one folder are found by any way to it.

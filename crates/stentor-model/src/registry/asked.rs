@@ -12,13 +12,13 @@ use stentor_journal::clock::SharedClock;
 
 use super::model_list::ListForm;
 use super::providers::Provider;
-use super::windows::{ListedModel, Windows};
+use super::windows::{LIMIT_OF_ALL, ListedModel, Windows};
 use crate::configuration::ModelConfiguration;
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::hosted::is_hosted;
 
-/// Nobody waits longer for a list of models.
-pub(super) const LIMIT: Duration = Duration::from_secs(2);
+/// Nobody waits longer for a list of models, but a test on a busy machine.
+pub(super) const LIMIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 /// How long an answer is remembered.
 const MEMORY_MS: u64 = 30_000;
 /// A list of models is shorter than this.
@@ -51,6 +51,8 @@ enum AskError {
     Status(StatusCode),
     #[error("its answer is not a list of models")]
     NoList,
+    #[error("its answer is longer than {} MiB", LONGEST_ANSWER_BYTES >> 20)]
+    TooLong,
 }
 
 impl AskError {
@@ -63,7 +65,7 @@ impl AskError {
                     StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
                 )
             }
-            Self::NoList => true,
+            Self::NoList | Self::TooLong => true,
             Self::TooSlow(_)
             | Self::Client(_)
             | Self::Credential(_)
@@ -90,6 +92,8 @@ struct Shared {
 #[derive(Default)]
 struct Memory {
     is_being_asked: bool,
+    /// It has given its list and is asked only what its models hold.
+    has_listed: bool,
     /// What it said last, and when.
     last: Option<(u64, Asked)>,
 }
@@ -108,7 +112,8 @@ impl AskedProviders {
     }
 
     /// What these providers say, all asked at once. Waits for them, but no longer than `patience`:
-    /// what comes later is there for who asks next.
+    /// what comes later is there for who asks next. One that has given its list by then answers, so
+    /// that what its models hold is waited for, too; those questions have a limit of their own.
     pub(super) fn ask(
         &self,
         questions: Vec<Question>,
@@ -133,15 +138,18 @@ impl AskedProviders {
             let _ = thread.spawn(move || answer.of(&question));
         }
         let mut memory = self.shared.memory();
-        let is_open = |memory: &HashMap<String, Memory>| {
+        let is_open = |memory: &HashMap<String, Memory>, is_late: bool| {
             let mut all = ids.iter().filter_map(|id| memory.get(id));
-            all.any(|known| known.is_being_asked)
+            all.any(|known| known.is_being_asked && (known.has_listed || !is_late))
         };
-        while is_open(&memory) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        let latest = until + LIMIT_OF_ALL;
+        loop {
+            let now = Instant::now();
+            let end = if now < until { until } else { latest };
+            if now >= latest || !is_open(&memory, now >= until) {
                 break;
             }
+            let left = end.saturating_duration_since(now);
             let waited = self.shared.answered.wait_timeout(memory, left);
             (memory, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
@@ -194,7 +202,13 @@ struct Answer {
 
 impl Answer {
     fn of(mut self, question: &Question) {
-        self.said = Some(ask_one(&self.shared.http, question));
+        self.said = Some(ask_one(&self.shared.http, question, || self.has_listed()));
+    }
+
+    fn has_listed(&self) {
+        if let Some(known) = self.shared.memory().get_mut(&self.id) {
+            known.has_listed = true;
+        }
     }
 }
 
@@ -204,6 +218,7 @@ impl Drop for Answer {
         let said = said.unwrap_or_else(|| Err("it could not be asked".to_owned()));
         let known = Memory {
             is_being_asked: false,
+            has_listed: false,
             last: Some((self.at_ms, said)),
         };
         self.shared.memory().insert(self.id.clone(), known);
@@ -211,7 +226,7 @@ impl Drop for Answer {
     }
 }
 
-fn ask_one(http: &Http, question: &Question) -> Asked {
+fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked {
     let provider = &question.provider;
     // A thread of its own may have a runtime of its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -229,6 +244,7 @@ fn ask_one(http: &Http, question: &Question) -> Asked {
         Err(error) if error.is_only_no_list() && !provider.models.is_empty() => Vec::new(),
         listed => listed.map_err(|error| error.to_string())?,
     };
+    has_listed();
     let windows = Windows::at(&provider.base_url, &listed);
     let is_hosted = is_hosted(&provider.base_url);
     let to_info = |model: ListedModel| {
@@ -272,14 +288,104 @@ async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskE
         Credential::Bearer { .. } | Credential::None | Credential::ApiKey(_) => &provider.base_url,
     };
     let address = question.form.address(base_url.trim_end_matches('/'));
-    let response = client.get(address).headers(headers).send().await?;
+    let mut response = client.get(address).headers(headers).send().await?;
     let status = response.status();
     if !status.is_success() {
         return Err(AskError::Status(status));
     }
-    let bytes = response.bytes().await?;
-    let bytes = bytes
-        .get(..LONGEST_ANSWER_BYTES.min(bytes.len()))
-        .unwrap_or_default();
-    question.form.read(bytes).map_err(|_| AskError::NoList)
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > LONGEST_ANSWER_BYTES {
+            return Err(AskError::TooLong);
+        }
+    }
+    question.form.read(&bytes).map_err(|_| AskError::NoList)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use stentor_journal::clock::CountingClock;
+
+    use super::super::providers::ConfiguredCredential;
+    use super::*;
+
+    fn question(address: std::net::SocketAddr) -> Question {
+        let provider = Provider {
+            id: "acme".to_owned(),
+            api: "openai-completions".to_owned(),
+            base_url: format!("http://{address}/v1"),
+            headers: Vec::new(),
+            ca_file: None,
+            credential: ConfiguredCredential::Missing,
+            has_login: false,
+            hint: String::new(),
+            models: Vec::new(),
+            unknown_windows: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Question {
+            provider,
+            form: ListForm::OpenAi,
+            credentials: None,
+        }
+    }
+
+    #[test]
+    fn what_the_models_hold_is_waited_for_once_they_are_listed() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (listed, is_listed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let list = r#"{"data":[{"id":"mine"}]}"#;
+            let properties = r#"{"default_generation_settings":{"n_ctx":4096}}"#;
+            for body in [list, properties] {
+                let (mut socket, _) = listener.accept().unwrap();
+                let _ = socket.read(&mut [0; 1024]);
+                if body == properties {
+                    listed.send(()).unwrap();
+                    // Long enough for somebody to ask who does not wait for a list.
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                let length = body.len();
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}");
+                let _ = socket.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+            }
+        });
+        let http = Arc::new(Http::new(stentor_http::HttpSettings::default()));
+        let asked = AskedProviders::new(http, Arc::new(CountingClock::starting_at(1000)));
+        asked.ask(vec![question(address)], Duration::ZERO);
+        is_listed.recv().unwrap();
+        let mut answers = asked.ask(vec![question(address)], Duration::ZERO);
+        let models = answers.remove("acme").unwrap().unwrap();
+        assert_eq!(models[0].context_window, 4096);
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_given_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // It goes on until nobody listens any more.
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 1024]);
+            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+            while socket.write_all(&[b' '; 1 << 16]).is_ok() {}
+        });
+        let question = question(address);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let http = Http::new(stentor_http::HttpSettings::default());
+        let listed = runtime.block_on(list(&http, &question));
+        // What the client has open ends with it.
+        drop((http, runtime));
+        let error = listed.err().unwrap();
+        assert_eq!(error.to_string(), "its answer is longer than 4 MiB");
+        server.join().unwrap();
+    }
 }

@@ -57,19 +57,31 @@ impl Registry {
         (listed, silent)
     }
 
-    /// Asks the providers of which it is not known which models they have, or what they hold. Waits
-    /// for the network.
-    pub fn ask_configured(&self) {
-        self.ask_unknown();
+    /// Asks the providers of which it is not known which models they have, or what they hold; of
+    /// those `named` alone, if only they matter. Waits for the network.
+    pub fn ask_configured(&self, named: Option<&[&str]>) {
+        let is_named = |one: &&Provider| named.is_none_or(|named| named.contains(&&*one.id));
+        self.ask(self.unknown().filter(is_named), LIMIT);
+    }
+
+    /// True when there may be models of this provider, on the network or part of this program.
+    pub fn has_provider(&self, provider: &str) -> bool {
+        let plugged = self.sources.plugged.iter();
+        let mut plugged = plugged.flat_map(|plugged| plugged.models());
+        self.knows_provider(provider) || plugged.any(|info| info.provider == provider)
+    }
+
+    /// The providers of which it is not known which models they have, or what they hold.
+    fn unknown(&self) -> impl Iterator<Item = &Provider> {
+        self.configured().filter(|one| {
+            // Of a hosted model it is known well enough what it holds.
+            let is_own = !is_hosted(&one.base_url);
+            one.models.is_empty() || (is_own && !one.unknown_windows.is_empty())
+        })
     }
 
     pub(super) fn ask_unknown(&self) -> HashMap<String, Asked> {
-        // Of a hosted model it is known well enough what it holds.
-        let is_unknown = |one: &&Provider| {
-            let is_own = !is_hosted(&one.base_url);
-            one.models.is_empty() || (is_own && !one.unknown_windows.is_empty())
-        };
-        let mut answers = self.ask(self.configured().filter(is_unknown), LIMIT);
+        let mut answers = self.ask(self.unknown(), LIMIT);
         // What somebody has described may be there by the time it is used.
         for described in self.configured().filter(|one| !one.models.is_empty()) {
             if answers.get(&described.id).is_some_and(Result::is_err) {

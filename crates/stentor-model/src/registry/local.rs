@@ -127,7 +127,8 @@ impl LocalServers {
 
 fn ask(server: &LocalServer) -> Option<Provider> {
     let place = Place::on_loopback(server.port);
-    let listed = place.get::<ModelList>("/v1/models")?.data;
+    let mut listed = place.get::<ModelList>("/v1/models")?.data;
+    listed.retain(ListedModel::is_nameable);
     if listed.is_empty() {
         return None;
     }
@@ -163,7 +164,36 @@ fn ask(server: &LocalServer) -> Option<Provider> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use super::*;
+
+    /// Answers the first question with this list.
+    fn listing(list: &'static str) -> LocalServer {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 1024]);
+            let _ = socket.write_all(format!("HTTP/1.1 200 OK\r\n\r\n{list}").as_bytes());
+        });
+        LocalServer {
+            provider: "vllm",
+            name: "vLLM",
+            port,
+        }
+    }
+
+    #[test]
+    fn models_that_nobody_could_name_are_left_out() {
+        let found = ask(&listing(
+            r#"{"data":[{"id":"a\nb\u001b[31m"},{"id":""},{"id":7},{"id":"a b"},{"id":"mine"}]}"#,
+        ));
+        let models = found.unwrap().models;
+        let ids: Vec<&str> = models.iter().map(|info| info.id.as_str()).collect();
+        assert_eq!(ids, ["mine"]);
+        assert!(ask(&listing(r#"{"data":[{"id":"a b"}]}"#)).is_none());
+    }
 
     #[test]
     fn ollama_is_looked_for_where_its_own_variable_says() {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::windows::{ListedModel, ModelList};
+use super::windows::{ListedModel, ModelList, readable};
 use crate::credential::Credential;
 use crate::wire::Wire;
 use crate::{anthropic, gemini};
@@ -59,23 +59,24 @@ impl ListForm {
         }
     }
 
-    /// Reads the list.
+    /// Reads the list. Models that nobody could name are left out.
     pub(super) fn read(self, bytes: &[u8]) -> Result<Vec<ListedModel>, serde_json::Error> {
-        match self {
-            Self::OpenAi | Self::Anthropic => {
-                serde_json::from_slice(bytes).map(|list: ModelList| list.data)
-            }
+        let mut listed = match self {
+            Self::OpenAi | Self::Anthropic => serde_json::from_slice::<ModelList>(bytes)?.data,
             Self::Gemini => {
                 let list: GeminiList = serde_json::from_slice(bytes)?;
                 let answering = list.models.into_iter().filter(GeminiModel::answers);
-                Ok(answering.map(GeminiModel::listed).collect())
+                answering.map(GeminiModel::listed).collect()
             }
-        }
+        };
+        listed.retain(ListedModel::is_nameable);
+        Ok(listed)
     }
 }
 
 #[derive(Deserialize)]
 struct GeminiList {
+    #[serde(deserialize_with = "readable")]
     models: Vec<GeminiModel>,
 }
 
@@ -153,5 +154,47 @@ mod tests {
         let listed = ListForm::Gemini.read(list).unwrap();
         let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
         assert_eq!(ids, ["g-pro", "plain"]);
+    }
+
+    #[test]
+    fn an_id_that_is_not_one_visible_word_is_not_listed() {
+        let long = "x".repeat(513);
+        let ids = [
+            "",
+            "a\nb\u{1b}[31m",
+            "a b",
+            " a",
+            "a\t",
+            "a\u{202e}b",
+            &long,
+        ];
+        for id in ids {
+            let models = [id, "a/b:7b-é"];
+            let list =
+                serde_json::json!({ "data": models.map(|id| serde_json::json!({ "id": id })) });
+            let listed = ListForm::OpenAi.read(list.to_string().as_bytes()).unwrap();
+            let listed: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
+            assert_eq!(listed, ["a/b:7b-é"], "{id:?}");
+        }
+        let listed =
+            ListForm::Gemini.read(br#"{"models":[{"name":"models/"},{"name":"models/a\nb"}]}"#);
+        assert!(listed.unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_about_one_entry_costs_no_other() {
+        let list = br#"{"data":[{"id":7},"text",{"id":"window","max_model_len":"large"},null,{},
+            {"id":"meta","meta":[]},{"id":"fine","context_length":1.5}]}"#;
+        let geminis = br#"{"models":[{"name":7},{"name":"models/fine"}]}"#;
+        for (form, list, expected) in [
+            (ListForm::OpenAi, &list[..], &["window", "meta", "fine"][..]),
+            (ListForm::Anthropic, list, &["window", "meta", "fine"]),
+            (ListForm::Gemini, geminis, &["fine"]),
+        ] {
+            let listed = form.read(list).unwrap();
+            let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
+            assert_eq!(ids, expected, "{form:?}");
+        }
+        assert!(ListForm::OpenAi.read(br#"{"data":7}"#).is_err());
     }
 }

@@ -3,17 +3,25 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+use stentor_text::visible::visible;
 
 use crate::configuration::SMALL_CONTEXT_WINDOW;
 
-/// On loopback a port is open, closed or taken by something slow; only the last costs time.
-const TIMEOUT: Duration = Duration::from_millis(300);
-const LONGEST_ANSWER_BYTES: u64 = 1 << 20;
+/// On loopback a port is open, closed or taken by something slow; only the last costs time. One question
+/// takes no longer than this, however slowly its answer arrives.
+const LIMIT_OF_ONE: Duration = match cfg!(test) {
+    false => Duration::from_millis(500),
+    // A server of a test answers, on a busy machine perhaps late.
+    true => LIMIT_OF_ALL,
+};
+/// All questions to a server together take no longer.
+pub(super) const LIMIT_OF_ALL: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
+const LONGEST_ANSWER_BYTES: usize = 1 << 20;
 /// Of so many models that Ollama has not loaded it is asked what it knows of them.
 const MOST_ASKED_FOR: usize = 32;
 
@@ -21,10 +29,37 @@ const MOST_ASKED_FOR: usize = 32;
 /// on the graphics card). It gives more where there is more, which shows as soon as the model is loaded.
 const LEAST_OF_OLLAMA: u64 = 4096;
 
+/// No id is longer.
+const LONGEST_ID_BYTES: usize = 512;
+/// No model holds more tokens. What a server says beyond it is taken for this.
+const MOST_TOKENS: u64 = 1 << 30;
+
 /// The list of models that all kinds of servers have.
 #[derive(Deserialize)]
 pub(super) struct ModelList {
+    #[serde(deserialize_with = "readable")]
     pub data: Vec<ListedModel>,
+}
+
+/// The entries of a list that can be read: what is wrong about one costs no other.
+pub(super) fn readable<'de, D, T>(list: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let entries = Vec::<Value>::deserialize(list)?.into_iter();
+    let read = entries.filter_map(|entry| serde_json::from_value(entry).ok());
+    Ok(read.collect())
+}
+
+/// The value, or nothing where it has another type: a model can be used without knowing what it holds.
+fn lenient<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = Value::deserialize(value)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 /// A model as a server lists it.
@@ -32,14 +67,20 @@ pub(super) struct ModelList {
 pub(super) struct ListedModel {
     pub id: String,
     /// vLLM says here how long a context may be, gateways and Anthropic in one of the next three.
+    #[serde(default, deserialize_with = "lenient")]
     max_model_len: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     context_length: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     context_window: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     max_input_tokens: Option<u64>,
     /// LM Studio, of a model that is loaded and of one that is not.
+    #[serde(default, deserialize_with = "lenient")]
     loaded_context_length: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     max_context_length: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     meta: Option<ModelMeta>,
 }
 
@@ -63,6 +104,7 @@ struct GenerationSettings {
 /// The models that Ollama has loaded, at `/api/ps`.
 #[derive(Deserialize)]
 struct LoadedModels {
+    #[serde(deserialize_with = "readable")]
     models: Vec<LoadedModel>,
 }
 
@@ -100,7 +142,8 @@ impl Window {
         let known = |tokens: &u64| *tokens > 0;
         let trained = || self.trained.filter(known);
         let allocated = self.allocated.filter(known);
-        allocated.unwrap_or_else(|| trained().map_or(unsaid, |most| most.min(unsaid)))
+        let tokens = allocated.unwrap_or_else(|| trained().map_or(unsaid, |most| most.min(unsaid)));
+        tokens.min(MOST_TOKENS)
     }
 
     fn or(self, other: Self) -> Self {
@@ -119,6 +162,14 @@ impl ListedModel {
             context_window,
             ..Self::default()
         }
+    }
+
+    /// True when its id can be named: one word that can be seen. Anything else would break up lists of
+    /// models and what a shell completes.
+    pub(super) fn is_nameable(&self) -> bool {
+        let is_seen = visible(&self.id) == self.id;
+        let is_word = !self.id.is_empty() && !self.id.contains(char::is_whitespace);
+        is_seen && is_word && self.id.len() <= LONGEST_ID_BYTES
     }
 
     fn window(&self) -> Window {
@@ -248,10 +299,11 @@ fn of_ollama(place: &Place, listed: &[ListedModel]) -> Option<Windows> {
     })
 }
 
-/// Where a server listens that is spoken to in the clear.
+/// Where a server listens that is spoken to in the clear, and until when.
 pub(super) struct Place {
     host: String,
     port: u16,
+    until: Instant,
 }
 
 impl Place {
@@ -259,6 +311,7 @@ impl Place {
         Self {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port,
+            until: Instant::now() + LIMIT_OF_ALL,
         }
     }
 
@@ -274,6 +327,7 @@ impl Place {
         (!host.contains('@') && !host.is_empty()).then(|| Self {
             host: host.to_owned(),
             port,
+            until: Instant::now() + LIMIT_OF_ALL,
         })
     }
 
@@ -289,10 +343,10 @@ impl Place {
     /// is usually closed would cost more than the question.
     fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, body: &str) -> Option<T> {
         let (host, port) = (self.host.as_str(), self.port);
+        let until = self.until.min(Instant::now() + LIMIT_OF_ONE);
         let address = (host, port).to_socket_addrs().ok()?.next()?;
-        let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).ok()?;
-        socket.set_read_timeout(Some(TIMEOUT)).ok()?;
-        socket.set_write_timeout(Some(TIMEOUT)).ok()?;
+        let mut socket = TcpStream::connect_timeout(&address, left(until)?).ok()?;
+        socket.set_write_timeout(Some(left(until)?)).ok()?;
         let content = match body.len() {
             0 => String::new(),
             bytes => format!("content-type: application/json\r\ncontent-length: {bytes}\r\n"),
@@ -302,10 +356,7 @@ impl Place {
              {content}connection: close\r\n\r\n{body}"
         );
         socket.write_all(request.as_bytes()).ok()?;
-        let mut answer = Vec::new();
-        // A server that keeps the connection open has said everything when it falls silent.
-        let _ = socket.take(LONGEST_ANSWER_BYTES).read_to_end(&mut answer);
-        let answer = String::from_utf8(answer).ok()?;
+        let answer = String::from_utf8(read_until(socket, until)).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
         let is_ok = head.split(' ').nth(1) == Some("200");
         let start = body.find('{')?;
@@ -313,6 +364,43 @@ impl Place {
         let answer = serde_json::from_str(body.get(start..end)?).ok()?;
         is_ok.then_some(answer)
     }
+}
+
+/// The time that is left, if any is.
+fn left(until: Instant) -> Option<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(left)
+}
+
+/// What arrives until then. The limit is for the whole answer: each byte of one that drips would
+/// otherwise buy the next one time.
+fn read_until(mut socket: TcpStream, until: Instant) -> Vec<u8> {
+    let mut answer = Vec::new();
+    let mut piece = [0; 8192];
+    // A server that keeps the connection open has said everything when the time is up.
+    while answer.len() < LONGEST_ANSWER_BYTES
+        && !is_whole(&answer)
+        && let Some(left) = left(until)
+        && socket.set_read_timeout(Some(left)).is_ok()
+        && let Ok(count @ 1..) = socket.read(&mut piece)
+    {
+        answer.extend_from_slice(piece.get(..count).unwrap_or_default());
+    }
+    answer
+}
+
+/// True when as much has arrived as the answer says it is long.
+fn is_whole(answer: &[u8]) -> bool {
+    let mut places = answer.windows(4);
+    let Some(end) = places.position(|four| four == b"\r\n\r\n") else {
+        return false;
+    };
+    let head = answer.get(..end).unwrap_or_default();
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+    let length = lines.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = length.and_then(|(_, length)| length.trim().parse::<usize>().ok());
+    length.is_some_and(|length| answer.len().saturating_sub(end + 4) >= length)
 }
 
 #[cfg(test)]
@@ -327,6 +415,7 @@ mod tests {
             (None, Some(2048), 2048),
             (Some(32_768), Some(131_072), 32_768),
             (Some(0), Some(0), SMALL_CONTEXT_WINDOW),
+            (Some(u64::MAX), None, MOST_TOKENS),
         ] {
             let window = Window { allocated, trained };
             let found = window.tokens(SMALL_CONTEXT_WINDOW);
@@ -346,5 +435,40 @@ mod tests {
             trained: Some(131_072),
         };
         assert_eq!(shown.window(), window);
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_as_much_is_there_as_it_says() {
+        for (answer, whole) in [
+            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", true),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{", false),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n", false),
+            ("HTTP/1.0 200 OK\r\n\r\n{}", false),
+            ("", false),
+        ] {
+            assert_eq!(is_whole(answer.as_bytes()), whole, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_drips_is_given_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // It goes on until nobody listens any more.
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.write_all(b"HTTP/1.0 200 OK\r\n\r\n");
+            while socket.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let place = Place {
+            until: Instant::now() + Duration::from_millis(200),
+            ..Place::on_loopback(port)
+        };
+        assert_eq!(place.get::<Value>("/v1/models"), None);
+        // A server that was not even reached in time waits for somebody else to hang up.
+        drop(TcpStream::connect(("127.0.0.1", port)));
+        server.join().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Which models there are, which one is meant, and what is known of them.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json as value};
@@ -117,6 +117,36 @@ fn whoever_is_asked_names_the_model_that_answers() {
     assert!(report.contains(would), "{report}");
     let overview = world.run(&[]).err;
     assert!(overview.contains(answers), "{overview}");
+}
+
+#[test]
+fn who_names_a_provider_waits_for_no_other() {
+    let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    hanging.set_nonblocking(true).unwrap();
+    let address = hanging.local_addr().unwrap();
+    let more = format!(
+        "[[providers.acme.models]]\nid = \"mine\"\ncontext_window = 9000\n\
+         [providers.hangs]\nbase_url = \"http://{address}/v1\"\n"
+    );
+    let world = configured_with(server(), &more);
+    world.file("work/plan.toml", "[[turn]]\ntext = \"here\"\n");
+    for (name, status) in [
+        ("acme/mine", 1),
+        ("offline/guide", 0),
+        ("script/plan.toml", 0),
+    ] {
+        let ran = world.run(&["--model", name, "-p", "hi"]);
+        assert_eq!(ran.status, Some(status), "{name}: {}", ran.err);
+        let asked = hanging.accept().map_err(|error| error.kind());
+        assert_eq!(asked.err(), Some(ErrorKind::WouldBlock), "{name}");
+    }
+    // Who names none waits for all of them. On a busy machine the wait may be over before anybody has
+    // been asked.
+    let is_asked = || {
+        world.run(&["--model", "min", "-p", "hi"]);
+        hanging.accept().is_ok()
+    };
+    assert!((0..20).any(|_| is_asked()));
 }
 
 #[test]
