@@ -289,7 +289,7 @@ fn terminal_of_person(stdin: &File) -> Option<File> {
         return None;
     }
     let terminal = match Input::of(stdin) {
-        Input::Stream | Input::File => File::open("/dev/tty").ok()?,
+        Input::Pipe | Input::Socket | Input::File => File::open("/dev/tty").ok()?,
         Input::Other => stdin.try_clone().ok()?,
     };
     is_in_foreground(&terminal).then_some(terminal)

@@ -14,6 +14,9 @@ const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 /// A pipe into which nobody writes for so long is one that was left open by accident.
 const SILENT_PIPE_S: i64 = 3;
 
+/// How long a socket may be silent: most that are left open are never written to.
+const SILENT_SOCKET_MS: i64 = 300;
+
 /// A prompt, and what came with it.
 pub struct PromptText {
     pub text: String,
@@ -85,18 +88,22 @@ fn read_stdin(stdin: &mut File) -> Result<String, PromptTextError> {
 /// True when stdin is there to be read and something comes out of it. Whoever starts us may have left
 /// open a pipe that nobody writes to.
 fn is_written_to(stdin: &File) -> bool {
-    match Input::of(stdin) {
+    let input = Input::of(stdin);
+    let limit = match input {
         Input::Other => return false,
         Input::File => return true,
-        Input::Stream => {}
-    }
-    let limit = Timespec {
-        tv_sec: SILENT_PIPE_S,
-        tv_nsec: 0,
+        Input::Pipe => Timespec {
+            tv_sec: SILENT_PIPE_S,
+            tv_nsec: 0,
+        },
+        Input::Socket => Timespec {
+            tv_sec: 0,
+            tv_nsec: SILENT_SOCKET_MS * 1_000_000,
+        },
     };
     let mut asked = [PollFd::new(stdin, PollFlags::IN)];
     let is_ready = poll(&mut asked, Some(&limit)).is_ok_and(|ready| ready > 0);
-    if !is_ready {
+    if !is_ready && input == Input::Pipe {
         let _ = writeln!(
             stderr(),
             "warning: nothing came through standard input for {SILENT_PIPE_S} s; continuing without \
@@ -109,8 +116,9 @@ fn is_written_to(stdin: &File) -> bool {
 /// What stdin is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// A pipe, or a socket, by which some programs connect their children.
-    Stream,
+    Pipe,
+    /// Node connects its children by these, whether or not it has anything to say to them.
+    Socket,
     File,
     /// A terminal, `/dev/null`, nothing.
     Other,
@@ -121,7 +129,8 @@ impl Input {
     pub fn of(stdin: &File) -> Self {
         let found = rustix::fs::fstat(stdin);
         match found.map(|found| FileType::from_raw_mode(found.st_mode)) {
-            Ok(FileType::Fifo | FileType::Socket) => Self::Stream,
+            Ok(FileType::Fifo) => Self::Pipe,
+            Ok(FileType::Socket) => Self::Socket,
             Ok(FileType::RegularFile) => Self::File,
             _ => Self::Other,
         }
