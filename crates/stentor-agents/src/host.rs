@@ -11,7 +11,7 @@ use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
     Answer, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
-    Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
+    PermissionKind, Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
 use tokio::time::timeout;
@@ -61,9 +61,6 @@ impl Host for SessionHost {
             if let Some(call) = &permission.call {
                 self.published(call).await;
             }
-            if permission.is_choice() {
-                return choose(permission, &*host).await;
-            }
             let name = permission
                 .tool
                 .clone()
@@ -79,6 +76,14 @@ impl Host for SessionHost {
             let spec = spec(&call.name, permission.kind.as_deref());
             let mut touches = touches(&call.arguments, &host.cwd());
             touches.words = self.words(&call, spec.effect, &touches);
+            if permission.is_choice() {
+                // Which of several things is for a person to say, whether any of them for the policy.
+                let about = described(&permission.title, &touches);
+                return match host.permit_again(call, spec, touches).await {
+                    Ok(()) => choose(&permission, about, &*host).await,
+                    Err(_) => permission.refuse(),
+                };
+            }
             let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
@@ -321,23 +326,68 @@ fn named(path: &Path) -> Result<&str, HostRefusal> {
     named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
 }
 
-/// Has a person choose: the policy knows whether something may be done, not which of several things.
-async fn choose(permission: Permission, host: &dyn ModelHost) -> PermissionAnswer {
-    let choices = permission.options.into_iter();
-    let choices = choices.map(|option| (option.id, option.name)).collect();
+/// Has a person choose. What the agent calls its options decides nothing: each says what it does.
+async fn choose(permission: &Permission, title: String, host: &dyn ModelHost) -> PermissionAnswer {
+    let labels = distinct(permission.options.iter().map(|option| &*option.name));
+    let options = permission.options.iter().zip(&labels);
+    let options = options.map(|(option, label)| DialogOption {
+        // Some clients answer with what they show: no id of one option may be the name of another.
+        value: label.clone(),
+        label: label.clone(),
+        description: Some(meaning(option.kind).to_owned()),
+    });
     let dialog = Dialog {
-        title: permission.title,
+        title,
         kind: DialogKind::Select {
-            options: options(choices),
+            options: options.collect(),
         },
         timeout_ms: None,
     };
-    match host.ask(dialog).await {
-        DialogAnswer::Value(id) => PermissionAnswer::Selected(id),
-        DialogAnswer::Values(_) | DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
-            PermissionAnswer::Cancelled
+    let DialogAnswer::Value(chosen) = host.ask(dialog).await else {
+        return PermissionAnswer::Cancelled;
+    };
+    let mut options = permission.options.iter().zip(&labels);
+    let chosen = options.find(|(_, label)| **label == chosen);
+    chosen.map_or(PermissionAnswer::Cancelled, |(option, _)| {
+        PermissionAnswer::Selected(option.id.clone())
+    })
+}
+
+/// The names, with numbers where one comes again.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for name in names {
+        let mut label = name.to_owned();
+        let mut number = 1;
+        while labels.contains(&label) {
+            number += 1;
+            label = format!("{name} ({number})");
         }
+        labels.push(label);
     }
+    labels
+}
+
+/// What an option does, for people.
+fn meaning(kind: PermissionKind) -> &'static str {
+    match kind {
+        PermissionKind::AllowOnce => "allows it once",
+        PermissionKind::AllowAlways => "allows it, and the agent remembers that",
+        PermissionKind::RejectOnce => "refuses it",
+        PermissionKind::RejectAlways => "refuses it, and the agent remembers that",
+    }
+}
+
+/// A question of an agent about a call, with what the call would touch.
+fn described(title: &str, touches: &Touches) -> String {
+    let mut text = title.to_owned();
+    if let Some(command) = &touches.command {
+        text.push_str(&format!("\n\nCommand: {command}"));
+    }
+    for path in &touches.paths {
+        text.push_str(&format!("\n\nPath: {}", path.display()));
+    }
+    text
 }
 
 fn options(choices: Vec<(String, String)>) -> Vec<DialogOption> {

@@ -117,6 +117,53 @@ fn a_permission_with_several_ways_to_say_yes_is_put_to_a_person_in_every_mode() 
     }
 }
 
+/// A child that asks about a command with several ways to say yes.
+fn choice_about(command: &str) -> Steps {
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Continue?", "kind": "execute",
+        "status": "pending", "rawInput": { "command": command },
+    });
+    let params = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": [
+            { "optionId": "y", "name": "No", "kind": "allow_once" },
+            { "optionId": "No", "name": "Sure", "kind": "allow_once" },
+            { "optionId": "n", "name": "No", "kind": "reject_once" },
+        ],
+    });
+    Steps::default()
+        .update(call)
+        .ask("session/request_permission", params)
+}
+
+#[test]
+fn a_choice_about_what_the_policy_denies_is_refused_and_nobody_is_asked() {
+    let rule = "[[permissions]]\ntool = \"*\"\ncommand = \"rm*\"\ndecision = \"deny\"\n";
+    for (rules, mode, command) in [
+        (rule, "ask", "rm -rf /srv/x"),
+        (rule, "all", "rm -rf /srv/x"),
+        ("", "read-only", "touch x"),
+    ] {
+        let world = acp_child::world(rules, |_| choice_about(command));
+        let asked = turn(&world, ("child", mode), json!({}), |_| selected("option-1"));
+        assert!(asked.is_empty(), "{mode}: {asked:?}");
+        assert_eq!(answers(&world)[0]["result"], selected("n"), "{mode}");
+    }
+}
+
+#[test]
+fn a_choice_says_which_command_it_is_about_and_what_each_option_does() {
+    for (option, expected) in [("option-1", "y"), ("option-2", "No"), ("option-3", "n")] {
+        let world = acp_child::world("", |_| choice_about("touch x"));
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| selected(option));
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        let call = &asked[0]["params"]["toolCall"];
+        assert_eq!(call["title"], "Continue?\n\nCommand: touch x");
+        let meanings = "No: allows it once\nSure: allows it once\nNo (2): refuses it";
+        assert_eq!(call["content"][0]["content"]["text"], meanings);
+        assert_eq!(answers(&world)[0]["result"], selected(expected));
+    }
+}
+
 #[test]
 fn a_question_of_a_child_that_nobody_can_answer_is_cancelled() {
     let form = json!({
