@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
@@ -288,9 +289,10 @@ impl SessionHost {
             words.push_str(&format!(" {arguments}"));
         }
         if words.len() > WORDS_BYTES {
-            // Too much to store: its id makes the words those of this call and no other.
+            // Too much to store: their hash makes them those of this call and no other.
+            let hash = Sha256::digest(words.as_bytes());
             words.truncate(words.floor_char_boundary(WORDS_BYTES));
-            words.push_str(&format!("… {}", call.id));
+            words.push_str(&format!("… {hash:x}"));
         }
         Some(words)
     }

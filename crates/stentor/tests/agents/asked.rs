@@ -82,6 +82,35 @@ fn always_to_a_call_without_a_command_or_a_path_is_about_this_call_of_this_agent
 }
 
 #[test]
+fn always_to_a_long_call_is_about_all_of_its_arguments() {
+    // The child chooses the id of the call, and calls all of them the same.
+    let long = |end: &str| {
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "query", "kind": "other",
+            "status": "pending", "rawInput": { "sql": format!("{}{end}", "A".repeat(5000)) },
+        });
+        let params =
+            json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no() });
+        Steps::default()
+            .update(call)
+            .ask("session/request_permission", params)
+    };
+    let world = acp_child::world("", |_| long("first"));
+    let always = || {
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+            selected("allow_always")
+        });
+        asked.len()
+    };
+    assert_eq!(always(), 1);
+    assert_eq!(always(), 0, "the same call");
+    let script = std::fs::read_to_string(world.path("home/child.sh")).unwrap();
+    let script = script.replace("Afirst", "Asecond");
+    world.file("home/child.sh", &script);
+    assert_eq!(always(), 1, "another call that begins like it");
+}
+
+#[test]
 fn an_agent_that_can_only_be_allowed_something_for_good_is_refused() {
     let options = json!([
         { "optionId": "a", "name": "Always", "kind": "allow_always" },
