@@ -282,32 +282,52 @@ fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
     assert_eq!(answers(&world)[0]["result"], selected("y"));
 }
 
+/// How often somebody is asked when a child first asks about a command and then runs it with a variable
+/// more in its environment.
+fn questions_about(command: &str, (variable, value): (&str, &str)) -> usize {
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
+        "rawInput": { "command": command },
+    });
+    let may = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
+    });
+    let terminal = json!({
+        "sessionId": "s", "command": command,
+        "env": [{ "name": variable, "value": value }],
+    });
+    let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
+    let world = acp_child::world("", |_| {
+        Steps::default()
+            .update(call)
+            .ask("session/request_permission", may)
+            .ask("terminal/create", terminal)
+            .ask("terminal/wait_for_exit", wait)
+    });
+    let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("allow_once")
+    });
+    assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+    asked.len()
+}
+
 #[test]
 fn a_permitted_command_is_not_asked_about_again_when_it_runs_with_marks_in_its_environment() {
     for (variable, questions) in [("AGENT_SESSION_ID", 1), ("BASH_ENV", 2)] {
-        let call = json!({
-            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
-            "rawInput": { "command": "printf hi" },
-        });
-        let may = json!({
-            "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
-        });
-        let terminal = json!({
-            "sessionId": "s", "command": "printf hi",
-            "env": [{ "name": variable, "value": "x" }],
-        });
-        let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
-        let world = acp_child::world("", |_| {
-            Steps::default()
-                .update(call)
-                .ask("session/request_permission", may)
-                .ask("terminal/create", terminal)
-                .ask("terminal/wait_for_exit", wait)
-        });
-        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
-            selected("allow_once")
-        });
-        assert_eq!(asked.len(), questions, "{variable}");
-        assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+        let asked = questions_about("printf hi", (variable, "x"));
+        assert_eq!(asked, questions, "{variable}");
+    }
+}
+
+#[test]
+fn a_permitted_command_is_asked_about_again_when_what_its_environment_marks_could_change_it() {
+    for (command, variable, value) in [
+        (r#"eval "$A_SESSION_ID""#, "A_SESSION_ID", "true"),
+        (r#"eval "$AGENT_SESSION_ID""#, "AGENT_SESSION_ID", "true"),
+        ("printenv AGENT", "AGENT", "x"),
+        ("printf hi", "AGENT", "x; touch y"),
+    ] {
+        let asked = questions_about(command, (variable, value));
+        assert_eq!(asked, 2, "{command}, {variable}={value}");
     }
 }
