@@ -94,19 +94,21 @@ async fn a_message_that_a_child_refuses_to_be_steered_with_is_its_next_prompt() 
     let script = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'"$1"'}}'; }
+hear() { IFS= read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+answer() { say '{"jsonrpc":"2.0","id":'"$1"',"result":'"$2"'}'; }
 mkfifo go
-read a; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}}'
-read a; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-read a
+hear; answer "$id" '{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}'
+hear; answer "$id" '{"sessionId":"s"}'
+hear; first=$id
 update '{"sessionUpdate":"tool_call","toolCallId":"t","title":"T","kind":"execute","status":"in_progress","rawInput":{}}'
 read go < go
 update '{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}'
-read steer; printf '%s\n' "$steer" > steered
-say '{"jsonrpc":"2.0","id":4,"result":{"outcome":"failed"}}'
-say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
-read prompt; printf '%s\n' "$prompt" > prompted
+hear; printf '%s\n' "$line" > steered
+answer "$id" '{"outcome":"failed"}'
+answer "$first" '{"stopReason":"end_turn"}'
+hear; printf '%s\n' "$line" > prompted
 update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Left it is."}}'
-say '{"jsonrpc":"2.0","id":5,"result":{"stopReason":"end_turn"}}'
+answer "$id" '{"stopReason":"end_turn"}'
 read a
 "#;
     let world = acp_child::with_script(World::new("", ""), script, "");
