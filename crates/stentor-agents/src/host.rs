@@ -105,6 +105,12 @@ impl Host for SessionHost {
             };
             let _open = self.shared.upgrade().map(|shared| shared.ask());
             let message = question.message.unwrap_or_default();
+            // Only a confirmation has a place of its own for it.
+            let title = match question.kind {
+                QuestionKind::Confirm => question.title,
+                _ if message.is_empty() => question.title,
+                _ => format!("{message}\n\n{}", question.title),
+            };
             let kind = match question.kind {
                 QuestionKind::Select(choices) => DialogKind::Select {
                     options: options(choices),
@@ -124,7 +130,7 @@ impl Host for SessionHost {
                 },
             };
             let dialog = Dialog {
-                title: question.title,
+                title,
                 kind,
                 timeout_ms: None,
             };

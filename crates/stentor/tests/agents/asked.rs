@@ -243,6 +243,35 @@ fn a_form_of_a_child_is_asked_field_by_field() {
 }
 
 #[test]
+fn an_optional_field_may_be_left_empty_and_one_with_a_bad_answer_is_asked_again() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "About the house",
+        "requestedSchema": { "type": "object", "required": ["b_rooms", "d_name"], "properties": {
+            "a_age": { "type": "integer" },
+            "b_rooms": { "type": "integer" },
+            "c_note": { "type": "string" },
+            "d_name": { "type": "string" },
+        } },
+    });
+    let world = acp_child::world("", |_| Steps::default().ask("elicitation/create", form));
+    let filled_in = |params: &Value| {
+        let said = match params["message"].as_str().unwrap() {
+            "About the house\n\nb_rooms" => "four",
+            "About the house\n\nb_rooms (a whole number is required)" => "4",
+            "About the house\n\nd_name (an answer is required)" => "Rose",
+            _ => "",
+        };
+        json!({ "action": "accept", "content": { "answer": said } })
+    };
+    let has_forms = json!({ "elicitation": { "form": {} } });
+    let asked = turn(&world, ("child", "ask"), has_forms, filled_in);
+    assert_eq!(asked.len(), 6, "{asked:?}");
+    let content = json!({ "b_rooms": 4, "d_name": "Rose" });
+    let accepted = json!({ "action": "accept", "content": content });
+    assert_eq!(answers(&world)[0]["result"], accepted);
+}
+
+#[test]
 fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
     let update = |id: &str, status: &str| {
         json!({
