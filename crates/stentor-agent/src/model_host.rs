@@ -29,6 +29,15 @@ pub trait ModelHost: Send + Sync {
         touches: Touches,
     ) -> ModelHostFuture<Result<(), String>>;
 
+    /// The same about a call that somebody is asked about elsewhere: what the policy denies is denied,
+    /// and nobody is asked here.
+    fn permit_again(
+        &self,
+        call: Arc<ToolCall>,
+        spec: ToolSpec,
+        touches: Touches,
+    ) -> ModelHostFuture<Result<(), String>>;
+
     /// Whether the session has a tool of this name.
     fn has_tool(&self, name: &str) -> bool;
 

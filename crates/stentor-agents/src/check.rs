@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use stentor_agent::sandbox::SandboxState;
 use stentor_client::{
@@ -10,9 +11,13 @@ use stentor_client::{
     TurnEndReason,
 };
 use stentor_tools::process::Launcher;
+use tokio::time::timeout;
 
 use crate::child;
 use crate::settings::AgentSettings;
+
+/// The most of an answer that is read.
+const TEXT_BYTES: usize = 1024 * 1024;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +58,8 @@ pub struct CheckedTurn {
     pub text: String,
     /// Why it ended early, if it did.
     pub failed: Option<String>,
+    /// It was given up, and the agent has not ended it.
+    pub goes_on: bool,
 }
 
 /// Starts an agent and finds out what it can do, with a prompt also what its answer is like. What it asks
@@ -68,19 +75,26 @@ pub async fn check(
     let session = OpenSession::New;
     let (agent, events) = child::start(settings, &launcher, cwd, session, DenyAll).await?;
     let mut tried = HashMap::new();
+    let limit = settings.idle_limit();
     let turn = match prompt {
-        Some(prompt) => Some(ask(&agent, events, prompt, &mut tried).await?),
+        Some(prompt) => Some(ask(&agent, events, prompt, limit, &mut tried).await?),
         None => {
             // Nobody reads them.
             drop(events);
             None
         }
     };
-    let models = agent.models().await.ok();
-    let sessions = agent.sessions().await;
-    note(&mut tried, Feature::ListSessions, &sessions);
-    try_settings(&agent, models.as_deref().unwrap_or_default(), &mut tried).await;
-    try_sessions(&agent, turn.is_some(), &mut tried).await;
+    let mut models = None;
+    let mut sessions = None;
+    // One that is still at work would be waited for with everything it is asked.
+    if turn.as_ref().is_none_or(|turn| !turn.goes_on) {
+        models = agent.models().await.ok();
+        let listed = agent.sessions().await;
+        note(&mut tried, Feature::ListSessions, &listed);
+        sessions = listed.ok();
+        try_settings(&agent, models.as_deref().unwrap_or_default(), &mut tried).await;
+        try_sessions(&agent, turn.is_some(), &mut tried).await;
+    }
     let opened = agent.opened();
     let features = Feature::ALL.map(|feature| {
         let known_by =
@@ -97,7 +111,7 @@ pub async fn check(
         model: opened.model.clone(),
         modes: opened.modes.iter().map(|(id, _)| id.clone()).collect(),
         models: models.map(|models| models.len()),
-        sessions: sessions.ok().map(|sessions| sessions.len()),
+        sessions: sessions.map(|sessions| sessions.len()),
         turn,
         features: features.into(),
     };
@@ -145,19 +159,40 @@ async fn try_sessions(agent: &Agent, was_used: bool, tried: &mut Tried) {
     }
 }
 
-/// One turn, and what was seen in it.
+/// One turn, and what was seen in it. It is given up when nothing comes for as long as `limit`, or more
+/// text than anybody reads.
 async fn ask(
     agent: &Agent,
     mut events: Events,
     prompt: &str,
+    limit: Option<Duration>,
     tried: &mut Tried,
 ) -> Result<CheckedTurn, AgentError> {
     agent.prompt(prompt).await?;
     let mut turn = CheckedTurn::default();
     let mut saw = |feature| drop(tried.insert(feature, KnownBy::Tried));
-    while let Some(event) = events.next().await {
+    loop {
+        let event = match next(&mut events, limit).await {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(limit) => {
+                let seconds = limit.as_secs();
+                turn.give_up(format!(
+                    "it has said nothing for {seconds} s (`idle_timeout`)"
+                ));
+                break;
+            }
+        };
         match event {
-            AgentEvent::Text(text) => turn.text.push_str(&text),
+            AgentEvent::Text(text) => {
+                turn.text.push_str(&text);
+                if turn.text.len() > TEXT_BYTES {
+                    let end = turn.text.floor_char_boundary(TEXT_BYTES);
+                    turn.text.truncate(end);
+                    turn.give_up(format!("its answer is longer than {TEXT_BYTES} bytes"));
+                    break;
+                }
+            }
             AgentEvent::Thinking(_) => saw(Feature::Thinking),
             AgentEvent::ToolCalled(call) => {
                 saw(Feature::ToolInput);
@@ -208,4 +243,22 @@ async fn ask(
     // Nobody reads what comes after it.
     drop(events);
     Ok(turn)
+}
+
+/// The next event, or for how long there was none, where that is too long.
+async fn next(
+    events: &mut Events,
+    limit: Option<Duration>,
+) -> Result<Option<AgentEvent>, Duration> {
+    let Some(limit) = limit else {
+        return Ok(events.next().await);
+    };
+    timeout(limit, events.next()).await.map_err(|_| limit)
+}
+
+impl CheckedTurn {
+    fn give_up(&mut self, why: String) {
+        self.failed = Some(why);
+        self.goes_on = true;
+    }
 }

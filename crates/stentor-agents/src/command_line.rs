@@ -9,9 +9,11 @@ use stentor_client::{HostRefusal, Terminal};
 const SHELLS: [&str; 4] = ["sh", "bash", "dash", "zsh"];
 
 /// Variables that say who runs a command and what its terminal is like, and do nothing else.
-const MARKS: [&str; 6] = [
+const MARKS: [&str; 8] = [
     "AGENT",
+    "AGENT_SESSION_ID",
     "COLUMNS",
+    "GOOSE_SESSION_ID",
     "GOOSE_TERMINAL",
     "LINES",
     "NO_COLOR",
@@ -51,17 +53,23 @@ pub(crate) fn of_terminal(terminal: &Terminal, cwd: &Path) -> Result<String, Hos
 
 /// The same without the variables, if there are some and none can make the command another one: what
 /// an agent has added by which commands know it. A call that was permitted is the same with them.
+///
+/// Whoever permitted the command has not seen their values. So none may be more than a word, and the
+/// line may neither name one of them nor have anything that a shell replaces.
 pub(crate) fn without_marks(terminal: &Terminal, cwd: &Path) -> Option<String> {
-    let is_mark = |name: &str| MARKS.contains(&name) || name.ends_with("_SESSION_ID");
-    let only_marks = terminal.env.iter().all(|(name, _)| is_mark(name));
-    if terminal.env.is_empty() || !only_marks {
+    let is_mark = |(name, value): &(String, String)| {
+        MARKS.contains(&name.as_str()) && (value.is_empty() || is_plain(value))
+    };
+    if terminal.env.is_empty() || !terminal.env.iter().all(is_mark) {
         return None;
     }
     let plain = Terminal {
         env: Vec::new(),
         ..terminal.clone()
     };
-    of_terminal(&plain, cwd).ok()
+    let line = of_terminal(&plain, cwd).ok()?;
+    let is_named = terminal.env.iter().any(|(name, _)| line.contains(name));
+    (!is_named && !line.contains(['$', '`'])).then_some(line)
 }
 
 /// The command of a call, as far as its arguments have one: a line, or a list of words.
@@ -97,11 +105,16 @@ fn of_parts(program: &str, arguments: &[String]) -> String {
 
 /// A word that a shell reads as it is.
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
+    match is_plain(word) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
     }
+}
+
+/// Whether a shell reads a word as it is without quotes.
+fn is_plain(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    !word.is_empty() && word.chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -161,13 +174,36 @@ mod tests {
         given.cwd = Some("/other".into());
         let left = |given: &Terminal| without_marks(given, Path::new("/work"));
         assert_eq!(left(&given), None);
-        given.env = vec![("AGENT_SESSION_ID".to_owned(), "1; rm x".to_owned())];
+        given.env = vec![("AGENT_SESSION_ID".to_owned(), "20260101_1".to_owned())];
         assert_eq!(left(&given).as_deref(), Some("cd /other && ls -l"));
-        for name in ["PATH", "LD_PRELOAD", "BASH_ENV", "IFS", "GIT_SSH", "agent"] {
+        for name in [
+            "PATH",
+            "LD_PRELOAD",
+            "BASH_ENV",
+            "IFS",
+            "GIT_SSH",
+            "agent",
+            "A_SESSION_ID",
+        ] {
             let mut given = given.clone();
             given.env.push((name.to_owned(), "x".to_owned()));
             assert_eq!(left(&given), None, "{name}");
         }
+    }
+
+    #[test]
+    fn variables_that_a_command_may_use_are_judged_with_it() {
+        let left = |line: &str, value: &str| {
+            let mut given = terminal(line, &[]);
+            given.env = vec![("TERM".to_owned(), value.to_owned())];
+            without_marks(&given, Path::new("/work"))
+        };
+        assert_eq!(left("ls | wc", "xterm").as_deref(), Some("ls | wc"));
+        assert_eq!(left("ls | wc", "").as_deref(), Some("ls | wc"));
+        for line in ["$TERM x", "eval \"$X\"", "`env`", "printenv TERM | sh"] {
+            assert_eq!(left(line, "xterm"), None, "{line}");
+        }
+        assert_eq!(left("env | sh", "1; rm x"), None);
     }
 
     #[test]

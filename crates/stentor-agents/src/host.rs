@@ -6,12 +6,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
     Answer, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
-    Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
+    PermissionKind, Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
 };
 use stentor_journal::message::ToolCall;
 use tokio::time::timeout;
@@ -61,9 +62,6 @@ impl Host for SessionHost {
             if let Some(call) = &permission.call {
                 self.published(call).await;
             }
-            if permission.is_choice() {
-                return choose(permission, &*host).await;
-            }
             let name = permission
                 .tool
                 .clone()
@@ -79,6 +77,14 @@ impl Host for SessionHost {
             let spec = spec(&call.name, permission.kind.as_deref());
             let mut touches = touches(&call.arguments, &host.cwd());
             touches.words = self.words(&call, spec.effect, &touches);
+            if permission.is_choice() {
+                // Which of several things is for a person to say, whether any of them for the policy.
+                let about = described(&permission.title, &touches);
+                return match host.permit_again(call, spec, touches).await {
+                    Ok(()) => choose(&permission, about, &*host).await,
+                    Err(_) => permission.refuse(),
+                };
+            }
             let granted = granted(spec.effect, &touches);
             match host.permit(call, spec, touches).await {
                 Ok(()) => {
@@ -99,6 +105,12 @@ impl Host for SessionHost {
             };
             let _open = self.shared.upgrade().map(|shared| shared.ask());
             let message = question.message.unwrap_or_default();
+            // Only a confirmation has a place of its own for it.
+            let title = match question.kind {
+                QuestionKind::Confirm => question.title,
+                _ if message.is_empty() => question.title,
+                _ => format!("{message}\n\n{}", question.title),
+            };
             let kind = match question.kind {
                 QuestionKind::Select(choices) => DialogKind::Select {
                     options: options(choices),
@@ -118,7 +130,7 @@ impl Host for SessionHost {
                 },
             };
             let dialog = Dialog {
-                title: question.title,
+                title,
                 kind,
                 timeout_ms: None,
             };
@@ -283,9 +295,10 @@ impl SessionHost {
             words.push_str(&format!(" {arguments}"));
         }
         if words.len() > WORDS_BYTES {
-            // Too much to store: its id makes the words those of this call and no other.
+            // Too much to store: their hash makes them those of this call and no other.
+            let hash = Sha256::digest(words.as_bytes());
             words.truncate(words.floor_char_boundary(WORDS_BYTES));
-            words.push_str(&format!("… {}", call.id));
+            words.push_str(&format!("… {hash:x}"));
         }
         Some(words)
     }
@@ -321,23 +334,68 @@ fn named(path: &Path) -> Result<&str, HostRefusal> {
     named.ok_or_else(|| HostRefusal::Because("the path is not absolute".to_owned()))
 }
 
-/// Has a person choose: the policy knows whether something may be done, not which of several things.
-async fn choose(permission: Permission, host: &dyn ModelHost) -> PermissionAnswer {
-    let choices = permission.options.into_iter();
-    let choices = choices.map(|option| (option.id, option.name)).collect();
+/// Has a person choose. What the agent calls its options decides nothing: each says what it does.
+async fn choose(permission: &Permission, title: String, host: &dyn ModelHost) -> PermissionAnswer {
+    let labels = distinct(permission.options.iter().map(|option| &*option.name));
+    let options = permission.options.iter().zip(&labels);
+    let options = options.map(|(option, label)| DialogOption {
+        // Some clients answer with what they show: no id of one option may be the name of another.
+        value: label.clone(),
+        label: label.clone(),
+        description: Some(meaning(option.kind).to_owned()),
+    });
     let dialog = Dialog {
-        title: permission.title,
+        title,
         kind: DialogKind::Select {
-            options: options(choices),
+            options: options.collect(),
         },
         timeout_ms: None,
     };
-    match host.ask(dialog).await {
-        DialogAnswer::Value(id) => PermissionAnswer::Selected(id),
-        DialogAnswer::Values(_) | DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => {
-            PermissionAnswer::Cancelled
+    let DialogAnswer::Value(chosen) = host.ask(dialog).await else {
+        return PermissionAnswer::Cancelled;
+    };
+    let mut options = permission.options.iter().zip(&labels);
+    let chosen = options.find(|(_, label)| **label == chosen);
+    chosen.map_or(PermissionAnswer::Cancelled, |(option, _)| {
+        PermissionAnswer::Selected(option.id.clone())
+    })
+}
+
+/// The names, with numbers where one comes again.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for name in names {
+        let mut label = name.to_owned();
+        let mut number = 1;
+        while labels.contains(&label) {
+            number += 1;
+            label = format!("{name} ({number})");
         }
+        labels.push(label);
     }
+    labels
+}
+
+/// What an option does, for people.
+fn meaning(kind: PermissionKind) -> &'static str {
+    match kind {
+        PermissionKind::AllowOnce => "allows it once",
+        PermissionKind::AllowAlways => "allows it, and the agent remembers that",
+        PermissionKind::RejectOnce => "refuses it",
+        PermissionKind::RejectAlways => "refuses it, and the agent remembers that",
+    }
+}
+
+/// A question of an agent about a call, with what the call would touch.
+fn described(title: &str, touches: &Touches) -> String {
+    let mut text = title.to_owned();
+    if let Some(command) = &touches.command {
+        text.push_str(&format!("\n\nCommand: {command}"));
+    }
+    for path in &touches.paths {
+        text.push_str(&format!("\n\nPath: {}", path.display()));
+    }
+    text
 }
 
 fn options(choices: Vec<(String, String)>) -> Vec<DialogOption> {

@@ -169,6 +169,16 @@ impl ModelHost for SessionOfModel {
         self.host.permit(call, spec, touches)
     }
 
+    fn permit_again(
+        &self,
+        call: Arc<ToolCall>,
+        spec: ToolSpec,
+        touches: Touches,
+    ) -> ModelHostFuture<Result<(), String>> {
+        let touches = touches.settle(&self.link.cwd);
+        self.host.permit_again(call, spec, touches)
+    }
+
     fn has_tool(&self, name: &str) -> bool {
         self.tool(name).is_some()
     }

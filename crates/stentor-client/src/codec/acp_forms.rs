@@ -8,6 +8,9 @@ use crate::host::{Answer, Host, Question, QuestionKind};
 /// Fields that a form may have. One with more is not asked.
 const FIELDS: usize = 16;
 
+/// How often a field is asked until its answer is one that it can have.
+const ATTEMPTS: usize = 3;
+
 /// A form, as questions.
 pub(crate) struct Form {
     fields: Vec<Field>,
@@ -16,6 +19,7 @@ pub(crate) struct Form {
 struct Field {
     name: String,
     kind: Kind,
+    is_required: bool,
     question: Question,
 }
 
@@ -39,6 +43,7 @@ impl Form {
         if properties.is_empty() || properties.len() > FIELDS {
             return None;
         }
+        let required = list(schema, "required");
         let message = str(params, "message");
         let is_alone = properties.len() == 1;
         let fields = properties.iter().map(|(name, field)| {
@@ -51,6 +56,7 @@ impl Form {
             Some(Field {
                 name: name.clone(),
                 kind,
+                is_required: required.iter().any(|required| required == name),
                 question: Question {
                     title,
                     message: more,
@@ -63,14 +69,45 @@ impl Form {
         })
     }
 
-    /// Asks field by field. None as soon as one is not answered.
+    /// Asks field by field, and leaves out what is optional and left empty. None as soon as one is not
+    /// answered.
     pub async fn fill_in(self, host: &dyn Host) -> Option<Value> {
         let mut content = Map::new();
         for field in self.fields {
-            let answer = host.question(field.question).await;
-            content.insert(field.name, value(field.kind, answer)?);
+            if let Some(value) = field.fill_in(host).await? {
+                content.insert(field.name, value);
+            }
         }
         Some(Value::Object(content))
+    }
+}
+
+impl Field {
+    /// What it is filled in with, if with anything; none where it is not answered.
+    async fn fill_in(&self, host: &dyn Host) -> Option<Option<Value>> {
+        let mut question = self.question.clone();
+        for _ in 0..ATTEMPTS {
+            let answer = host.question(question.clone()).await;
+            let is_empty = match &answer {
+                Answer::Value(text) => text.trim().is_empty(),
+                Answer::Values(values) => values.is_empty(),
+                Answer::Confirmed(_) => false,
+                Answer::Cancelled => return None,
+            };
+            if is_empty && !self.is_required {
+                return Some(None);
+            }
+            if !is_empty && let Some(value) = value(self.kind, answer) {
+                return Some(Some(value));
+            }
+            let wanted = match self.kind {
+                Kind::Integer => "a whole number",
+                Kind::Number => "a number",
+                Kind::Text | Kind::Boolean | Kind::List => "an answer",
+            };
+            question.title = format!("{} ({wanted} is required)", self.question.title);
+        }
+        None
     }
 }
 

@@ -82,6 +82,35 @@ fn always_to_a_call_without_a_command_or_a_path_is_about_this_call_of_this_agent
 }
 
 #[test]
+fn always_to_a_long_call_is_about_all_of_its_arguments() {
+    // The child chooses the id of the call, and calls all of them the same.
+    let long = |end: &str| {
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "query", "kind": "other",
+            "status": "pending", "rawInput": { "sql": format!("{}{end}", "A".repeat(5000)) },
+        });
+        let params =
+            json!({ "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no() });
+        Steps::default()
+            .update(call)
+            .ask("session/request_permission", params)
+    };
+    let world = acp_child::world("", |_| long("first"));
+    let always = || {
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+            selected("allow_always")
+        });
+        asked.len()
+    };
+    assert_eq!(always(), 1);
+    assert_eq!(always(), 0, "the same call");
+    let script = std::fs::read_to_string(world.path("home/child.sh")).unwrap();
+    let script = script.replace("Afirst", "Asecond");
+    world.file("home/child.sh", &script);
+    assert_eq!(always(), 1, "another call that begins like it");
+}
+
+#[test]
 fn an_agent_that_can_only_be_allowed_something_for_good_is_refused() {
     let options = json!([
         { "optionId": "a", "name": "Always", "kind": "allow_always" },
@@ -114,6 +143,53 @@ fn a_permission_with_several_ways_to_say_yes_is_put_to_a_person_in_every_mode() 
         });
         assert_eq!(asked.len(), 1, "{mode}: {asked:?}");
         assert_eq!(answers(&world)[0]["result"], selected("b"), "{mode}");
+    }
+}
+
+/// A child that asks about a command with several ways to say yes.
+fn choice_about(command: &str) -> Steps {
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Continue?", "kind": "execute",
+        "status": "pending", "rawInput": { "command": command },
+    });
+    let params = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": [
+            { "optionId": "y", "name": "No", "kind": "allow_once" },
+            { "optionId": "No", "name": "Sure", "kind": "allow_once" },
+            { "optionId": "n", "name": "No", "kind": "reject_once" },
+        ],
+    });
+    Steps::default()
+        .update(call)
+        .ask("session/request_permission", params)
+}
+
+#[test]
+fn a_choice_about_what_the_policy_denies_is_refused_and_nobody_is_asked() {
+    let rule = "[[permissions]]\ntool = \"*\"\ncommand = \"rm*\"\ndecision = \"deny\"\n";
+    for (rules, mode, command) in [
+        (rule, "ask", "rm -rf /srv/x"),
+        (rule, "all", "rm -rf /srv/x"),
+        ("", "read-only", "touch x"),
+    ] {
+        let world = acp_child::world(rules, |_| choice_about(command));
+        let asked = turn(&world, ("child", mode), json!({}), |_| selected("option-1"));
+        assert!(asked.is_empty(), "{mode}: {asked:?}");
+        assert_eq!(answers(&world)[0]["result"], selected("n"), "{mode}");
+    }
+}
+
+#[test]
+fn a_choice_says_which_command_it_is_about_and_what_each_option_does() {
+    for (option, expected) in [("option-1", "y"), ("option-2", "No"), ("option-3", "n")] {
+        let world = acp_child::world("", |_| choice_about("touch x"));
+        let asked = turn(&world, ("child", "ask"), json!({}), |_| selected(option));
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        let call = &asked[0]["params"]["toolCall"];
+        assert_eq!(call["title"], "Continue?\n\nCommand: touch x");
+        let meanings = "No: allows it once\nSure: allows it once\nNo (2): refuses it";
+        assert_eq!(call["content"][0]["content"]["text"], meanings);
+        assert_eq!(answers(&world)[0]["result"], selected(expected));
     }
 }
 
@@ -167,6 +243,35 @@ fn a_form_of_a_child_is_asked_field_by_field() {
 }
 
 #[test]
+fn an_optional_field_may_be_left_empty_and_one_with_a_bad_answer_is_asked_again() {
+    let form = json!({
+        "sessionId": "s", "mode": "form", "message": "About the house",
+        "requestedSchema": { "type": "object", "required": ["b_rooms", "d_name"], "properties": {
+            "a_age": { "type": "integer" },
+            "b_rooms": { "type": "integer" },
+            "c_note": { "type": "string" },
+            "d_name": { "type": "string" },
+        } },
+    });
+    let world = acp_child::world("", |_| Steps::default().ask("elicitation/create", form));
+    let filled_in = |params: &Value| {
+        let said = match params["message"].as_str().unwrap() {
+            "About the house\n\nb_rooms" => "four",
+            "About the house\n\nb_rooms (a whole number is required)" => "4",
+            "About the house\n\nd_name (an answer is required)" => "Rose",
+            _ => "",
+        };
+        json!({ "action": "accept", "content": { "answer": said } })
+    };
+    let has_forms = json!({ "elicitation": { "form": {} } });
+    let asked = turn(&world, ("child", "ask"), has_forms, filled_in);
+    assert_eq!(asked.len(), 6, "{asked:?}");
+    let content = json!({ "b_rooms": 4, "d_name": "Rose" });
+    let accepted = json!({ "action": "accept", "content": content });
+    assert_eq!(answers(&world)[0]["result"], accepted);
+}
+
+#[test]
 fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
     let update = |id: &str, status: &str| {
         json!({
@@ -206,32 +311,52 @@ fn a_permission_for_a_call_within_another_is_asked_while_that_one_runs() {
     assert_eq!(answers(&world)[0]["result"], selected("y"));
 }
 
+/// How often somebody is asked when a child first asks about a command and then runs it with a variable
+/// more in its environment.
+fn questions_about(command: &str, (variable, value): (&str, &str)) -> usize {
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
+        "rawInput": { "command": command },
+    });
+    let may = json!({
+        "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
+    });
+    let terminal = json!({
+        "sessionId": "s", "command": command,
+        "env": [{ "name": variable, "value": value }],
+    });
+    let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
+    let world = acp_child::world("", |_| {
+        Steps::default()
+            .update(call)
+            .ask("session/request_permission", may)
+            .ask("terminal/create", terminal)
+            .ask("terminal/wait_for_exit", wait)
+    });
+    let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("allow_once")
+    });
+    assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+    asked.len()
+}
+
 #[test]
 fn a_permitted_command_is_not_asked_about_again_when_it_runs_with_marks_in_its_environment() {
     for (variable, questions) in [("AGENT_SESSION_ID", 1), ("BASH_ENV", 2)] {
-        let call = json!({
-            "sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "kind": "execute",
-            "rawInput": { "command": "printf hi" },
-        });
-        let may = json!({
-            "sessionId": "s", "toolCall": { "toolCallId": "t" }, "options": yes_or_no(),
-        });
-        let terminal = json!({
-            "sessionId": "s", "command": "printf hi",
-            "env": [{ "name": variable, "value": "x" }],
-        });
-        let wait = json!({ "sessionId": "s", "terminalId": "term_1" });
-        let world = acp_child::world("", |_| {
-            Steps::default()
-                .update(call)
-                .ask("session/request_permission", may)
-                .ask("terminal/create", terminal)
-                .ask("terminal/wait_for_exit", wait)
-        });
-        let asked = turn(&world, ("child", "ask"), json!({}), |_| {
-            selected("allow_once")
-        });
-        assert_eq!(asked.len(), questions, "{variable}");
-        assert_eq!(answers(&world)[2]["result"]["exitCode"], 0, "{variable}");
+        let asked = questions_about("printf hi", (variable, "x"));
+        assert_eq!(asked, questions, "{variable}");
+    }
+}
+
+#[test]
+fn a_permitted_command_is_asked_about_again_when_what_its_environment_marks_could_change_it() {
+    for (command, variable, value) in [
+        (r#"eval "$A_SESSION_ID""#, "A_SESSION_ID", "true"),
+        (r#"eval "$AGENT_SESSION_ID""#, "AGENT_SESSION_ID", "true"),
+        ("printenv AGENT", "AGENT", "x"),
+        ("printf hi", "AGENT", "x; touch y"),
+    ] {
+        let asked = questions_about(command, (variable, value));
+        assert_eq!(asked, 2, "{command}, {variable}={value}");
     }
 }

@@ -30,6 +30,44 @@ read a
     assert!(cancelled.await.unwrap().contains("session/cancel"));
 }
 
+/// A child that never ends its turn, and does this in it, with more keys in its entry.
+fn endless(steps: &str, config: &str) -> World {
+    let script = format!(
+        r#"
+say() {{ printf '%s\n' "$1"; }}
+hear() {{ IFS= read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }}
+hear; say '{{"jsonrpc":"2.0","id":'"$id"',"result":{{"protocolVersion":1,"agentCapabilities":{{}}}}}}'
+hear; say '{{"jsonrpc":"2.0","id":'"$id"',"result":{{"sessionId":"s"}}}}'
+hear
+write() {{ say '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"'"$1"'"}}}}}}}}'; }}
+{steps}
+while read -r line; do :; done
+"#
+    );
+    acp_child::with_script(World::new("", ""), &script, config)
+}
+
+#[test]
+fn a_check_gives_up_a_prompt_that_is_not_answered_to_the_end() {
+    let world = endless("", "idle_timeout = 1\n");
+    let report = world.asked(&["agents", "check", "child", "--prompt", "Hi."]);
+    let line = "prompt    it has said nothing for 1 s (`idle_timeout`)\n";
+    assert!(report.contains(line), "{report}");
+}
+
+#[test]
+fn a_check_reads_only_so_much_of_an_answer() {
+    let world = endless(
+        "long=$(printf '%065536d' 0); while write \"$long\"; do :; done",
+        "",
+    );
+    let report = world.asked(&["agents", "check", "child", "--prompt", "Hi.", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let why = "its answer is longer than 1048576 bytes";
+    assert_eq!(report["turn"]["error"], why);
+    assert_eq!(report["turn"]["text"].as_str().map(str::len), Some(1 << 20));
+}
+
 #[tokio::test]
 async fn a_psi_child_that_is_idle_again_without_an_answer_has_ended_its_turn() {
     let script = r#"
@@ -56,19 +94,21 @@ async fn a_message_that_a_child_refuses_to_be_steered_with_is_its_next_prompt() 
     let script = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'"$1"'}}'; }
+hear() { IFS= read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
+answer() { say '{"jsonrpc":"2.0","id":'"$1"',"result":'"$2"'}'; }
 mkfifo go
-read a; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}}'
-read a; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-read a
+hear; answer "$id" '{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}'
+hear; answer "$id" '{"sessionId":"s"}'
+hear; first=$id
 update '{"sessionUpdate":"tool_call","toolCallId":"t","title":"T","kind":"execute","status":"in_progress","rawInput":{}}'
 read go < go
 update '{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}'
-read steer; printf '%s\n' "$steer" > steered
-say '{"jsonrpc":"2.0","id":4,"result":{"outcome":"failed"}}'
-say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
-read prompt; printf '%s\n' "$prompt" > prompted
+hear; printf '%s\n' "$line" > steered
+answer "$id" '{"outcome":"failed"}'
+answer "$first" '{"stopReason":"end_turn"}'
+hear; printf '%s\n' "$line" > prompted
 update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Left it is."}}'
-say '{"jsonrpc":"2.0","id":5,"result":{"stopReason":"end_turn"}}'
+answer "$id" '{"stopReason":"end_turn"}'
 read a
 "#;
     let world = acp_child::with_script(World::new("", ""), script, "");
