@@ -4,9 +4,10 @@
 //! (by range, nothing is copied), reports of one running tool replace each other, and of the output
 //! of a user's command the newest is kept; nothing else is dropped or reordered. [`Hub::wait_for_capacity`] lets
 //! the turn loop wait for a subscriber whose queue is full of what cannot merge, so memory stays
-//! flat however long a reader sleeps.
+//! flat however long a reader sleeps; of several clients one that reads nothing is given up ([`Lag`]).
 
 mod cursor;
+mod lag;
 mod subscription;
 mod unfinished;
 
@@ -17,15 +18,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stentor_journal::clock::SharedClock;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_text::visible::visible;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::event::{Event, EventKind, Subagent};
 use crate::live::LiveBlockKind;
 
 pub use cursor::{Cursor, CursorMissed};
+pub use lag::{Lag, STUCK_FOR};
 pub use subscription::Subscription;
 
 use cursor::Forgotten;
+use lag::Pace;
 use unfinished::Unfinished;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
@@ -87,6 +90,7 @@ struct Queue {
     client: Option<ClientNumber>,
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
+    pace: watch::Sender<Pace>,
     /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
@@ -220,19 +224,6 @@ impl Hub {
         Ok(state.subscribe(self.clone(), client, since, missed))
     }
 
-    /// Waits until every subscriber's queue has room for what cannot be merged.
-    pub async fn wait_for_capacity(&self) {
-        loop {
-            let told = self.shared.room.notified();
-            tokio::pin!(told);
-            told.as_mut().enable();
-            if self.has_capacity() {
-                return;
-            }
-            told.await;
-        }
-    }
-
     /// True when no subscriber's queue is full of what cannot be merged.
     pub fn has_capacity(&self) -> bool {
         self.lock()
@@ -288,6 +279,7 @@ impl HubState {
             client,
             waiting: Mutex::new(waiting),
             closed: std::sync::atomic::AtomicBool::new(self.closed),
+            pace: watch::Sender::default(),
             arrived: Notify::new(),
         });
         if !self.closed {

@@ -40,6 +40,7 @@ enum Carrier {
         /// What was read already, and comes first.
         read_ahead: Vec<u8>,
         stop: CancellationToken,
+        given_up: CancellationToken,
     },
 }
 
@@ -70,12 +71,14 @@ impl Connection {
     }
 
     /// One client of several, at the other end of a stream from which `read_ahead` was read
-    /// already. `stop` ends it.
+    /// already. `stop` ends it; `given_up` is cancelled when it ends because the client does not read
+    /// while others of its session wait.
     pub fn of_server(
         stream: &UnixStream,
         read_ahead: Vec<u8>,
         access: Access,
         stop: CancellationToken,
+        given_up: CancellationToken,
     ) -> io::Result<Self> {
         let stream = stream.try_clone()?;
         Ok(Self {
@@ -83,6 +86,7 @@ impl Connection {
                 stream,
                 read_ahead,
                 stop,
+                given_up,
             },
             access,
         })
@@ -105,6 +109,7 @@ impl Connection {
                 stream,
                 read_ahead,
                 stop,
+                given_up,
             } => {
                 stream.set_nonblocking(true)?;
                 let watched = tokio::net::UnixStream::from_std(stream.try_clone()?)?;
@@ -112,7 +117,7 @@ impl Connection {
                 let (rest, target) = stream.into_split();
                 Ok(Opened {
                     source: Source::Socket { read_ahead, rest },
-                    output: Output::write_to_socket(target, watched),
+                    output: Output::write_to_socket(target, watched, given_up),
                     signals: EndSignals::of_server(stop),
                 })
             }

@@ -5,6 +5,7 @@
 //! stdout has threads for both ([`thread`]); a client of a server has tasks, since there may be many
 //! ([`task`]).
 
+mod giving_up;
 mod task;
 mod thread;
 
@@ -15,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// Bytes that may wait for the pipe. Who writes more waits; one frame at a time may go over it.
 pub const WAITING_BYTES: usize = 256 * 1024;
@@ -34,6 +36,8 @@ struct Shared {
     writer: Writer,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
     progress: Notify,
+    /// Ends when the client is given up because it keeps others waiting.
+    given_up: CancellationToken,
 }
 
 /// What writes, and how it is told that something waits.
@@ -61,6 +65,8 @@ struct OutputState {
     written: u64,
     /// Bytes the writer has in hand that are not all in the pipe yet.
     writing_bytes: usize,
+    /// How often the client took something, all told.
+    taken: u64,
     writer_sleeps: bool,
     closed: bool,
     finished: bool,
@@ -74,14 +80,20 @@ pub struct Closed;
 impl Output {
     /// Starts the threads that own `target`.
     pub fn write_to(target: OwnedFd) -> io::Result<Self> {
-        let shared = Shared::new(Writer::Thread(Condvar::new()));
+        let writer = Writer::Thread(Condvar::new());
+        let shared = Shared::new(writer, CancellationToken::new());
         thread::start(&shared, target)?;
         Ok(Self { shared })
     }
 
-    /// Starts the tasks that own the half of a socket. `watched` is another handle of that socket.
-    pub fn write_to_socket(target: OwnedWriteHalf, watched: UnixStream) -> Self {
-        let shared = Shared::new(Writer::Task(Notify::new()));
+    /// Starts the tasks that own the half of a socket. `watched` is another handle of that socket;
+    /// `given_up` is cancelled when the client is given up because it keeps others waiting.
+    pub fn write_to_socket(
+        target: OwnedWriteHalf,
+        watched: UnixStream,
+        given_up: CancellationToken,
+    ) -> Self {
+        let shared = Shared::new(Writer::Task(Notify::new()), given_up);
         task::start(&shared, target, watched);
         Self { shared }
     }
@@ -197,8 +209,9 @@ impl Writer {
 }
 
 impl Shared {
-    fn new(writer: Writer) -> Arc<Self> {
+    fn new(writer: Writer, given_up: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
+            given_up,
             state: Mutex::default(),
             writer,
             progress: Notify::new(),
@@ -240,6 +253,7 @@ impl Shared {
     fn next_work(&self, in_hand: &mut Vec<u8>) -> Work<'_> {
         let mut state = self.lock();
         state.written += in_hand.len() as u64;
+        state.taken += 1;
         state.writing_bytes = 0;
         in_hand.clear();
         if in_hand.capacity() > LARGE_BYTES {
@@ -291,7 +305,7 @@ mod tests {
         writer.set_nonblocking(true).unwrap();
         let watched = UnixStream::from_std(writer.try_clone().unwrap()).unwrap();
         let (_, target) = UnixStream::from_std(writer).unwrap().into_split();
-        let output = Output::write_to_socket(target, watched);
+        let output = Output::write_to_socket(target, watched, CancellationToken::new());
         [piped, (File::from(OwnedFd::from(reader)), output)]
     }
 

@@ -136,6 +136,7 @@ impl<E: EventEncoder> Pump<E> {
     pub fn new(events: Subscription, output: Output, encoder: E) -> (Self, Answers) {
         let (sender, answers) = mpsc::channel(ANSWERS);
         let session = Arc::clone(events.session());
+        output.ends_with(&events);
         let mut merge = Merge::new(answers);
         merge.attach(events);
         let pump = Self {

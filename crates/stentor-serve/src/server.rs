@@ -343,13 +343,17 @@ impl Server {
         read_ahead: Vec<u8>,
     ) -> Result<u8, Refused> {
         let end = self.shared.end.child_token();
-        let connection = Connection::of_server(&stream, read_ahead, access, end);
+        let given_up = CancellationToken::new();
+        let connection = Connection::of_server(&stream, read_ahead, access, end, given_up.clone());
         let connection = connection.map_err(|error| refused(error.to_string()))?;
         // What panics is one client's end and no other's.
         let served = tasks::spawn(frontend.serve(connection)).await;
         // A thread may still read from it.
         stream.shutdown(std::net::Shutdown::Both).ok();
         match served {
+            Ok(Ok(_)) if given_up.is_cancelled() => Err(refused(
+                "disconnected: nothing was read here while other clients of the session waited",
+            )),
             Ok(Ok(status)) => Ok(status),
             Ok(Err(why)) => Err(refused(why.to_string())),
             Err(panicked) => {

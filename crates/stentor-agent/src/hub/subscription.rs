@@ -10,7 +10,7 @@ use crate::event::{Event, EventKind};
 /// One subscriber's end. Dropping it ends the subscription.
 pub struct Subscription {
     hub: Hub,
-    queue: Arc<Queue>,
+    pub(super) queue: Arc<Queue>,
     /// The newest event that it does not have, because it came before.
     since: u64,
     /// Entries of messages that the subscriber has read, though they are yet to be announced.
@@ -65,7 +65,8 @@ impl Subscription {
         }
     }
 
-    /// The next event. `None` when the session is gone and everything was read.
+    /// The next event. `None` when the session is gone, or the subscriber was given up, and everything
+    /// was read.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.try_next() {
@@ -112,6 +113,7 @@ impl Subscription {
         let event = waiting.pop_front()?;
         drop(waiting);
         if was_full {
+            self.queue.took();
             self.hub.shared.room.notify_waiters();
         }
         Some(event)

@@ -242,6 +242,85 @@ async fn the_turn_waits_for_a_full_queue_and_goes_on_when_it_is_read_or_dropped(
     waits.await;
 }
 
+fn fill(hub: &Hub) {
+    for _ in 0..QUEUE_EVENTS {
+        hub.publish(EventKind::TurnStarted);
+    }
+}
+
+/// Two clients: one that reads, and one that is told when others wait for it.
+fn reader_and_stuck(hub: &Hub) -> (Subscription, Subscription, Lag) {
+    let [reads, stuck] = [(); 2].map(|()| hub.subscribe_as(Some(hub.new_client())));
+    let lag = stuck.lag();
+    (reads, stuck, lag)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_others_waiting_is_given_up_and_sees_what_waited() {
+    let hub = hub();
+    let (mut reads, mut stuck, mut lag) = reader_and_stuck(&hub);
+    fill(&hub);
+    while reads.try_next().is_some() {}
+    hub.wait_for_capacity().await;
+    assert!(lag.is_given_up().await);
+    assert_eq!(hub.subscribers(), 1);
+    hub.publish(EventKind::TurnStarted);
+    assert!(reads.try_next().is_some());
+    let mut seen = 0;
+    while stuck.next().await.is_some() {
+        seen += 1;
+    }
+    assert_eq!(seen, QUEUE_EVENTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_slowly_is_waited_for() {
+    let hub = hub();
+    let (mut reads, mut stuck, mut lag) = reader_and_stuck(&hub);
+    fill(&hub);
+    while reads.try_next().is_some() {}
+    for round in 0..10 {
+        let waits = tokio::time::timeout(STUCK_FOR * 2 / 3, hub.wait_for_capacity());
+        assert!(waits.await.is_err(), "round {round}");
+        assert!(lag.is_waited_for().await);
+        // Bytes of it arrive, or it takes an event and another one comes.
+        if round % 2 == 0 {
+            lag.reads();
+        } else {
+            assert!(stuck.try_next().is_some());
+            hub.publish(EventKind::TurnStarted);
+            assert!(reads.try_next().is_some());
+        }
+    }
+    assert_eq!(hub.subscribers(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_keeps_nobody_else_waiting_is_waited_for() {
+    let hour = std::time::Duration::from_secs(3600);
+    // One has the session to itself, though something inside listens, too.
+    let hub = hub();
+    let alone = hub.subscribe_as(Some(hub.new_client()));
+    let _lag = alone.lag();
+    fill(&hub);
+    let _inside = hub.subscribe();
+    let waits = tokio::time::timeout(hour, hub.wait_for_capacity());
+    assert!(waits.await.is_err());
+    // Of several nobody reads.
+    let (_first, _second, _lag) = reader_and_stuck(&hub);
+    fill(&hub);
+    let waits = tokio::time::timeout(hour, hub.wait_for_capacity());
+    assert!(waits.await.is_err());
+    // Nobody could tell it.
+    let hub = self::hub();
+    let (mut reads, _stuck, lag) = reader_and_stuck(&hub);
+    drop(lag);
+    fill(&hub);
+    while reads.try_next().is_some() {}
+    let waits = tokio::time::timeout(hour, hub.wait_for_capacity());
+    assert!(waits.await.is_err());
+}
+
 #[tokio::test]
 async fn after_the_end_the_waiting_events_are_still_read() {
     let hub = hub();

@@ -42,10 +42,23 @@ async fn write_all(shared: &Shared, target: &mut OwnedWriteHalf) {
         };
         if !is_work {
             work.notified().await;
-        } else if let Err(error) = target.write_all(&in_hand).await {
+        } else if let Err(error) = write(shared, target, &in_hand).await {
             return shared.failed(&error);
         }
     }
+}
+
+/// Writes everything, and counts each time that the client took some of it.
+async fn write(shared: &Shared, target: &mut OwnedWriteHalf, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        let taken = target.write(rest).await?;
+        if taken == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        shared.lock().taken += 1;
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// Waits until nobody reads any more. The stream is written to by another handle; each time something

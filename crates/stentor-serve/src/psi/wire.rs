@@ -35,7 +35,7 @@ pub(super) struct Wire {
     pub frames: Vec<u8>,
     /// Requests whose answers are among the frames.
     pub answered: Vec<Arc<str>>,
-    output: Output,
+    pub output: Output,
     trace: Trace,
     /// Nobody reads any more.
     pub closed: bool,

@@ -169,6 +169,7 @@ impl Writer {
             Part::Topics(topics) => wire.topics = topics,
             Part::Attach(live, events) => {
                 let id = Arc::clone(&live.id);
+                wire.output.ends_with(&events);
                 self.merge.attach(events);
                 self.sessions.insert(id, SessionEncoder::new(live));
             }

@@ -27,7 +27,10 @@ use super::{Admitted, refused};
 
 /// How long a broken link may keep its window full. From then on the dialect takes no more events, and
 /// the others of its session may have to wait for that.
-const FULL_FOR: Duration = Duration::from_secs(60);
+const FULL_FOR: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether it is full.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A connection that carries a link, and what was read from it already.
 pub(super) struct Carrier {
@@ -211,17 +214,15 @@ impl Link {
     }
 }
 
-/// Waits until the window is full, and was a while ago. Nobody takes anything out of it meanwhile.
+/// Waits until the window has been full for a while. Nobody takes anything out of it meanwhile.
 async fn too_full(shared: &Shared) {
-    let mut looks = tokio::time::interval(FULL_FOR);
-    let mut was_full = false;
+    let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
-        let is_full = shared.lock().out.room() == 0;
-        if is_full && was_full {
-            return;
+        if shared.lock().out.room() == 0 {
+            // Without a connection it does not get emptier.
+            return tokio::time::sleep(FULL_FOR).await;
         }
-        was_full = is_full;
     }
 }
 

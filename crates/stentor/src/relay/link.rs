@@ -21,6 +21,10 @@ use super::{CHUNK_BYTES, RelayError, connect_to_own, welcome};
 /// still be connected to for a moment.
 const RECONNECT_FOR: Duration = Duration::from_secs(5);
 
+/// How long a connection is tried that can be made and is then closed without a word: what forwards it is
+/// there, and the server behind it is probably not.
+const CLOSED_FOR: Duration = Duration::from_secs(15);
+
 /// How long to wait between two tries, at first and at most.
 const RECONNECT_EVERY: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 
@@ -160,7 +164,7 @@ impl Link {
     /// Goes on over another connection.
     fn reconnect(&mut self) -> Result<(), RelayError> {
         self.shared.lock().to_server = None;
-        let mut patience = Patience::new(self.reconnect_for);
+        let mut tries = Tries::new(self.reconnect_for);
         loop {
             let begun = Instant::now();
             let why = match self.resume() {
@@ -172,10 +176,11 @@ impl Link {
                 Err(RelayError::Broken(why)) => why,
                 Err(why) => return Err(why),
             };
-            let Some(pause) = patience.after_try(begun.elapsed()) else {
-                let tried_s = self.reconnect_for.as_secs();
-                return Err(RelayError::Unreachable { tried_s, why });
-            };
+            let pause = tries.after_try(begun.elapsed(), is_closed(&why));
+            let pause = pause.map_err(|within| RelayError::Unreachable {
+                tried_s: within.as_secs(),
+                why,
+            })?;
             std::thread::sleep(pause);
         }
     }
@@ -224,7 +229,40 @@ impl Link {
     }
 }
 
-/// How long it is tried again.
+/// How long it is tried again, whatever happens.
+struct Tries {
+    within: Duration,
+    patience: Patience,
+    /// Since when connections are made and closed.
+    while_closed: Option<Patience>,
+}
+
+impl Tries {
+    fn new(within: Duration) -> Self {
+        Self {
+            within,
+            patience: Patience::new(within),
+            while_closed: None,
+        }
+    }
+
+    /// How long to wait after a try that took so long; in error how long it was tried, when it was the
+    /// last.
+    fn after_try(&mut self, took: Duration, is_closed: bool) -> Result<Duration, Duration> {
+        if is_closed {
+            let within = self.within.min(CLOSED_FOR);
+            let closed = self
+                .while_closed
+                .get_or_insert_with(|| Patience::new(within));
+            closed.after_try(took).ok_or(within)?;
+        } else {
+            self.while_closed = None;
+        }
+        self.patience.after_try(took).ok_or(self.within)
+    }
+}
+
+/// How long something is tried again.
 struct Patience {
     left: Duration,
     pause: Duration,
@@ -328,6 +366,14 @@ impl Shared {
     }
 }
 
+/// True when the connection was made, and closed without a word.
+fn is_closed(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+    )
+}
+
 fn is_gone(why: &io::Error) -> bool {
     matches!(
         why.kind(),
@@ -368,5 +414,31 @@ mod tests {
         assert_eq!(tries(second * 300, Duration::ZERO), 4 + 598);
         // A laptop that sleeps for hours has tried for less than a minute.
         assert_eq!(tries(second * 300, hour), 9);
+    }
+
+    #[test]
+    fn a_forwarder_without_a_server_is_tried_for_a_short_time_and_one_that_is_away_for_the_whole() {
+        let second = Duration::from_secs(1);
+        let mut tries = Tries::new(second * 300);
+        // It is away at first, which counts for the whole time alone.
+        for _ in 0..100 {
+            tries.after_try(second, false).unwrap();
+        }
+        let mut closed = 0;
+        let tried = loop {
+            match tries.after_try(second, true) {
+                Ok(_) => closed += 1,
+                Err(tried) => break tried,
+            }
+        };
+        assert_eq!((tried, closed), (CLOSED_FOR, 10));
+        // What comes and goes is not taken for one that has no server.
+        let mut tries = Tries::new(second * 300);
+        for _ in 0..20 {
+            tries.after_try(second, true).unwrap();
+            tries.after_try(second, false).unwrap();
+        }
+        let mut short = Tries::new(second);
+        assert_eq!(short.after_try(second, true), Err(second));
     }
 }
