@@ -53,6 +53,27 @@ impl<'a> Client<'a> {
 }
 
 #[test]
+fn initialize_is_answered_whatever_its_id_looks_like() {
+    let server = http_server("");
+    let bearer = server.bearer();
+    for (id, status) in [
+        ("1", 200),
+        (r#""a""#, 200),
+        (r#""\u0061""#, 200),
+        ("99999999999999999999999", 200),
+        ("1.5", 400),
+        ("true", 400),
+        (r#"{"a":1}"#, 400),
+    ] {
+        let initialize = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":1}}}}"#
+        );
+        let answer = server.ask("POST /acp", &[JSON, &bearer], &initialize);
+        assert_eq!(answer.status, status, "{id}: {}", answer.body);
+    }
+}
+
+#[test]
 fn messages_are_posted_and_answers_come_on_streams() {
     let scenario = "[[turn]]\ntool = \"bash\"\narguments = { command = \"echo ran > ran.txt\" }\n\
                     [[turn]]\ntext = \"Done.\"\n";

@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use stentor_wire::jsonrpc::Id;
 
 /// Methods that belong to a session by their name.
 const OF_SESSION: [&str; 10] = [
@@ -78,6 +79,8 @@ fn named<'a>(value: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
 pub(super) struct Posted<'a> {
     text: &'a str,
     envelope: Envelope<'a>,
+    /// As the agent spells it when it answers.
+    id: Option<String>,
 }
 
 /// A message that is not taken.
@@ -95,6 +98,8 @@ pub(super) enum BadMessage {
     OtherSession,
     #[error("an id is at most {} bytes", super::limits::MAX_ID_BYTES)]
     LongId,
+    #[error("an id is a string that is not empty, or a whole number")]
+    NoId,
     #[error("too many requests are not answered yet")]
     TooMany,
     #[error("Unknown Acp-Connection-Id")]
@@ -122,15 +127,20 @@ impl<'a> Posted<'a> {
             _ => return Err(BadMessage::NoMessage),
         }
         let envelope = Envelope::read(text).ok_or(BadMessage::NoMessage)?;
-        Ok(Self { text, envelope })
+        let id = envelope.id().map(|id| {
+            let id: Id = serde_json::from_str(id).map_err(|_| BadMessage::NoId)?;
+            serde_json::to_string(&id).map_err(|_| BadMessage::NoId)
+        });
+        let id = id.transpose()?;
+        Ok(Self { text, envelope, id })
     }
 
     pub fn is_initialize(&self) -> bool {
         self.envelope.method.as_deref() == Some("initialize") && self.envelope.id.is_some()
     }
 
-    pub fn id(&self) -> Option<&'a str> {
-        self.envelope.id()
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// Whether it answers something.
@@ -216,9 +226,14 @@ mod tests {
             (b" [{}]", BadMessage::Batch),
             (b"7", BadMessage::NoMessage),
             (br#"{"method":7}"#, BadMessage::NoMessage),
+            (br#"{"id":true}"#, BadMessage::NoId),
+            (br#"{"id":1.5}"#, BadMessage::NoId),
+            (br#"{"id":{"a":1}}"#, BadMessage::NoId),
         ] {
             assert_eq!(Posted::read(body).err(), Some(why), "{body:?}");
         }
+        let escaped = Posted::read(br#"{"id":"\u0061"}"#).unwrap();
+        assert_eq!(escaped.id(), Some("\"a\""));
         let spread = Posted::read(b"{\n\"id\":\r\n1}").unwrap();
         assert_eq!(spread.line(), b"{ \"id\":  1}\n");
     }
