@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stentor_wire::framing::{Line, LineReader};
+use stentor_wire::framing::{FramedLine, LineReader};
 
 fuzz_target!(|data: &[u8]| {
     let [limit_bytes, chunk_bytes, stream @ ..] = data else {
@@ -34,13 +34,13 @@ fn lines(
     lines
 }
 
-fn owned(line: Line<'_>, limit_bytes: usize) -> Result<String, &'static str> {
+fn owned(line: FramedLine<'_>, limit_bytes: usize) -> Result<String, &'static str> {
     match line {
-        Line::Text(text) => {
+        FramedLine::Text(text) => {
             assert!(text.len() <= limit_bytes && !text.contains('\n') && !text.ends_with('\r'));
             Ok(text.to_owned())
         }
-        Line::TooLong => Err("too long"),
-        Line::InvalidUtf8 => Err("invalid UTF-8"),
+        FramedLine::TooLong => Err("too long"),
+        FramedLine::InvalidUtf8 => Err("invalid UTF-8"),
     }
 }

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stentor_wire::eql;
 use stentor_psi_check::check;
+use stentor_wire::eql;
 use stentor_wire::psi::{ErrorCode, Op, Refused, Request, frame};
 
 fuzz_target!(|line: &str| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use naive::{Plain, read_plainly};
+use naive::{PlainReading, read_plainly};
 use stentor_journal::store::reader::{Restored, read_bytes};
 // What the plain reader refers to as its parent's.
 use stentor_journal::store::{Entry, EntryKind};
@@ -17,7 +17,8 @@ const MAX_COMPARED_BYTES: usize = 1024 * 1024;
 
 fuzz_target!(|bytes: &[u8]| {
     compare(bytes);
-    let mut session = br#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}"#.to_vec();
+    let mut session =
+        br#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}"#.to_vec();
     session.push(b'\n');
     session.extend_from_slice(bytes);
     compare(&session);
@@ -32,8 +33,8 @@ fn compare(bytes: &[u8]) {
     }
 }
 
-fn plain(restored: Restored) -> Plain {
-    Plain {
+fn plain(restored: Restored) -> PlainReading {
+    PlainReading {
         context: restored.context,
         leaf: restored.leaf,
         name: restored.name,

@@ -21,11 +21,7 @@ fuzz_target!(|data: &[u8]| {
 
 type Event = (String, String);
 
-fn events(
-    limit_bytes: usize,
-    stream: &[u8],
-    chunk_bytes: usize,
-) -> (Vec<Event>, Option<SseError>) {
+fn events(limit_bytes: usize, stream: &[u8], chunk_bytes: usize) -> (Vec<Event>, Option<SseError>) {
     let mut decoder = SseDecoder::new(limit_bytes);
     let mut found = Vec::new();
     let mut take = |decoder: &mut SseDecoder| loop {

@@ -20,7 +20,7 @@ use stentor_agent::session::{Environment, Session, SessionOptions};
 use stentor_agent::tool::{Shell, ShellFuture, ShellJob};
 use stentor_journal::clock::SystemClock;
 use stentor_journal::message::ContentBlock;
-use stentor_model::script::{Scenario, ScriptModel, Turn};
+use stentor_model::script::{Scenario, ScriptModel, ScriptTurn};
 use tokio::runtime::{Builder, Runtime};
 
 fn main() {
@@ -56,7 +56,7 @@ struct Scene {
 impl Scene {
     fn new(count: u64) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let turn = Turn::new().repeat("word ", count);
+        let turn = ScriptTurn::new().repeat("word ", count);
         let environment = environment(Scenario::new().turn(turn));
         let session = runtime.block_on(async { start(&environment) });
         let events = session.subscribe();
@@ -171,6 +171,6 @@ struct NoShell;
 
 impl Shell for NoShell {
     fn run(&self, _: ShellJob) -> ShellFuture {
-        Box::pin(std::future::ready(Err("no shell".to_owned())))
+        Box::pin(std::future::ready(Err("no shell".into())))
     }
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::{self, Header, JournalStore, NewestFirst, Opened, StoreError};
+use stentor_journal::store::{
+    self, JournalStore, NewestFirst, OpenedSession, SessionHeader, StoreError,
+};
 use tokio::sync::watch;
 
 use crate::box_error::BoxError;
 use crate::live_sessions::{LiveActivity, LiveSessions};
 use crate::model::ModelRegistry;
+use crate::reservations::Reservations;
 use crate::session::{
     Environment, ForkPoint, Session, SessionError, SessionOptions, Storage, WeakSession,
 };
@@ -30,12 +33,12 @@ pub struct Agent {
     files: Arc<SessionFiles>,
     also_in: Arc<[SessionFiles]>,
     inline_pictures: bool,
-    sharing: Option<Sharing>,
+    sharing: Option<SessionSharing>,
 }
 
 /// The sessions that an agent shares with others.
 #[derive(Clone)]
-struct Sharing {
+struct SessionSharing {
     live: LiveSessions,
     /// Its client only watches.
     observes: bool,
@@ -43,9 +46,11 @@ struct Sharing {
     visits: bool,
     /// Where the id of the session is published that was opened last.
     opened: Option<watch::Sender<Option<String>>>,
+    /// Capacity for the next sessions that its client begins.
+    reservations: Reservations,
 }
 
-impl Sharing {
+impl SessionSharing {
     /// Publishes that a session was opened, if others can find it.
     fn opened(&self, session: Session) -> Session {
         if let Some(opened) = self.opened.as_ref().filter(|_| session.file().is_some()) {
@@ -104,11 +109,12 @@ impl Agent {
     /// The same, whose sessions are shared with the other agents of `live`. One that only `observes`
     /// changes nothing in them.
     pub fn sharing(mut self, live: LiveSessions, observes: bool) -> Self {
-        self.sharing = Some(Sharing {
+        self.sharing = Some(SessionSharing {
             live,
             observes,
             visits: false,
             opened: None,
+            reservations: Reservations::default(),
         });
         self
     }
@@ -121,10 +127,23 @@ impl Agent {
         self
     }
 
+    /// True when its client came to open a session by itself.
+    pub fn is_visiting(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.visits)
+    }
+
     /// The same, which publishes the id of each session that its client opens.
     pub fn publishing_opened(mut self, opened: watch::Sender<Option<String>>) -> Self {
         if let Some(sharing) = &mut self.sharing {
             sharing.opened = Some(opened);
+        }
+        self
+    }
+
+    /// The same, whose new sessions have the capacity that was reserved for them.
+    pub fn with_reservations(mut self, reservations: Reservations) -> Self {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.reservations = reservations;
         }
         self
     }
@@ -211,8 +230,7 @@ impl Agent {
         new: NewSession,
     ) -> Result<Session, AgentError> {
         let names_a_file = matches!(options.storage, Storage::File(_));
-        let visits = self.sharing.as_ref().is_some_and(|sharing| sharing.visits);
-        if (self.may_drive().is_ok() && !visits) || names_a_file {
+        if (self.may_drive().is_ok() && !self.is_visiting()) || names_a_file {
             return self.start_with(options, new);
         }
         let empty = SessionOptions {
@@ -236,7 +254,13 @@ impl Agent {
         if let (Storage::Folder(folder), true) = (&options.storage, new.file_at_once) {
             options.storage = Storage::FolderAtOnce(folder.clone());
         }
-        let session = Session::start(self.environment.clone(), options)?;
+        let counts = matches!(
+            options.storage,
+            Storage::Folder(_) | Storage::FolderAtOnce(_)
+        );
+        let sharing = self.sharing.as_ref().filter(|_| counts);
+        let reserved = sharing.and_then(|sharing| sharing.reservations.take());
+        let session = Session::start_reserved(self.environment.clone(), options, reserved)?;
         Ok(self.shared(session))
     }
 
@@ -306,7 +330,7 @@ impl Agent {
     /// Goes on with a stored session whose file has been opened.
     pub fn resume_opened(
         &self,
-        opened: Opened,
+        opened: OpenedSession,
         mut options: SessionOptions,
     ) -> Result<Session, AgentError> {
         options.names_permission_mode = false;
@@ -315,7 +339,7 @@ impl Agent {
     }
 
     /// Opens a session file, to go on with it. Who only watches opens those that are listed.
-    pub fn open(&self, path: &Path) -> Result<Opened, AgentError> {
+    pub fn open(&self, path: &Path) -> Result<OpenedSession, AgentError> {
         self.may_open(path)?;
         self.environment.journals.prepare(path)?;
         Ok(self.environment.journals.open(path)?)
@@ -330,7 +354,11 @@ impl Agent {
 
     /// A session has what its client brings: tools, servers, files. One that is opened by who only
     /// watches has what its folder says and nothing else.
-    fn resumed(&self, opened: Opened, options: SessionOptions) -> Result<Session, AgentError> {
+    fn resumed(
+        &self,
+        opened: OpenedSession,
+        options: SessionOptions,
+    ) -> Result<Session, AgentError> {
         let mut options = match self.may_drive() {
             Ok(()) => options,
             Err(_) => {
@@ -393,7 +421,7 @@ impl Agent {
     ) -> Result<Session, AgentError> {
         self.may_drive()?;
         let clock = &*self.environment.clock;
-        let header = Header {
+        let header = SessionHeader {
             version: store::CURRENT_VERSION,
             id: options.id.clone().unwrap_or_else(|| clock.session_id()),
             timestamp: iso_time(clock.now_ms()),

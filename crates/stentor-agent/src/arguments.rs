@@ -4,6 +4,11 @@ use serde_json::{Map, Number, Value};
 
 use crate::tool_spec::ToolSpec;
 
+/// What is wrong with the arguments of a call, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidArguments(String);
+
 /// The arguments as the tool may use them, or what is wrong with them, in words for the model.
 ///
 /// Models often send numbers and truth values as text, lists as JSON text, and `null` for what
@@ -13,20 +18,25 @@ use crate::tool_spec::ToolSpec;
 pub fn validate(
     spec: &ToolSpec,
     arguments: &Map<String, Value>,
-) -> Result<Map<String, Value>, String> {
+) -> Result<Map<String, Value>, InvalidArguments> {
     let mut problems = Vec::new();
     let mut coerced = Value::Object(arguments.clone());
-    check(&spec.parameters, &mut coerced, &Place::Root, &mut problems);
+    check(
+        &spec.parameters,
+        &mut coerced,
+        &ArgumentPath::Root,
+        &mut problems,
+    );
     match coerced {
         Value::Object(coerced) if problems.is_empty() => Ok(coerced),
-        _ => Err(report(&spec.name, &problems, arguments)),
+        _ => Err(InvalidArguments(report(&spec.name, &problems, arguments))),
     }
 }
 
 /// Received arguments longer than this are not repeated to the model in full.
 const MAX_RECEIVED_CHARS: usize = 8_000;
 
-fn report(name: &str, problems: &[Problem], arguments: &Map<String, Value>) -> String {
+fn report(name: &str, problems: &[ArgumentProblem], arguments: &Map<String, Value>) -> String {
     let lines: Vec<String> = problems
         .iter()
         .map(|problem| format!("  - {}: {}", problem.path, problem.text))
@@ -43,19 +53,19 @@ fn report(name: &str, problems: &[Problem], arguments: &Map<String, Value>) -> S
     )
 }
 
-struct Problem {
+struct ArgumentProblem {
     path: String,
     text: String,
 }
 
 /// Where in the arguments a value is.
-enum Place<'a> {
+enum ArgumentPath<'a> {
     Root,
-    In(&'a Place<'a>, &'a str),
-    At(&'a Place<'a>, usize),
+    In(&'a ArgumentPath<'a>, &'a str),
+    At(&'a ArgumentPath<'a>, usize),
 }
 
-impl Place<'_> {
+impl ArgumentPath<'_> {
     fn path(&self) -> String {
         let (parent, name) = match self {
             Self::Root => return String::new(),
@@ -68,12 +78,12 @@ impl Place<'_> {
         }
     }
 
-    fn problem(&self, text: impl Into<String>) -> Problem {
+    fn problem(&self, text: impl Into<String>) -> ArgumentProblem {
         let path = match self.path() {
             path if path.is_empty() => "root".to_owned(),
             path => path,
         };
-        Problem {
+        ArgumentProblem {
             path,
             text: text.into(),
         }
@@ -81,7 +91,12 @@ impl Place<'_> {
 }
 
 /// Checks a value against a schema, repairing it where that is clear.
-fn check(schema: &Value, value: &mut Value, place: &Place<'_>, problems: &mut Vec<Problem>) {
+fn check(
+    schema: &Value,
+    value: &mut Value,
+    place: &ArgumentPath<'_>,
+    problems: &mut Vec<ArgumentProblem>,
+) {
     // `true` allows everything, and so does what is no schema at all.
     let Some(schema) = schema.as_object() else {
         return;
@@ -113,7 +128,7 @@ fn check(schema: &Value, value: &mut Value, place: &Place<'_>, problems: &mut Ve
         Value::Array(items) => {
             if let Some(item) = schema.get("items") {
                 for (index, value) in items.iter_mut().enumerate() {
-                    check(item, value, &Place::At(place, index), problems);
+                    check(item, value, &ArgumentPath::At(place, index), problems);
                 }
             }
         }
@@ -125,8 +140,8 @@ fn check(schema: &Value, value: &mut Value, place: &Place<'_>, problems: &mut Ve
 fn check_type(
     schema: &Map<String, Value>,
     value: &mut Value,
-    place: &Place<'_>,
-    problems: &mut Vec<Problem>,
+    place: &ArgumentPath<'_>,
+    problems: &mut Vec<ArgumentProblem>,
 ) -> bool {
     let types: Vec<&str> = match schema.get("type") {
         Some(Value::String(one)) => vec![one.as_str()],
@@ -147,8 +162,8 @@ fn check_type(
 fn check_object(
     schema: &Map<String, Value>,
     object: &mut Map<String, Value>,
-    place: &Place<'_>,
-    problems: &mut Vec<Problem>,
+    place: &ArgumentPath<'_>,
+    problems: &mut Vec<ArgumentProblem>,
 ) {
     let required: Vec<&str> = schema
         .get("required")
@@ -167,11 +182,11 @@ fn check_object(
         .collect();
     if let Some(first) = missing.first() {
         let text = format!("must have required properties {}", missing.join(", "));
-        problems.push(Place::In(place, first).problem(text));
+        problems.push(ArgumentPath::In(place, first).problem(text));
     }
     for (name, schema) in properties.into_iter().flatten() {
         if let Some(value) = object.get_mut(name) {
-            check(schema, value, &Place::In(place, name), problems);
+            check(schema, value, &ArgumentPath::In(place, name), problems);
         }
     }
 }
@@ -180,8 +195,8 @@ fn check_any(
     keyword: &str,
     schemas: &[Value],
     value: &mut Value,
-    place: &Place<'_>,
-    problems: &mut Vec<Problem>,
+    place: &ArgumentPath<'_>,
+    problems: &mut Vec<ArgumentProblem>,
 ) {
     let matching = schemas.iter().find_map(|schema| {
         let mut tried = value.clone();
@@ -199,7 +214,7 @@ fn check_any(
 fn takes_null(schema: &Value) -> bool {
     let mut value = Value::Null;
     let mut problems = Vec::new();
-    check(schema, &mut value, &Place::Root, &mut problems);
+    check(schema, &mut value, &ArgumentPath::Root, &mut problems);
     problems.is_empty() && value.is_null()
 }
 
@@ -288,7 +303,7 @@ mod tests {
     fn a_missing_argument_is_told_as_clients_know_it() {
         let problem = validate(&spec(schema()), &object(json!({"nopath": true}))).unwrap_err();
         assert_eq!(
-            problem,
+            problem.to_string(),
             "Validation failed for tool \"read\":\n  - path: must have required properties \
              path\n\nReceived arguments:\n{\n  \"nopath\": true\n}"
         );
@@ -302,6 +317,7 @@ mod tests {
         }));
         let problem = validate(&spec(schema()), &arguments).unwrap_err();
         let lines: Vec<&str> = problem
+            .0
             .lines()
             .take_while(|line| !line.is_empty())
             .collect();
@@ -385,8 +401,8 @@ mod tests {
     fn huge_arguments_are_not_repeated_in_full() {
         let arguments = object(json!({"content": "x".repeat(100_000)}));
         let problem = validate(&spec(schema()), &arguments).unwrap_err();
-        assert!(problem.len() < 9_000);
-        assert!(problem.ends_with("more bytes)"));
+        assert!(problem.0.len() < 9_000);
+        assert!(problem.0.ends_with("more bytes)"));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::project_files::{NotRead, Origin, Project, Reader};
+use crate::project_files::{FileOrigin, FileOwner, NotRead, Project};
 
 /// One such file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct ContextFile {
     pub path: PathBuf,
     /// What it says. A file that is too long ends with a note that says so.
     pub text: String,
-    pub origin: Origin,
+    pub origin: FileOrigin,
 }
 
 /// Where to look.
@@ -40,8 +40,8 @@ pub fn find_context_files(places: ContextPlaces<'_>) -> Vec<ContextFile> {
     let mut files = Vec::new();
     for (origin, candidates) in candidates(places) {
         let reader = match origin {
-            Origin::User => Reader::Own,
-            Origin::Project => Reader::Project(places.project),
+            FileOrigin::User => FileOwner::Own,
+            FileOrigin::Project => FileOwner::Project(places.project),
         };
         let mut there = candidates.into_iter();
         let Some(path) = there.find(|path| reader.found(path).is_some()) else {
@@ -65,19 +65,19 @@ pub fn find_context_files(places: ContextPlaces<'_>) -> Vec<ContextFile> {
 }
 
 /// The places in order; of each, the first path that is a file counts.
-fn candidates(places: ContextPlaces<'_>) -> Vec<(Origin, Vec<PathBuf>)> {
+fn candidates(places: ContextPlaces<'_>) -> Vec<(FileOrigin, Vec<PathBuf>)> {
     let in_folder = |folder: &Path| {
         let names = NAMES.iter().map(|name| folder.join(name));
-        (Origin::Project, names.collect())
+        (FileOrigin::Project, names.collect())
     };
-    let own = |folder: PathBuf| (Origin::User, vec![folder.join("AGENTS.md")]);
+    let own = |folder: PathBuf| (FileOrigin::User, vec![folder.join("AGENTS.md")]);
     let family = places.agent_folders.iter().cloned().map(own);
     let configured = places.config_dir.map(|dir| own(dir.to_owned()));
     let project = places.project.folders().rev().map(in_folder);
     family.chain(configured).chain(project).collect()
 }
 
-fn read_capped(reader: Reader<'_>, path: &Path, limit_bytes: u64) -> Result<String, NotRead> {
+fn read_capped(reader: FileOwner<'_>, path: &Path, limit_bytes: u64) -> Result<String, NotRead> {
     let (mut bytes, size) = reader.read_beginning(path, limit_bytes)?;
     let cut = size > limit_bytes;
     if cut {

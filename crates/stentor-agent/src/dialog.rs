@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use stentor_policy::PermissionAnswer;
 use stentor_text::visible::visible;
 
 /// A question to a person.
@@ -58,6 +59,8 @@ pub struct DialogOption {
     /// What the person sees.
     pub label: String,
     pub description: Option<String>,
+    /// What choosing it permits or refuses, where the question is about a permission.
+    pub permission: Option<PermissionAnswer>,
 }
 
 /// What a person answered.
@@ -83,7 +86,7 @@ pub enum DialogClose {
 }
 
 /// Where a widget is shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WidgetPlacement {
     #[default]
@@ -226,6 +229,7 @@ mod tests {
             value: value.into(),
             label: label.into(),
             description: None,
+            permission: None,
         };
         let options = vec![option("a", "First"), option("b", "Second, third")];
         let dialog = Dialog {
@@ -259,6 +263,7 @@ mod tests {
             value: label.into(),
             label: label.into(),
             description: None,
+            permission: None,
         });
         for (said, expected) in [
             ("1", vec!["3"]),
@@ -282,6 +287,7 @@ mod tests {
                     value: "a1".into(),
                     label: "The first".into(),
                     description: None,
+                    permission: None,
                 }],
             },
             timeout_ms: None,

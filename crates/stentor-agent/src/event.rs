@@ -137,10 +137,23 @@ pub enum EventKind {
     PlanChanged(Arc<Plan>),
     /// What is done was taken out of the plan. [`EventKind::PlanChanged`] said before what is left.
     PlanTidied,
+    /// A shell command that the user runs beside the conversation began.
+    BashStarted {
+        id: u64,
+        /// The entry it is recorded as when it has ended.
+        entry_id: Arc<str>,
+        command: Arc<str>,
+    },
     /// Output of a shell command the user runs beside the conversation.
     BashOutput {
         id: u64,
         delta: Arc<str>,
+    },
+    /// A shell command of the user is over.
+    BashEnded {
+        id: u64,
+        entry_id: Arc<str>,
+        end: BashEnd,
     },
     PermissionAsked {
         id: u64,
@@ -203,7 +216,7 @@ pub enum EventKind {
     JobsChanged,
     /// Rules matched what the model was writing: the stream was stopped, the rules go in, and it
     /// goes on.
-    RulesTriggered(Arc<[Rule]>),
+    RulesTriggered(Arc<[AnswerRule]>),
     /// The agent stopped with things still to do and is reminded of them.
     PlanReminder {
         plan: Arc<Plan>,
@@ -218,6 +231,15 @@ pub enum EventKind {
         event: String,
         error: String,
     },
+}
+
+/// How a shell command of the user ended.
+#[derive(Debug, Clone)]
+pub enum BashEnd {
+    /// The message it enters the conversation with: now, or when the run is over.
+    Ran(Arc<Message>),
+    /// It could not be run, and leaves nothing.
+    Failed(String),
 }
 
 /// How it goes on with a summary that failed.
@@ -339,7 +361,7 @@ pub struct SubagentEnd {
 
 /// A rule that watches what a model writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct AnswerRule {
     pub name: String,
     pub path: PathBuf,
     /// What the model is told when the rule matches.
@@ -484,6 +506,31 @@ pub enum NoticeLevel {
     Info,
     Warning,
     Error,
+}
+
+impl NoticeLevel {
+    /// Its name in a frame.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl CommandSource {
+    /// Its name in a frame.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Extension => "extension",
+            Self::Prompt => "prompt",
+            Self::Skill => "skill",
+            Self::Agent => "agent",
+            Self::McpPrompt => "mcp_prompt",
+        }
+    }
 }
 
 impl CompactionReason {

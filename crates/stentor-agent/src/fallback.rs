@@ -14,7 +14,7 @@ pub const DEFAULT_ROLE: &str = "default";
 /// What somebody configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FallbackChains {
-    pub chains: Vec<Chain>,
+    pub chains: Vec<FallbackChain>,
     /// The model of each role.
     pub roles: Vec<(String, String)>,
     /// True: a model that gave way does not come back by itself.
@@ -25,7 +25,7 @@ pub struct FallbackChains {
 
 /// The models that step in, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub struct FallbackChain {
     pub key: String,
     pub entries: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl FallbackChains {
     /// These models for every other one.
     pub fn for_any_model(entries: Vec<String>, by: NamedBy) -> Self {
         Self {
-            chains: vec![Chain {
+            chains: vec![FallbackChain {
                 key: DEFAULT_ROLE.to_owned(),
                 entries,
             }],
@@ -266,7 +266,7 @@ mod tests {
         FallbackChains {
             chains: list
                 .iter()
-                .map(|(key, entries)| Chain {
+                .map(|(key, entries)| FallbackChain {
                     key: (*key).to_owned(),
                     entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
                 })

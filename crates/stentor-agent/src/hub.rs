@@ -27,9 +27,9 @@ pub use cursor::{Cursor, CursorMissed};
 pub use lag::{Lag, STUCK_FOR};
 pub use subscription::Subscription;
 
-use cursor::Forgotten;
-use lag::Pace;
-use unfinished::Unfinished;
+use cursor::ForgottenAnswer;
+use lag::QueuePace;
+use unfinished::UnfinishedWork;
 
 /// Events a subscriber may have waiting before the turn loop waits for it.
 pub const QUEUE_EVENTS: usize = 1024;
@@ -50,10 +50,10 @@ const REPLAY_DELTAS: usize = 16 * 1024;
 /// Publishes the events of one session. Clones publish to the same subscribers.
 #[derive(Clone)]
 pub struct Hub {
-    shared: Arc<Shared>,
+    shared: Arc<HubShared>,
 }
 
-struct Shared {
+struct HubShared {
     session: Arc<str>,
     clock: SharedClock,
     /// Made when somebody asks for it.
@@ -66,20 +66,20 @@ struct Shared {
 #[derive(Default)]
 struct HubState {
     seq: u64,
-    log: VecDeque<Logged>,
+    log: VecDeque<LoggedEvent>,
     logged_deltas: usize,
     logged_output_bytes: usize,
     subscribers: Vec<Arc<Queue>>,
-    unfinished: Unfinished,
+    unfinished: UnfinishedWork,
     /// Complete answers in the log; none that is older than the log.
-    forgotten: Vec<Forgotten>,
+    forgotten: Vec<ForgottenAnswer>,
     /// Counts who shares the session.
     clients: u64,
     closed: bool,
 }
 
 /// An event in the replay log. A merged delta remembers where each of its parts ended.
-struct Logged {
+struct LoggedEvent {
     event: Event,
     first_seq: u64,
     part_ends: Vec<usize>,
@@ -90,7 +90,7 @@ struct Queue {
     client: Option<ClientNumber>,
     waiting: Mutex<VecDeque<Event>>,
     closed: std::sync::atomic::AtomicBool,
-    pace: watch::Sender<Pace>,
+    pace: watch::Sender<QueuePace>,
     /// Told when something arrives that did not merge, or when nothing more will come.
     arrived: Notify,
 }
@@ -102,7 +102,7 @@ pub struct ClientNumber(u64);
 /// A subscriber asked for events that are no longer kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("events before number {oldest} are no longer available; read the messages instead")]
-pub struct Missed {
+pub struct MissedEvents {
     /// The oldest event that is still kept.
     pub oldest: u64,
 }
@@ -111,7 +111,7 @@ impl Hub {
     /// A hub without subscribers.
     pub fn new(session: Arc<str>, clock: SharedClock) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(HubShared {
                 session,
                 clock,
                 epoch: OnceLock::new(),
@@ -200,7 +200,7 @@ impl Hub {
     }
 
     /// Subscribes to everything after event number `since`.
-    pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
+    pub fn subscribe_since(&self, since: u64) -> Result<Subscription, MissedEvents> {
         self.subscribe_since_as(None, since)
     }
 
@@ -209,12 +209,12 @@ impl Hub {
         &self,
         client: Option<ClientNumber>,
         since: u64,
-    ) -> Result<Subscription, Missed> {
+    ) -> Result<Subscription, MissedEvents> {
         let mut state = self.lock();
         let oldest = state.oldest();
         // A number from the future is one of another life of the session: its events began anew.
         if since > state.seq || since + 1 < oldest {
-            return Err(Missed { oldest });
+            return Err(MissedEvents { oldest });
         }
         let missed = state
             .log
@@ -317,7 +317,7 @@ impl HubState {
             self.logged_deltas += 1;
         } else {
             let first_seq = event.seq;
-            self.log.push_back(Logged {
+            self.log.push_back(LoggedEvent {
                 event,
                 first_seq,
                 part_ends: Vec::new(),
@@ -367,11 +367,11 @@ impl HubState {
             _ => true,
         });
         self.logged_deltas -= deltas;
-        self.note_forgotten(Forgotten { first, last });
+        self.note_forgotten(ForgottenAnswer { first, last });
     }
 }
 
-impl Logged {
+impl LoggedEvent {
     /// Takes `event` in if it is the next delta of the same block. Progress is not merged here:
     /// the log must be able to tell its numbers apart.
     fn absorb(&mut self, event: &Event) -> bool {

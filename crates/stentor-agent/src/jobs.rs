@@ -39,10 +39,10 @@ pub struct Jobs {
 struct JobsState {
     started: u64,
     ended: u64,
-    jobs: VecDeque<Entry>,
+    jobs: VecDeque<JobEntry>,
 }
 
-struct Entry {
+struct JobEntry {
     job: Job,
     cancel: CancellationToken,
     /// Fires when it has ended.
@@ -271,7 +271,7 @@ impl Jobs {
             cancel_requested_ms: None,
             ended: None,
         };
-        state.jobs.push_back(Entry {
+        state.jobs.push_back(JobEntry {
             job,
             cancel,
             over: CancellationToken::new(),
@@ -427,14 +427,14 @@ impl Jobs {
 
 impl JobsState {
     fn forget_old(&mut self) {
-        let over = |entry: &Entry| entry.job.status.is_over();
+        let over = |entry: &JobEntry| entry.job.status.is_over();
         let ended = self.jobs.iter().filter(|entry| over(entry)).count();
         if ended > MAX_ENDED
             && let Some(oldest) = self.jobs.iter().position(over)
         {
             self.jobs.remove(oldest);
         }
-        let readable = |entry: &&mut Entry| over(entry) && entry.control.is_some();
+        let readable = |entry: &&mut JobEntry| over(entry) && entry.control.is_some();
         let readable = self.jobs.iter_mut().rev().filter(readable);
         for entry in readable.skip(MAX_READABLE) {
             entry.control = None;
@@ -442,7 +442,7 @@ impl JobsState {
     }
 }
 
-impl Entry {
+impl JobEntry {
     fn runs_in_background(&self) -> bool {
         self.job.is_background && !self.job.status.is_over()
     }
@@ -473,7 +473,7 @@ impl RunningJob {
         self.entry(|entry| entry.end_is_known).unwrap_or_default()
     }
 
-    fn entry<T>(&self, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+    fn entry<T>(&self, look: impl FnOnce(&JobEntry) -> T) -> Option<T> {
         let state = self.jobs.lock();
         let mut jobs = state.jobs.iter();
         jobs.find(|entry| entry.job.number == self.number).map(look)

@@ -3,7 +3,7 @@
 //! Later commands of the session may use it, so it stays as long as the session does. Those of a
 //! subagent count among those of the session that has it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that was left running. Dropping it ends it.
 pub trait LeftProcess: Send {
@@ -17,33 +17,49 @@ pub struct LeftRunning(Mutex<LeftRunningState>);
 
 #[derive(Default)]
 struct LeftRunningState {
-    left: Vec<Box<dyn LeftProcess>>,
+    left: Vec<Left>,
     /// The session has ended: nothing more stays.
     is_over: bool,
+}
+
+struct Left {
+    process: Box<dyn LeftProcess>,
+    /// The command that left it.
+    command: String,
 }
 
 impl LeftRunning {
     /// Notes what a command left running. What is gone meanwhile is forgotten, so there are only as
     /// many as run.
-    pub fn add(&self, process: Box<dyn LeftProcess>) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.left.retain_mut(|process| !process.is_gone());
+    pub fn add(&self, command: &str, process: Box<dyn LeftProcess>) {
+        let mut state = self.current();
         if !state.is_over {
-            state.left.push(process);
+            let command = command.to_owned();
+            state.left.push(Left { process, command });
         }
     }
 
     /// True when something runs.
     pub fn is_something(&self) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.left.retain_mut(|process| !process.is_gone());
-        !state.left.is_empty()
+        !self.current().left.is_empty()
+    }
+
+    /// The commands that left something which runs.
+    pub fn commands(&self) -> Vec<String> {
+        let state = self.current();
+        state.left.iter().map(|left| left.command.clone()).collect()
     }
 
     /// Ends everything, and from now on whatever is added.
     pub fn end(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.current();
         state.is_over = true;
         state.left.clear();
+    }
+
+    fn current(&self) -> MutexGuard<'_, LeftRunningState> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.left.retain_mut(|left| !left.process.is_gone());
+        state
     }
 }

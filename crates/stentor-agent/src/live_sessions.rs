@@ -16,7 +16,7 @@ use tokio::runtime::RuntimeFlavor;
 use tokio::sync::broadcast;
 
 use crate::event::{EventKind, NoticeLevel, NoticeSource, Queues};
-use crate::session::{Attached, Session, WeakSession};
+use crate::session::{AttachmentKind, Session, WeakSession};
 use crate::tasks;
 
 /// Sessions at once that a client may not have heard of yet.
@@ -28,11 +28,11 @@ const UNLOAD_WAIT: Duration = Duration::from_secs(5);
 /// The live sessions of a server. Clones are the same table.
 #[derive(Clone)]
 pub struct LiveSessions {
-    shared: Arc<Shared>,
+    shared: Arc<LiveSessionsShared>,
 }
 
-struct Shared {
-    table: Mutex<Table>,
+struct LiveSessionsShared {
+    table: Mutex<SessionTable>,
     unload_after: Duration,
     /// Something was unloaded.
     unloaded: Condvar,
@@ -42,7 +42,7 @@ struct Shared {
 
 /// The live sessions, by file.
 #[derive(Default)]
-struct Table {
+struct SessionTable {
     sessions: HashMap<PathBuf, LiveSession>,
     /// Counts the sessions that were ever taken up.
     count: u64,
@@ -76,7 +76,7 @@ pub struct LiveStatus {
 
 /// Whether a session was let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Released {
+pub enum ReleaseOutcome {
     /// It is not live here.
     NotLive,
     Closed,
@@ -86,7 +86,7 @@ pub enum Released {
 
 /// Why a session is closed that clients may be watching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closing {
+enum CloseReason {
     /// It was idle for long enough, and nobody watches.
     Idle,
     Unsaid,
@@ -106,7 +106,7 @@ pub enum LiveActivity {
 impl LiveSessions {
     /// Sessions that nobody has to do with are unloaded when they were idle for so long.
     pub fn new(unload_after: Duration) -> Self {
-        let shared = Shared {
+        let shared = LiveSessionsShared {
             table: Mutex::default(),
             unload_after,
             unloaded: Condvar::new(),
@@ -177,27 +177,31 @@ impl LiveSessions {
                 }
             }
         };
-        let close = self.shared.close(&key, number, session, Closing::Deleted);
+        let close = self
+            .shared
+            .close(&key, number, session, CloseReason::Deleted);
         close.await;
         true
     }
 
     /// Lets go of the session in a file, unless a client uses it or something goes on in it. Who only
     /// watches learns of it.
-    pub async fn release(&self, file: &Path) -> Released {
+    pub async fn release(&self, file: &Path) -> ReleaseOutcome {
         let key = key(file);
         let number = match self.shared.when_free(&key).sessions.get(&key) {
-            None => return Released::NotLive,
+            None => return ReleaseOutcome::NotLive,
             Some(live) => live.number,
         };
         let is_unused = |live: &LiveSession| live.drivers == 0;
         match self.shared.idle(&key, number, is_unused).await {
-            Idle::Yes(session) => {
-                let close = self.shared.close(&key, number, session, Closing::Released);
+            UnloadCheck::Yes(session) => {
+                let close = self
+                    .shared
+                    .close(&key, number, session, CloseReason::Released);
                 close.await;
-                Released::Closed
+                ReleaseOutcome::Closed
             }
-            Idle::NotYet | Idle::NotOurs => Released::InUse,
+            UnloadCheck::NotYet | UnloadCheck::NotOurs => ReleaseOutcome::InUse,
         }
     }
 
@@ -304,13 +308,13 @@ impl LiveSessions {
 
     fn insert(
         &self,
-        mut table: MutexGuard<'_, Table>,
+        mut table: MutexGuard<'_, SessionTable>,
         session: Session,
         observes: bool,
     ) -> Session {
         let Some(file) = session.file() else {
             // Nobody else can find it; its client's rights hold all the same.
-            let kind = Attached {
+            let kind = AttachmentKind {
                 joined: false,
                 observes,
             };
@@ -340,22 +344,22 @@ impl LiveSessions {
         live.joins += 1;
         live.was_driven |= !observes;
         let (table, key) = (Arc::downgrade(&self.shared), key.to_owned());
-        let kind = Attached { joined, observes };
+        let kind = AttachmentKind { joined, observes };
         let number = live.number;
         live.session
             .attach(kind, move || left(&table, &key, number, observes))
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Table> {
+impl LiveSessionsShared {
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The table, when the session of this file is not being closed. What ended by itself is gone.
-    fn when_free(&self, key: &Path) -> MutexGuard<'_, Table> {
+    fn when_free(&self, key: &Path) -> MutexGuard<'_, SessionTable> {
         let table = self.lock();
-        let is_closing = |table: &mut Table| {
+        let is_closing = |table: &mut SessionTable| {
             let live = table.sessions.get(key);
             live.is_some_and(|live| live.is_closing)
         };
@@ -379,7 +383,7 @@ impl Shared {
         table
     }
 
-    async fn close(&self, key: &Path, number: u64, session: Session, why: Closing) {
+    async fn close(&self, key: &Path, number: u64, session: Session, why: CloseReason) {
         if let Some(message) = why.notice() {
             session.publish(EventKind::Notice {
                 level: NoticeLevel::Warning,
@@ -418,14 +422,19 @@ impl Shared {
     }
 
     /// The session, if it can be closed now: it `is_left`, and nothing goes on in it.
-    async fn idle(&self, key: &Path, number: u64, is_left: impl Fn(&LiveSession) -> bool) -> Idle {
+    async fn idle(
+        &self,
+        key: &Path,
+        number: u64,
+        is_left: impl Fn(&LiveSession) -> bool,
+    ) -> UnloadCheck {
         let is_left = |live: &&mut LiveSession| is_left(live) && !live.is_closing;
         let session = match self.lock().of(key, number).filter(is_left) {
             Some(live) => live.session.clone(),
-            None => return Idle::NotOurs,
+            None => return UnloadCheck::NotOurs,
         };
         let Ok(state) = session.state().await else {
-            return Idle::NotOurs;
+            return UnloadCheck::NotOurs;
         };
         let is_busy = state.is_running
             || state.is_compacting
@@ -435,12 +444,12 @@ impl Shared {
             || !session.jobs().in_background().is_empty();
         let mut table = self.lock();
         match table.of(key, number).filter(is_left) {
-            Some(_) if is_busy => Idle::NotYet,
+            Some(_) if is_busy => UnloadCheck::NotYet,
             Some(live) => {
                 live.is_closing = true;
-                Idle::Yes(session)
+                UnloadCheck::Yes(session)
             }
-            None => Idle::NotOurs,
+            None => UnloadCheck::NotOurs,
         }
     }
 }
@@ -455,7 +464,7 @@ impl LiveSession {
     }
 }
 
-impl Closing {
+impl CloseReason {
     /// What those read who watch it.
     fn notice(self) -> Option<&'static str> {
         match self {
@@ -467,7 +476,7 @@ impl Closing {
     }
 }
 
-impl Table {
+impl SessionTable {
     /// The session of a file, if it is still this one.
     fn of(&mut self, key: &Path, number: u64) -> Option<&mut LiveSession> {
         let live = self.sessions.get_mut(key);
@@ -476,7 +485,7 @@ impl Table {
 }
 
 /// Whether a session can be unloaded.
-enum Idle {
+enum UnloadCheck {
     Yes(Session),
     /// Something goes on in it.
     NotYet,
@@ -486,7 +495,7 @@ enum Idle {
 
 /// A client has left. The last one starts the time after which the session is unloaded; one in which
 /// nothing was said is closed with the last that could drive it, and nothing of it stays.
-fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
+fn left(shared: &Weak<LiveSessionsShared>, key: &Path, number: u64, observes: bool) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -514,15 +523,15 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
             live.joins == joins && live.drivers == 0 && !is_watched
         };
         let why = match is_worth_keeping {
-            true => Closing::Idle,
-            false => Closing::Unsaid,
+            true => CloseReason::Idle,
+            false => CloseReason::Unsaid,
         };
         loop {
             if is_worth_keeping {
                 tokio::time::sleep(shared.unload_after).await;
             }
             match shared.idle(&key, number, is_left).await {
-                Idle::Yes(session) => {
+                UnloadCheck::Yes(session) => {
                     let journals = session.journals();
                     shared.close(&key, number, session, why).await;
                     if !is_worth_keeping && key.exists() {
@@ -530,8 +539,8 @@ fn left(shared: &Weak<Shared>, key: &Path, number: u64, observes: bool) {
                     }
                     return;
                 }
-                Idle::NotYet => tokio::time::sleep(shared.unload_after).await,
-                Idle::NotOurs => return,
+                UnloadCheck::NotYet => tokio::time::sleep(shared.unload_after).await,
+                UnloadCheck::NotOurs => return,
             }
         }
     });

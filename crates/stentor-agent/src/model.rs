@@ -27,8 +27,15 @@ pub trait Model: Send + Sync {
     /// [`ModelEvent::Finished`] or error.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 
-    /// What becomes of a call of its last answer, if it runs that call itself: an agent with tools of
-    /// its own, or a provider's. `None`: the call is the session's to run.
+    /// True for a call of its last answer that it runs itself: an agent with tools of its own, or a
+    /// provider's. An answer that has only such calls and ends with [`StopReason::Stop`] is the last
+    /// of its run.
+    fn runs_itself(&self, call: &ToolCall) -> bool {
+        let _ = call;
+        false
+    }
+
+    /// What becomes of a call that it runs itself. `None`: the call is the session's to run.
     fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
         let _ = call;
         None
@@ -49,6 +56,12 @@ pub trait Model: Send + Sync {
 
     /// True when it may change files while it answers: an agent with tools of its own.
     fn changes_files(&self) -> bool {
+        false
+    }
+
+    /// True when it has the conversation itself and keeps it as short as it must be: nothing is
+    /// compacted for it.
+    fn keeps_context(&self) -> bool {
         false
     }
 
@@ -256,6 +269,8 @@ pub enum ModelEvent {
     Usage(Usage),
     /// The model has become this form of itself: it is in another mode, or more is known of it.
     Became(Arc<ModelInfo>),
+    /// What it calls the conversation.
+    Titled(String),
     /// The provider sent something that is no part of the answer. It counts all the same, so that
     /// an answer of nothing else comes to an end.
     Nothing,

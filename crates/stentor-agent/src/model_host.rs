@@ -9,7 +9,10 @@ use stentor_journal::message::ToolCall;
 use stentor_policy::{PermissionMode, Touches};
 use tokio_util::sync::CancellationToken;
 
+use crate::arguments::InvalidArguments;
+use crate::box_error::BoxError;
 use crate::dialog::{Dialog, DialogAnswer};
+use crate::permission::{CallRefused, PermitFuture};
 use crate::plan::Plan;
 use crate::sandbox::SandboxState;
 use crate::tool_spec::ToolSpec;
@@ -22,21 +25,11 @@ pub trait ModelHost: Send + Sync {
 
     /// Asks the session's permission policy, and through it perhaps a person, whether a call may
     /// run. The error is the reason, for the model.
-    fn permit(
-        &self,
-        call: Arc<ToolCall>,
-        spec: ToolSpec,
-        touches: Touches,
-    ) -> ModelHostFuture<Result<(), String>>;
+    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture;
 
     /// The same about a call that somebody is asked about elsewhere: what the policy denies is denied,
     /// and nobody is asked here.
-    fn permit_again(
-        &self,
-        call: Arc<ToolCall>,
-        spec: ToolSpec,
-        touches: Touches,
-    ) -> ModelHostFuture<Result<(), String>>;
+    fn permit_again(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture;
 
     /// Whether the session has a tool of this name.
     fn has_tool(&self, name: &str) -> bool;
@@ -44,10 +37,10 @@ pub trait ModelHost: Send + Sync {
     /// Runs one of the session's tools and returns the text it gave. It is judged as a call of the
     /// session's own: by its hooks, its policy and perhaps a person. The error is the reason, for the
     /// model.
-    fn run_tool(&self, call: HostCall) -> ModelHostFuture<Result<String, String>>;
+    fn run_tool(&self, call: HostCall) -> ModelHostFuture<Result<String, HostCallError>>;
 
     /// The same for a tool that reads a file: all of the text it reads.
-    fn read_text(&self, call: HostCall) -> ModelHostFuture<Result<String, String>>;
+    fn read_text(&self, call: HostCall) -> ModelHostFuture<Result<String, HostCallError>>;
 
     /// The same for a tool that runs a command. Returns when the command may run; what is returned
     /// then runs it. It ends early when it is cancelled, or the run of the session is.
@@ -55,7 +48,7 @@ pub trait ModelHost: Send + Sync {
         &self,
         call: HostCall,
         watch: CommandWatch,
-    ) -> ModelHostFuture<Result<CommandFuture, String>>;
+    ) -> ModelHostFuture<Result<CommandFuture, HostCallError>>;
 
     /// What may run in the session now.
     fn permission_mode(&self) -> PermissionMode;
@@ -88,6 +81,24 @@ pub struct HostCall {
     pub is_approved: bool,
 }
 
+/// Why such a call gave nothing, in words for the model.
+#[derive(Debug, thiserror::Error)]
+pub enum HostCallError {
+    #[error("Tool {0} not found")]
+    NoSuchTool(String),
+    #[error("{0} reads no files")]
+    ReadsNoFiles(String),
+    #[error("{0} runs no commands")]
+    RunsNoCommands(String),
+    #[error(transparent)]
+    Arguments(#[from] InvalidArguments),
+    #[error(transparent)]
+    Refused(#[from] CallRefused),
+    /// The tool says why.
+    #[error(transparent)]
+    Failed(#[from] BoxError),
+}
+
 /// Whoever looks on while a command runs.
 #[derive(Clone)]
 pub struct CommandWatch {
@@ -109,7 +120,7 @@ pub struct CommandEnd {
 }
 
 /// A command that runs while this is awaited.
-pub type CommandFuture = ModelHostFuture<Result<CommandEnd, String>>;
+pub type CommandFuture = ModelHostFuture<Result<CommandEnd, HostCallError>>;
 
 /// An answer of a session that is being found.
 pub type ModelHostFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -26,12 +26,12 @@ const MOST_WARNED: usize = 10_000;
 /// Whose files count: our own, those of the system, and in a folder that the user trusts those of
 /// its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owners {
+pub struct TrustedOwners {
     ours: u32,
     trusted: Option<(PathBuf, u32)>,
 }
 
-impl Owners {
+impl TrustedOwners {
     /// Who runs this process, and the system.
     pub fn ours() -> Self {
         Self {
@@ -65,7 +65,7 @@ pub struct Project {
     root: PathBuf,
     /// With its links resolved.
     real_root: PathBuf,
-    owners: Owners,
+    owners: TrustedOwners,
     unreadable: Arc<[PathBuf]>,
 }
 
@@ -94,7 +94,7 @@ pub enum NotRead {
 
 /// The root of the repository a folder is in, else the folder itself. A mark that another user
 /// planted, say in `/tmp`, makes no root.
-fn project_root<'a>(cwd: &'a Path, owners: &Owners) -> &'a Path {
+fn project_root<'a>(cwd: &'a Path, owners: &TrustedOwners) -> &'a Path {
     let is_root = |folder: &&Path| {
         let mark = fs::symlink_metadata(folder.join(ROOT_MARK));
         mark.is_ok_and(|mark| owners.include(folder, mark.uid()))
@@ -105,7 +105,7 @@ fn project_root<'a>(cwd: &'a Path, owners: &Owners) -> &'a Path {
 
 impl Project {
     /// The project of a working folder.
-    pub fn of(cwd: impl Into<PathBuf>, owners: Owners) -> Self {
+    pub fn of(cwd: impl Into<PathBuf>, owners: TrustedOwners) -> Self {
         let cwd = cwd.into();
         let root = project_root(&cwd, &owners).to_owned();
         Self {
@@ -224,12 +224,12 @@ impl Project {
 
 /// Whose folder a file comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum FileOrigin {
     Project,
     User,
 }
 
-impl Origin {
+impl FileOrigin {
     /// Its name for clients.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -241,14 +241,14 @@ impl Origin {
 
 /// Whose files are read: the user's own may lie anywhere, those of a project are looked at closely.
 #[derive(Debug, Clone, Copy)]
-pub enum Reader<'a> {
+pub enum FileOwner<'a> {
     Own,
     /// One of the user's own that nobody else may have written.
     Private,
     Project(&'a Project),
 }
 
-impl Reader<'_> {
+impl FileOwner<'_> {
     /// What is known of a regular file; `None`, with a warning, of one that would not be read.
     pub fn found(self, path: &Path) -> Option<Metadata> {
         match self {
@@ -309,7 +309,7 @@ impl Reader<'_> {
 /// Whether nobody but us and the system can have written what was opened under `path`.
 fn check_private(path: &Path, about: &Metadata) -> Result<(), NotRead> {
     const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
-    if !Owners::ours().include(path, about.uid()) {
+    if !TrustedOwners::ours().include(path, about.uid()) {
         return Err(NotRead::OfAnother);
     }
     match about.mode() & GROUP_OR_OTHERS_WRITE {
@@ -364,14 +364,14 @@ impl Eq for Project {}
 
 impl Default for Project {
     fn default() -> Self {
-        Self::of("", Owners::ours())
+        Self::of("", TrustedOwners::ours())
     }
 }
 
 /// The project of a working folder of our own.
 impl<P: Into<PathBuf>> From<P> for Project {
     fn from(cwd: P) -> Self {
-        Self::of(cwd, Owners::ours())
+        Self::of(cwd, TrustedOwners::ours())
     }
 }
 
@@ -408,9 +408,10 @@ mod tests {
             0,
         )
         .unwrap();
-        let project = Project::of(at("repo/a"), Owners::ours()).without(&[at("repo/hidden")]);
+        let project =
+            Project::of(at("repo/a"), TrustedOwners::ours()).without(&[at("repo/hidden")]);
         assert_eq!(project.root(), at("repo"));
-        let read = |name: &str| match Reader::Project(&project).read(&at("repo").join(name), 5) {
+        let read = |name: &str| match FileOwner::Project(&project).read(&at("repo").join(name), 5) {
             Ok(bytes) => String::from_utf8(bytes).unwrap(),
             Err(why) => {
                 assert_eq!(
@@ -436,7 +437,7 @@ mod tests {
             assert_eq!(read(name), expected, "{name}");
         }
         let environ = Path::new("/proc/self/environ");
-        for read in [environ, &at("repo/environ")].map(|path| Reader::Own.read(path, 1 << 20)) {
+        for read in [environ, &at("repo/environ")].map(|path| FileOwner::Own.read(path, 1 << 20)) {
             assert!(matches!(read, Err(NotRead::OfSystem | NotRead::Missing)));
         }
     }
@@ -448,7 +449,7 @@ mod tests {
         fs::create_dir_all(at("repo/.git")).unwrap();
         symlink("..", at("repo/out")).unwrap();
         symlink("../nowhere", at("repo/dangling")).unwrap();
-        let project = Project::of(at("repo"), Owners::ours());
+        let project = Project::of(at("repo"), TrustedOwners::ours());
         for (path, inside) in [
             ("repo/new/file", true),
             ("repo/out/file", false),
@@ -465,10 +466,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("repo/a/b");
         fs::create_dir_all(&deep).unwrap();
-        let alone = Project::of(&deep, Owners::ours());
+        let alone = Project::of(&deep, TrustedOwners::ours());
         assert_eq!(alone.folders().collect::<Vec<_>>(), [deep.as_path()]);
         fs::write(dir.path().join("repo/.git"), "gitdir: elsewhere").unwrap();
-        let whole = Project::of(&deep, Owners::ours());
+        let whole = Project::of(&deep, TrustedOwners::ours());
         assert_eq!(whole.folders().count(), 3);
         assert_eq!(whole.root(), dir.path().join("repo"));
     }

@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 /// The running subagents of one session.
 #[derive(Default)]
 pub struct Subagents {
-    running: Mutex<HashMap<u64, Reach>>,
+    running: Mutex<HashMap<u64, SubagentHandle>>,
     watched: AtomicBool,
 }
 
 /// How one is reached.
-struct Reach {
+struct SubagentHandle {
     mailbox: Mailbox,
     cancel: CancellationToken,
     /// Fires when it is gone and its end was published.
@@ -25,10 +25,10 @@ struct Reach {
 }
 
 /// Whoever steers a subagent holds the lock meanwhile. No session: it takes no more messages.
-type Mailbox = Arc<tokio::sync::Mutex<Option<Arc<dyn Steered>>>>;
+type Mailbox = Arc<tokio::sync::Mutex<Option<Arc<dyn SteeredSession>>>>;
 
 /// The session of a subagent, for who wants to steer it.
-pub trait Steered: Send + Sync {
+pub trait SteeredSession: Send + Sync {
     /// Queues a message as a user's steering message.
     fn steer(&self, content: Vec<ContentBlock>) -> SteerFuture<'_>;
 }
@@ -70,11 +70,11 @@ impl Subagents {
     pub fn enter(
         self: &Arc<Self>,
         id: u64,
-        session: impl Steered + 'static,
+        session: impl SteeredSession + 'static,
         cancel: CancellationToken,
     ) -> RunningSubagent {
         let mailbox: Mailbox = Arc::new(tokio::sync::Mutex::new(Some(Arc::new(session))));
-        let reach = Reach {
+        let reach = SubagentHandle {
             mailbox: Arc::clone(&mailbox),
             cancel,
             gone: CancellationToken::new(),
@@ -110,7 +110,7 @@ impl Subagents {
         session.steer(content).await
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Reach>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, SubagentHandle>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -122,7 +122,7 @@ impl RunningSubagent {
     }
 
     /// It takes messages again.
-    pub async fn open(&self, session: impl Steered + 'static) {
+    pub async fn open(&self, session: impl SteeredSession + 'static) {
         *self.mailbox.lock().await = Some(Arc::new(session));
     }
 }

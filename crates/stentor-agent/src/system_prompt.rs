@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::context_files::ContextFile;
-use crate::project_files::Origin;
+use crate::project_files::FileOrigin;
 use crate::tool_spec::ToolSpec;
 
 /// What goes into a system prompt.
@@ -134,7 +134,7 @@ fn built_in(tools: &[ToolSpec]) -> String {
 }
 
 fn project_context(parts: &PromptParts<'_>) -> String {
-    let is_users = |file: &&ContextFile| file.origin == Origin::User;
+    let is_users = |file: &&ContextFile| file.origin == FileOrigin::User;
     let mut text = String::from("<project_context>\n");
     if parts.trusted {
         text.push_str(
@@ -283,12 +283,12 @@ mod tests {
             ContextFile {
                 path: PathBuf::from("/work/AGENTS.md"),
                 text: "Use tabs.\n".into(),
-                origin: Origin::User,
+                origin: FileOrigin::User,
             },
             ContextFile {
                 path: PathBuf::from("/work/shop/CLAUDE.md"),
                 text: "Use spaces.".into(),
-                origin: Origin::Project,
+                origin: FileOrigin::Project,
             },
         ];
         let parts = PromptParts {
@@ -328,8 +328,8 @@ mod tests {
             origin,
         };
         let files = [
-            file("/home/AGENTS.md", "Use tabs.", Origin::User),
-            file("/work/shop/AGENTS.md", "Use spaces.", Origin::Project),
+            file("/home/AGENTS.md", "Use tabs.", FileOrigin::User),
+            file("/work/shop/AGENTS.md", "Use spaces.", FileOrigin::Project),
         ];
         let parts = PromptParts {
             custom: Some(""),

@@ -10,6 +10,7 @@ use stentor_journal::usage::Usage;
 use stentor_policy::{PathRules, PermissionMode};
 use tokio_util::sync::CancellationToken;
 
+use crate::box_error::BoxError;
 use crate::budget::Budget;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
@@ -17,6 +18,7 @@ use crate::folder_texts::FolderTexts;
 use crate::jobs::{JobReport, Jobs};
 use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
+use crate::permission::PermitFuture;
 use crate::subagents::Subagents;
 use crate::undo::Undo;
 
@@ -108,8 +110,8 @@ pub struct Circumstances {
 /// The work of one call.
 pub type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
-/// A text that is being read. The error is text for whoever wants it.
-pub type TextFuture = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+/// A text that is being read. The error is for whoever wants it.
+pub type TextFuture = Pin<Box<dyn Future<Output = Result<String, BoxError>> + Send>>;
 
 /// Everything a running call may use.
 #[derive(Clone)]
@@ -189,8 +191,8 @@ pub trait Place: Send + Sync {
     ) -> PlaceFuture<'a, Option<PlaceOutput>>;
 }
 
-/// The answer of a [`Place`]. The error is text for the model.
-pub type PlaceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+/// The answer of a [`Place`]. The error is for the model.
+pub type PlaceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send + 'a>>;
 
 /// A shell command for a [`Place`].
 #[derive(Debug, Clone)]
@@ -242,7 +244,7 @@ pub trait Shell: Send + Sync {
 }
 
 /// The work of one command of the user.
-pub type ShellFuture = Pin<Box<dyn Future<Output = Result<ShellResult, String>> + Send>>;
+pub type ShellFuture = Pin<Box<dyn Future<Output = Result<ShellResult, BoxError>> + Send>>;
 
 /// A shell command to run.
 #[derive(Clone)]
@@ -412,9 +414,6 @@ pub type CapacityFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A mode that is being changed.
 pub type ModeFuture = Pin<Box<dyn Future<Output = bool> + Send>>;
-
-/// A permission that is being decided.
-pub type PermitFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// A question that is being asked. Dropping it withdraws the question.
 pub type DialogFuture = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use stentor_checkpoint::recorder::{FilesRewound, Job};
-use stentor_checkpoint::rewind::Plan;
+use stentor_checkpoint::recorder::{BackgroundJob, FilesRewound};
+use stentor_checkpoint::rewind::RewindPlan;
 use stentor_checkpoint::{Changes, CheckpointId, FolderStore, Recorder};
 use stentor_policy::{ToolEffect, Touches};
 
@@ -37,15 +37,15 @@ pub enum UndoSource {
 
 /// Records what the calls of a session change.
 pub struct Undo {
-    shared: Arc<Shared>,
+    shared: Arc<UndoShared>,
     /// The job in the background whose calls these are; absent for those of the run.
-    job: Option<Arc<Job>>,
+    job: Option<Arc<BackgroundJob>>,
     /// They are those of a subagent, whose jobs have ids of their own.
     is_subagent: bool,
 }
 
 /// What the calls of a session have in common with those of its subagents.
-struct Shared {
+struct UndoShared {
     recorder: Arc<Recorder>,
     host: Box<dyn UndoHost>,
     /// The checkpoint of the newest message, once something has changed.
@@ -60,7 +60,7 @@ struct Shared {
 pub struct JobUndo {
     /// What its own calls are recorded with.
     undo: Arc<Undo>,
-    running: RunningJob,
+    running: UndoJob,
 }
 
 /// What kind of job changes files.
@@ -72,10 +72,20 @@ pub enum JobWatch {
     Calls,
 }
 
+/// True for a call that may change files here.
+pub(crate) fn may_change_files(effect: ToolEffect, touches: &Touches) -> bool {
+    match effect {
+        ToolEffect::Nothing | ToolEffect::Reads => false,
+        ToolEffect::Writes => true,
+        // What only asks for something over the network changes nothing here, whatever else does.
+        ToolEffect::Executes => touches.web.is_empty() || touches.command.is_some(),
+    }
+}
+
 impl Undo {
     /// Records what the calls of this session change in the folder of `store`.
     pub fn new(store: FolderStore, session: &str, host: Box<dyn UndoHost>) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(UndoShared {
             recorder: Arc::new(Recorder::new(store, session)),
             host,
             current: Mutex::default(),
@@ -129,8 +139,9 @@ impl Undo {
         let within = self.job.clone();
         let begun = self.blocking(move |recorder| {
             let job = recorder.begin_job(&name, &checkpoint, within.as_deref());
-            let command = (watch == JobWatch::Always).then(|| Command::begin(recorder, Some(&job)));
-            RunningJob {
+            let command =
+                (watch == JobWatch::Always).then(|| UndoCommand::begin(recorder, Some(&job)));
+            UndoJob {
                 recorder: Arc::clone(recorder),
                 job: Some(job),
                 command,
@@ -156,7 +167,7 @@ impl Undo {
     }
 
     /// What it would take to undo these checkpoints, the oldest first.
-    pub async fn plan(&self, ids: Vec<CheckpointId>) -> Option<io::Result<Plan>> {
+    pub async fn plan(&self, ids: Vec<CheckpointId>) -> Option<io::Result<RewindPlan>> {
         let recorder = Arc::clone(&self.shared.recorder);
         tasks::spawn_blocking(move || recorder.plan(&ids))
             .await
@@ -186,16 +197,12 @@ impl Undo {
         call: impl Future<Output = T>,
     ) -> T {
         match effect {
-            ToolEffect::Nothing | ToolEffect::Reads => call.await,
-            // What only asks for something over the network changes nothing here, whatever else does.
-            ToolEffect::Executes if !touches.web.is_empty() && touches.command.is_none() => {
-                call.await
-            }
+            _ if !may_change_files(effect, touches) => call.await,
             ToolEffect::Writes if !touches.paths.is_empty() => {
                 self.watch_write(touches, call).await
             }
             // What writes without saying where may write anywhere.
-            ToolEffect::Writes | ToolEffect::Executes => self.watch_command(call).await,
+            _ => self.watch_command(call).await,
         }
     }
 
@@ -215,7 +222,7 @@ impl Undo {
 
     async fn watch_command<T>(&self, call: impl Future<Output = T>) -> T {
         let job = self.job.clone();
-        let begun = self.blocking(move |recorder| Command::begin(recorder, job.as_ref()));
+        let begun = self.blocking(move |recorder| UndoCommand::begin(recorder, job.as_ref()));
         let begun = begun.await;
         let output = call.await;
         let changes = match begun {
@@ -312,14 +319,14 @@ impl JobUndo {
 }
 
 /// A job that has not ended. One that goes without an end has changed nobody knows what.
-struct RunningJob {
+struct UndoJob {
     recorder: Arc<Recorder>,
-    job: Option<Arc<Job>>,
+    job: Option<Arc<BackgroundJob>>,
     /// Where it is itself a command.
-    command: Option<Command>,
+    command: Option<UndoCommand>,
 }
 
-impl RunningJob {
+impl UndoJob {
     fn end(mut self) {
         if let Some(command) = self.command.take() {
             command.end();
@@ -330,7 +337,7 @@ impl RunningJob {
     }
 }
 
-impl Drop for RunningJob {
+impl Drop for UndoJob {
     fn drop(&mut self) {
         if let Some(job) = &self.job {
             self.recorder.lost_job(job);
@@ -339,14 +346,14 @@ impl Drop for RunningJob {
 }
 
 /// A command that runs. One that goes without an end, by a panic, must not count as running for good.
-struct Command {
+struct UndoCommand {
     recorder: Arc<Recorder>,
-    job: Option<Arc<Job>>,
+    job: Option<Arc<BackgroundJob>>,
     is_over: bool,
 }
 
-impl Command {
-    fn begin(recorder: &Arc<Recorder>, job: Option<&Arc<Job>>) -> Self {
+impl UndoCommand {
+    fn begin(recorder: &Arc<Recorder>, job: Option<&Arc<BackgroundJob>>) -> Self {
         match job {
             Some(job) => recorder.before_command_of(job),
             None => recorder.before_command(),
@@ -371,7 +378,7 @@ impl Command {
     }
 }
 
-impl Drop for Command {
+impl Drop for UndoCommand {
     fn drop(&mut self) {
         match &self.job {
             _ if self.is_over => {}

@@ -10,7 +10,8 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
 use stentor_client::{
-    AgentEvent, PlanEntry, PlanStatus as Status, Prompt, TurnEnd, TurnEndReason, TurnUsage,
+    AgentContextUse, AgentEvent, AgentPlanStatus as Status, AgentPrompt, ChildAgent, PlanEntry,
+    TurnEnd, TurnEndReason, TurnUsage,
 };
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Cost, Usage};
@@ -28,7 +29,7 @@ const NEXT_TURN: Duration = Duration::from_secs(1);
 const INTENT_BYTES: usize = 512;
 
 /// An answer that is being given.
-pub(crate) struct Answer {
+pub(crate) struct ChildAnswer {
     agent: SessionAgent,
     inbox: OwnedMutexGuard<Inbox>,
     out: VecDeque<Result<ModelEvent, ModelError>>,
@@ -39,7 +40,7 @@ pub(crate) struct Answer {
     is_over: bool,
 }
 
-impl Answer {
+impl ChildAnswer {
     /// The answer to what has been given to a child, in its own session of that id.
     pub fn new(
         agent: SessionAgent,
@@ -144,13 +145,7 @@ impl Answer {
                 self.usage.add(&converted(&usage));
                 self.put(ModelEvent::Usage(self.usage));
             }
-            Some(AgentEvent::Context(context)) => {
-                let Some(cost) = context.cost_usd else {
-                    return self.put(ModelEvent::Nothing);
-                };
-                self.usage.cost.total += self.inbox.cost.spent(cost);
-                self.put(ModelEvent::Usage(self.usage));
-            }
+            Some(AgentEvent::Context(context)) => self.context(context),
             Some(AgentEvent::Plan(entries)) => self.plan(entries),
             Some(AgentEvent::Notice { text, .. }) => {
                 self.agent
@@ -169,11 +164,30 @@ impl Answer {
                 self.put(ModelEvent::Nothing);
             }
             Some(AgentEvent::Mode(mode)) => self.mode_changed(mode),
-            Some(AgentEvent::TurnStarted | AgentEvent::Title(_)) => self.put(ModelEvent::Nothing),
+            Some(AgentEvent::Title(title)) => self.put(ModelEvent::Titled(title)),
+            Some(AgentEvent::TurnStarted) => self.put(ModelEvent::Nothing),
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
             Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
             None => self.gone("the agent has ended".to_owned()),
         }
+    }
+
+    /// How full the context of the child is, how much fits, and what it has cost.
+    fn context(&mut self, context: AgentContextUse) {
+        if context.size > 0 && context.size != self.agent.info.context_window {
+            let form = self.agent.form.clone();
+            self.agent.configured.learn_window(&form, context.size);
+            let info = self.agent.configured.info(&form);
+            self.agent = self.agent.in_form(Arc::clone(&info), form);
+            self.put(ModelEvent::Became(info));
+        }
+        if context.used > 0 {
+            self.usage.context = Some(context.used);
+        }
+        if let Some(cost) = context.cost_usd {
+            self.usage.cost.total += self.inbox.cost.spent(cost);
+        }
+        self.put(ModelEvent::Usage(self.usage));
     }
 
     /// The child has gone into another mode by itself: that is another form of the session's model.
@@ -245,7 +259,7 @@ impl Answer {
             TurnEndReason::Aborted => self.fail("the agent was stopped".to_owned()),
             TurnEndReason::Failed(why) => {
                 // A child that is gone is started again by the next prompt.
-                if let Some(AgentEvent::Exited(_)) = self.inbox.try_next() {
+                if self.inbox.agent().is_some_and(ChildAgent::has_ended) {
                     self.inbox.drop_child();
                 }
                 self.fail(why + &self.agent.shared.hint());
@@ -254,7 +268,7 @@ impl Answer {
     }
 
     /// Gives the child what it could not be steered with, as a prompt of its own.
-    async fn prompt(&mut self, message: Prompt) -> bool {
+    async fn prompt(&mut self, message: AgentPrompt) -> bool {
         let Some(agent) = self.inbox.agent().cloned() else {
             return false;
         };
@@ -332,18 +346,19 @@ fn intent(title: &str) -> Option<String> {
 }
 
 fn converted(usage: &TurnUsage) -> Usage {
-    let (input, output) = (usage.input_tokens, usage.output_tokens);
-    let (cache_read, cache_write) = (usage.cache_read_tokens, usage.cache_write_tokens);
-    Usage {
-        input,
-        output,
-        cache_read,
-        cache_write,
-        total_tokens: input + output + cache_read + cache_write,
+    let counted = Usage {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cache_read: usage.cache_read_tokens,
+        cache_write: usage.cache_write_tokens,
         cost: Cost {
             total: usage.cost_usd.unwrap_or_default(),
             ..Cost::default()
         },
         ..Usage::default()
+    };
+    Usage {
+        total_tokens: counted.all_tokens(),
+        ..counted
     }
 }

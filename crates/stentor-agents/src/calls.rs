@@ -8,21 +8,21 @@ use futures_util::stream;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{CallStep, CallStream};
 use stentor_agent::tool::ToolOutput;
-use stentor_client::{AgentEvent, ToolOutput as Output};
+use stentor_client::{AgentEvent, CallOutput as Output};
 use stentor_journal::message::ContentBlock;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::inbox::{Heard, Shared};
-use crate::terminals::Screen;
+use crate::inbox::{CallEvent, ChildShared};
+use crate::terminals::TerminalScreen;
 
 /// The least time between two reports of what a terminal shows.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The steps of a call.
-pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
+pub(crate) fn follow(shared: Arc<ChildShared>, id: String) -> CallStream {
     shared.follow(&id);
-    let call = Call {
+    let call = ChildCall {
         shared,
         id,
         output: Output::default(),
@@ -41,23 +41,23 @@ pub(crate) fn follow(shared: Arc<Shared>, id: String) -> CallStream {
     }))
 }
 
-struct Call {
-    shared: Arc<Shared>,
+struct ChildCall {
+    shared: Arc<ChildShared>,
     id: String,
     /// What the child last reported of it.
     output: Output,
     /// The terminals that are part of that.
-    screens: Vec<watch::Receiver<Screen>>,
+    screens: Vec<watch::Receiver<TerminalScreen>>,
     next_report: Instant,
 }
 
-impl Drop for Call {
+impl Drop for ChildCall {
     fn drop(&mut self) {
         self.shared.leave(&self.id);
     }
 }
 
-impl Call {
+impl ChildCall {
     async fn next(&mut self) -> Option<CallStep> {
         loop {
             // The inbox is taken anew for each event: other calls read from the same child.
@@ -72,9 +72,9 @@ impl Call {
                 }
             };
             let event = match heard {
-                Heard::Own(event) => *event,
-                Heard::Other => continue,
-                Heard::Nothing => return None,
+                CallEvent::Own(event) => *event,
+                CallEvent::Other => continue,
+                CallEvent::Nothing => return None,
             };
             match event {
                 AgentEvent::ToolStarted { .. } => return Some(CallStep::Started),
@@ -111,7 +111,7 @@ impl Call {
 }
 
 /// Resolves when one of the terminals shows something new, but not before that time.
-async fn changed(screens: &mut [watch::Receiver<Screen>], not_before: Instant) {
+async fn changed(screens: &mut [watch::Receiver<TerminalScreen>], not_before: Instant) {
     if screens.is_empty() {
         return std::future::pending().await;
     }

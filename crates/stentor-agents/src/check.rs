@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use stentor_agent::sandbox::SandboxState;
 use stentor_client::{
-    Agent, AgentError, AgentEvent, AgentModel, DenyAll, Events, Feature, OpenSession, Support,
-    TurnEndReason,
+    AgentEvent, ChildAgent, ChildAgentError, DenyAll, Events, Feature, FeatureSupport,
+    InitialSession, OfferedModel, TurnEndReason,
 };
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ pub struct CheckReport {
     /// What came of the prompt, if there was one.
     pub turn: Option<CheckedTurn>,
     /// What it has of each feature, and how that is known.
-    pub features: Vec<(Feature, Support, KnownBy)>,
+    pub features: Vec<(Feature, FeatureSupport, KnownBy)>,
 }
 
 /// How it is known whether an agent has a feature.
@@ -70,9 +70,9 @@ pub async fn check(
     sandbox: &SandboxState,
     cwd: &Path,
     prompt: Option<&str>,
-) -> Result<CheckReport, AgentError> {
+) -> Result<CheckReport, ChildAgentError> {
     let launcher = launcher.restricted(settings.restrictions(sandbox));
-    let session = OpenSession::New;
+    let session = InitialSession::New;
     let (agent, events) = child::start(settings, &launcher, cwd, session, DenyAll).await?;
     let mut tried = HashMap::new();
     let limit = settings.idle_limit();
@@ -101,8 +101,10 @@ pub async fn check(
             tried
                 .remove(&feature)
                 .unwrap_or_else(|| match feature.support_in(agent.dialect()) {
-                    Support::IfAnnounced => KnownBy::Announced,
-                    Support::Yes | Support::Partly(_) | Support::No(_) => KnownBy::Dialect,
+                    FeatureSupport::IfAnnounced => KnownBy::Announced,
+                    FeatureSupport::Yes | FeatureSupport::Partly(_) | FeatureSupport::No(_) => {
+                        KnownBy::Dialect
+                    }
                 });
         (feature, agent.support(feature), known_by)
     });
@@ -119,20 +121,20 @@ pub async fn check(
     Ok(report)
 }
 
-type Tried = HashMap<Feature, KnownBy>;
+type TriedFeatures = HashMap<Feature, KnownBy>;
 
 /// Notes what came of trying something. What is not there to be tried was not.
-fn note<T>(tried: &mut Tried, feature: Feature, outcome: &Result<T, AgentError>) {
+fn note<T>(tried: &mut TriedFeatures, feature: Feature, outcome: &Result<T, ChildAgentError>) {
     let known_by = match outcome {
         Ok(_) => KnownBy::Tried,
-        Err(AgentError::Unsupported { .. }) => return,
+        Err(ChildAgentError::Unsupported { .. }) => return,
         Err(error) => KnownBy::Failed(error.to_string()),
     };
     tried.insert(feature, known_by);
 }
 
 /// Chooses the model and the mode that the agent has anyway.
-async fn try_settings(agent: &Agent, models: &[AgentModel], tried: &mut Tried) {
+async fn try_settings(agent: &ChildAgent, models: &[OfferedModel], tried: &mut TriedFeatures) {
     let opened = agent.opened();
     // Some know more of it by now than when they were opened.
     let now = agent.session().await.ok();
@@ -147,12 +149,12 @@ async fn try_settings(agent: &Agent, models: &[AgentModel], tried: &mut Tried) {
 }
 
 /// Begins another session, and goes on with the first if something was said there: many store no others.
-async fn try_sessions(agent: &Agent, was_used: bool, tried: &mut Tried) {
+async fn try_sessions(agent: &ChildAgent, was_used: bool, tried: &mut TriedFeatures) {
     let first = agent.session().await.ok();
     note(tried, Feature::NewSession, &agent.new_session().await);
     let first = first.and_then(|session| session.resume_id);
     // Where the program must be started for it, it is not tried.
-    let is_command = !matches!(agent.dialect(), stentor_client::Dialect::Synaps);
+    let is_command = !matches!(agent.dialect(), stentor_client::AgentDialect::Synaps);
     if let Some(first) = first.filter(|_| was_used && is_command) {
         let resumed = agent.resume_session(&first).await;
         note(tried, Feature::Resume, &resumed);
@@ -162,12 +164,12 @@ async fn try_sessions(agent: &Agent, was_used: bool, tried: &mut Tried) {
 /// One turn, and what was seen in it. It is given up when nothing comes for as long as `limit`, or more
 /// text than anybody reads.
 async fn ask(
-    agent: &Agent,
+    agent: &ChildAgent,
     mut events: Events,
     prompt: &str,
     limit: Option<Duration>,
-    tried: &mut Tried,
-) -> Result<CheckedTurn, AgentError> {
+    tried: &mut TriedFeatures,
+) -> Result<CheckedTurn, ChildAgentError> {
     agent.prompt(prompt).await?;
     let mut turn = CheckedTurn::default();
     let mut saw = |feature| drop(tried.insert(feature, KnownBy::Tried));
@@ -221,6 +223,13 @@ async fn ask(
                     saw(Feature::Cost);
                 }
             }
+            AgentEvent::Context(context) => {
+                saw(Feature::ContextFill);
+                if context.cost_usd.is_some() {
+                    saw(Feature::Cost);
+                }
+            }
+            AgentEvent::Title(_) => saw(Feature::SessionTitle),
             AgentEvent::TurnEnded(end) => {
                 if let Some(usage) = end.usage {
                     saw(Feature::Usage);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_client::{
-    Agent, AgentError, Events, Host, OpenSession, Pipes, Process, ProcessFuture, StartOptions,
+    ChildAgent, ChildAgentError, ChildPipes, Events, Host, InitialSession, Process, ProcessFuture,
+    StartOptions,
 };
 use stentor_tools::process::{Launcher, PipedProgram};
 
@@ -16,9 +17,9 @@ pub(crate) async fn start(
     settings: &AgentSettings,
     launcher: &Launcher,
     cwd: &Path,
-    session: OpenSession,
+    session: InitialSession,
     host: impl Host,
-) -> Result<(Agent, Events), AgentError> {
+) -> Result<(ChildAgent, Events), ChildAgentError> {
     let cwd = settings.cwd.as_deref().unwrap_or(cwd).to_owned();
     let mut options = StartOptions::new(settings.dialect.dialect(), settings.command.iter());
     options.cwd = Some(cwd.clone());
@@ -28,26 +29,26 @@ pub(crate) async fn start(
     let arguments = words.chain(options.session_arguments()).collect();
     let env = settings.env.clone().into_iter().collect();
     let program = PipedProgram::start(launcher, (&name).into(), arguments, env, &cwd);
-    let mut program = program.await.map_err(|error| AgentError::Spawn {
+    let mut program = program.await.map_err(|error| ChildAgentError::Spawn {
         program: name,
         error: Arc::new(error),
     })?;
     let Some((stdin, stdout, stderr)) = program.take_pipes() else {
-        return Err(AgentError::NotReady("it has no pipes".to_owned()));
+        return Err(ChildAgentError::NotReady("it has no pipes".to_owned()));
     };
-    let pipes = Pipes {
+    let pipes = ChildPipes {
         stdin: Box::new(stdin),
         stdout: Box::new(stdout),
         stderr: Some(Box::new(stderr)),
-        process: Some(Box::new(Supervised(program))),
+        process: Some(Box::new(SupervisedChild(program))),
     };
-    Agent::over(pipes, options, host).await
+    ChildAgent::over(pipes, options, host).await
 }
 
 /// A program below a supervisor of its own.
-struct Supervised(PipedProgram);
+struct SupervisedChild(PipedProgram);
 
-impl Process for Supervised {
+impl Process for SupervisedChild {
     fn end(self: Box<Self>, patience: Duration) -> ProcessFuture {
         Box::pin(self.0.end(patience))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use stentor_client::{HostRefusal, Terminal};
+use stentor_client::{HostRefusal, TerminalRequest};
 
 /// Shells whose `-c` runs a line.
 const SHELLS: [&str; 4] = ["sh", "bash", "dash", "zsh"];
@@ -24,7 +24,7 @@ const MARKS: [&str; 8] = [
 ///
 /// What the child adds to the environment and its folder are part of the line, so that they are judged
 /// with it: a variable can make any program another.
-pub(crate) fn of_terminal(terminal: &Terminal, cwd: &Path) -> Result<String, HostRefusal> {
+pub(crate) fn of_terminal(terminal: &TerminalRequest, cwd: &Path) -> Result<String, HostRefusal> {
     let refused = |why: String| Err(HostRefusal::Because(why));
     let mut line = String::new();
     if let Some(folder) = terminal.cwd.as_deref().filter(|folder| *folder != cwd) {
@@ -56,14 +56,14 @@ pub(crate) fn of_terminal(terminal: &Terminal, cwd: &Path) -> Result<String, Hos
 ///
 /// Whoever permitted the command has not seen their values. So none may be more than a word, and the
 /// line may neither name one of them nor have anything that a shell replaces.
-pub(crate) fn without_marks(terminal: &Terminal, cwd: &Path) -> Option<String> {
+pub(crate) fn without_marks(terminal: &TerminalRequest, cwd: &Path) -> Option<String> {
     let is_mark = |(name, value): &(String, String)| {
         MARKS.contains(&name.as_str()) && (value.is_empty() || is_plain(value))
     };
     if terminal.env.is_empty() || !terminal.env.iter().all(is_mark) {
         return None;
     }
-    let plain = Terminal {
+    let plain = TerminalRequest {
         env: Vec::new(),
         ..terminal.clone()
     };
@@ -123,15 +123,15 @@ mod tests {
 
     use super::*;
 
-    fn line(terminal: Terminal) -> Result<String, String> {
+    fn line(terminal: TerminalRequest) -> Result<String, String> {
         of_terminal(&terminal, Path::new("/work")).map_err(|refusal| refusal.to_string())
     }
 
-    fn terminal(command: &str, args: &[&str]) -> Terminal {
-        Terminal {
+    fn terminal(command: &str, args: &[&str]) -> TerminalRequest {
+        TerminalRequest {
             command: command.to_owned(),
             args: args.iter().map(|&word| word.to_owned()).collect(),
-            ..Terminal::default()
+            ..TerminalRequest::default()
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn variables_that_only_mark_a_command_can_be_left_out() {
         let mut given = terminal("ls", &["-l"]);
         given.cwd = Some("/other".into());
-        let left = |given: &Terminal| without_marks(given, Path::new("/work"));
+        let left = |given: &TerminalRequest| without_marks(given, Path::new("/work"));
         assert_eq!(left(&given), None);
         given.env = vec![("AGENT_SESSION_ID".to_owned(), "20260101_1".to_owned())];
         assert_eq!(left(&given).as_deref(), Some("cd /other && ls -l"));

@@ -1,11 +1,12 @@
 //! An agent that is set up, with the models it turned out to have.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model::{InputKind, ModelInfo, ModelMode};
-use stentor_client::{AgentModel as ChildModel, Dialect};
+use stentor_client::{AgentDialect, OfferedModel as ChildModel};
 
-use crate::form::Form;
+use crate::form::AgentVariant;
 use crate::settings::AgentSettings;
 
 /// The most models of an agent that are listed. Others can be named all the same.
@@ -15,32 +16,34 @@ const LISTED: usize = 1000;
 pub struct ConfiguredAgent {
     name: String,
     settings: AgentSettings,
-    found: Mutex<Found>,
+    found: Mutex<AgentFindings>,
 }
 
 /// What was found out when the agent was last started.
 #[derive(Default)]
-struct Found {
+struct AgentFindings {
     is_asked: bool,
     models: Vec<ChildModel>,
     /// Id and name of each.
     modes: Vec<(String, String)>,
     has_levels: bool,
     takes_pictures: bool,
+    /// How much fits into the context, by the form that said so.
+    windows: HashMap<AgentVariant, u64>,
 }
 
 impl ConfiguredAgent {
     /// The agent of that name, of which nothing more is known.
     pub fn new(name: impl Into<String>, settings: AgentSettings) -> Self {
         let has_levels = match settings.dialect.dialect() {
-            Dialect::Omp | Dialect::Psi => true,
+            AgentDialect::Omp | AgentDialect::Psi => true,
             // Some have them; which is known once they run.
-            Dialect::Acp | Dialect::Synaps => false,
+            AgentDialect::Acp | AgentDialect::Synaps => false,
         };
-        let found = Found {
+        let found = AgentFindings {
             has_levels,
             takes_pictures: true,
-            ..Found::default()
+            ..AgentFindings::default()
         };
         Self {
             name: name.into(),
@@ -61,13 +64,13 @@ impl ConfiguredAgent {
 
     /// The agent as a model, in each of its modes, and with each of the models it is known to have.
     pub fn models(&self) -> Vec<Arc<ModelInfo>> {
-        let forms: Vec<Form> = {
+        let forms: Vec<AgentVariant> = {
             let found = self.lock();
-            let plain = Form::default();
+            let plain = AgentVariant::default();
             let modes = found.modes.iter();
             let modes = modes.map(|(mode, _)| plain.in_mode(Some(mode), &found.modes));
             let listed = found.models.iter().take(LISTED);
-            let models = listed.map(|model| Form::with_model(&model.id));
+            let models = listed.map(|model| AgentVariant::with_model(&model.id));
             let forms = std::iter::once(plain.clone()).chain(modes).chain(models);
             forms.collect()
         };
@@ -75,7 +78,7 @@ impl ConfiguredAgent {
     }
 
     /// The agent as a model: with one of its own models or the one it chooses, and so with its modes.
-    pub fn info(&self, form: &Form) -> Arc<ModelInfo> {
+    pub fn info(&self, form: &AgentVariant) -> Arc<ModelInfo> {
         let found = self.lock();
         let agent = &self.name;
         let (model, mode) = form.split(&found.modes);
@@ -108,13 +111,17 @@ impl ConfiguredAgent {
         if !found.takes_pictures {
             info.input.retain(|kind| *kind != InputKind::Image);
         }
+        if let Some(window) = found.windows.get(form) {
+            info.context_window = *window;
+            info.max_tokens = info.max_tokens.min(*window);
+        }
         info.modes = modes;
         Arc::new(info)
     }
 
     /// The form of the agent that an id means, if it is an id of this agent.
-    pub fn form_of(&self, id: &str) -> Option<Form> {
-        Form::of(id, &self.name)
+    pub fn form_of(&self, id: &str) -> Option<AgentVariant> {
+        AgentVariant::of(id, &self.name)
     }
 
     /// True for the one who shall ask a child what it has.
@@ -130,12 +137,20 @@ impl ConfiguredAgent {
         found.has_levels = has_levels;
     }
 
+    /// Takes in how much fits into the context of a child in this form.
+    pub(crate) fn learn_window(&self, form: &AgentVariant, tokens: u64) {
+        let mut found = self.lock();
+        if found.windows.len() < LISTED || found.windows.contains_key(form) {
+            found.windows.insert(form.clone(), tokens);
+        }
+    }
+
     /// Takes in which models a child has.
     pub(crate) fn learn_models(&self, models: Vec<ChildModel>) {
         self.lock().models = models;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Found> {
+    fn lock(&self) -> MutexGuard<'_, AgentFindings> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use stentor_client::{Picture, Prompt};
+use stentor_client::{AgentPrompt, PromptPicture};
 use stentor_journal::message::{ContentBlock, KnownBlock, Message, UserContent};
 
 use crate::PROVIDER;
-use crate::form::Form;
+use crate::form::AgentVariant;
 
 /// How much of a conversation that a child does not know it is told. The newest part counts.
 const MISSED_BYTES: usize = 256 * 1024;
@@ -16,7 +16,7 @@ const MISSED_BYTES: usize = 256 * 1024;
 const GO_ON: &str = "Go on.";
 
 /// The messages of a request, seen from an agent.
-pub(crate) struct Conversation<'a> {
+pub(crate) struct RequestConversation<'a> {
     /// What it has answered, and everything before.
     before: &'a [Arc<Message>],
     /// What was said since the last answer.
@@ -26,7 +26,7 @@ pub(crate) struct Conversation<'a> {
     agent: &'a str,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> RequestConversation<'a> {
     /// The conversation, seen from the agent of that name.
     pub fn new(messages: &'a [Arc<Message>], agent: &'a str) -> Self {
         let last = messages
@@ -77,19 +77,19 @@ impl<'a> Conversation<'a> {
 
     /// What a child missed that was last told `told`; everything if that is not in the conversation,
     /// or nothing was.
-    pub fn missed(&self, told: Option<&Arc<Message>>) -> Missed<'a> {
+    pub fn missed(&self, told: Option<&Arc<Message>>) -> MissedMessages<'a> {
         if self.is_told {
-            return Missed {
+            return MissedMessages {
                 messages: Vec::new(),
                 is_known: true,
             };
         }
         match told.and_then(|told| place_of(told, self.before)) {
-            Some(place) => Missed {
+            Some(place) => MissedMessages {
                 messages: self.of_others(self.before.get(place + 1..).unwrap_or_default()),
                 is_known: true,
             },
-            None => Missed {
+            None => MissedMessages {
                 messages: self.before.iter().collect(),
                 is_known: self.before.is_empty() && told.is_none(),
             },
@@ -97,20 +97,20 @@ impl<'a> Conversation<'a> {
     }
 
     /// What it missed since its own last answer, in a session that was resumed.
-    pub fn missed_since_own(&self) -> Missed<'a> {
+    pub fn missed_since_own(&self) -> MissedMessages<'a> {
         let own = self.before.iter().rposition(|message| {
             let answer = message.as_assistant();
             answer.is_some_and(|answer| self.is_own(&answer.provider, &answer.model))
         });
         let after = own.map_or(0, |own| own + 1);
-        Missed {
+        MissedMessages {
             messages: self.of_others(self.before.get(after..).unwrap_or_default()),
             is_known: true,
         }
     }
 
     /// What it is given: what it missed as text, then what is new. None when there is nothing new.
-    pub fn prompt(&self, missed: &Missed<'_>) -> Prompt {
+    pub fn prompt(&self, missed: &MissedMessages<'_>) -> AgentPrompt {
         let mut text = missed.text();
         let mut pictures = Vec::new();
         let mut said = String::new();
@@ -130,7 +130,7 @@ impl<'a> Conversation<'a> {
             said.push_str(GO_ON);
         }
         text.push_str(&said);
-        Prompt::with_pictures(text, pictures)
+        AgentPrompt::with_pictures(text, pictures)
     }
 
     /// True when something was said since its last answer.
@@ -152,18 +152,18 @@ impl<'a> Conversation<'a> {
     }
 
     fn is_own(&self, provider: &str, model: &str) -> bool {
-        provider == PROVIDER && Form::of(model, self.agent).is_some()
+        provider == PROVIDER && AgentVariant::of(model, self.agent).is_some()
     }
 }
 
 /// Messages that a child does not know.
-pub(crate) struct Missed<'a> {
+pub(crate) struct MissedMessages<'a> {
     messages: Vec<&'a Arc<Message>>,
     /// Its session is still the one of this conversation.
     pub is_known: bool,
 }
 
-impl Missed<'_> {
+impl MissedMessages<'_> {
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -227,11 +227,11 @@ fn part(message: &Message) -> String {
     text
 }
 
-fn add(blocks: &[ContentBlock], said: &mut String, pictures: &mut Vec<Picture>) {
+fn add(blocks: &[ContentBlock], said: &mut String, pictures: &mut Vec<PromptPicture>) {
     for block in blocks {
         match block {
             ContentBlock::Known(KnownBlock::Text(block)) => said.push_str(&block.text),
-            ContentBlock::Known(KnownBlock::Image(image)) => pictures.push(Picture {
+            ContentBlock::Known(KnownBlock::Image(image)) => pictures.push(PromptPicture {
                 mime_type: image.mime_type.clone(),
                 data: image.data.to_string(),
             }),
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_new_conversation_is_only_what_is_new() {
         let messages = [said("one"), said("two")];
-        let conversation = Conversation::new(&messages, "a");
+        let conversation = RequestConversation::new(&messages, "a");
         let missed = conversation.missed(None);
         assert!(missed.is_known && missed.is_empty());
         assert_eq!(conversation.prompt(&missed).text, "one\n\ntwo");
@@ -273,7 +273,7 @@ mod tests {
     fn an_agent_that_was_told_everything_missed_nothing() {
         let first = said("one");
         let messages = [Arc::clone(&first), answered("agent", "a", "1"), said("two")];
-        let conversation = Conversation::new(&messages, "a");
+        let conversation = RequestConversation::new(&messages, "a");
         let missed = conversation.missed(Some(&first));
         assert!(missed.is_known && missed.is_empty());
         assert_eq!(conversation.prompt(&missed).text, "two");
@@ -290,7 +290,7 @@ mod tests {
             answered("other", "m", "2"),
             said("three"),
         ];
-        let conversation = Conversation::new(&messages, "a");
+        let conversation = RequestConversation::new(&messages, "a");
         let missed = conversation.missed(Some(&first));
         assert!(missed.is_known && !missed.is_empty());
         let prompt = conversation.prompt(&missed).text;
@@ -309,12 +309,12 @@ mod tests {
             failed.clone(),
             said("two"),
         ];
-        let conversation = Conversation::new(&messages, "a").after(Some(&failed));
+        let conversation = RequestConversation::new(&messages, "a").after(Some(&failed));
         let missed = conversation.missed(Some(&failed));
         assert!(missed.is_known && missed.is_empty());
         assert_eq!(conversation.prompt(&missed).text, "two");
         // Also if it is the only one so far.
-        let conversation = Conversation::new(&messages[2..], "a").after(Some(&failed));
+        let conversation = RequestConversation::new(&messages[2..], "a").after(Some(&failed));
         let missed = conversation.missed(Some(&failed));
         assert!(missed.is_known && missed.is_empty());
         assert_eq!(conversation.prompt(&missed).text, "two");
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_conversation_that_was_cut_is_not_the_one_the_agent_knows() {
         let messages = [answered("agent", "a", "1"), said("two")];
-        let missed = Conversation::new(&messages, "a").missed(Some(&said("gone")));
+        let missed = RequestConversation::new(&messages, "a").missed(Some(&said("gone")));
         assert!(!missed.is_known && !missed.is_empty());
     }
 }

@@ -4,10 +4,10 @@ use std::fmt;
 
 /// What follows the name of an agent in the id of a model: nothing, `/MODEL`, `@MODE`, or both. Models
 /// may have an `@` in their names; what follows the last one is a mode if the agent has one of that id.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Form(String);
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct AgentVariant(String);
 
-impl Form {
+impl AgentVariant {
     /// The form of `agent` that an id means, if it is an id of this agent.
     pub fn of(id: &str, agent: &str) -> Option<Self> {
         let form = id.strip_prefix(agent)?;
@@ -45,7 +45,7 @@ impl Form {
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for AgentVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -59,7 +59,7 @@ mod tests {
     fn an_id_names_an_agent_its_model_and_its_mode() {
         let modes = [("plan".to_owned(), "Plan".to_owned())];
         let split = |id: &str| {
-            let form = Form::of(id, "a")?;
+            let form = AgentVariant::of(id, "a")?;
             let (model, mode) = form.split(&modes);
             Some((model.map(str::to_owned), mode.map(str::to_owned)))
         };
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(split("a@other"), named(None, Some("other")));
         assert_eq!(split("ab"), None);
         assert_eq!(split("a/"), None);
-        let form = Form::of("a/m@plan", "a").unwrap();
+        let form = AgentVariant::of("a/m@plan", "a").unwrap();
         assert_eq!(form.in_mode(None, &modes).to_string(), "/m");
         assert_eq!(form.in_mode(Some("x"), &modes).to_string(), "/m@x");
     }

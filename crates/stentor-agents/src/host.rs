@@ -11,14 +11,16 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::model_host::{HostCall, ModelHost};
 use stentor_agent::tool::{ToolEffect, ToolSpec, Touches};
 use stentor_client::{
-    Answer, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
-    PermissionKind, Question, QuestionKind, Terminal, TerminalExit, TerminalOutput,
+    AgentQuestion, Host, HostAnswer, HostFuture, HostOffers, HostPermissionAnswer, HostRefusal,
+    OpenCall, Permission, PermissionKind, QuestionKind, TerminalExit, TerminalOutput,
+    TerminalRequest,
 };
 use stentor_journal::message::ToolCall;
+use stentor_policy::PermissionAnswer as PolicyAnswer;
 use tokio::time::timeout;
 
 use crate::command_line;
-use crate::inbox::{Granted, Shared};
+use crate::inbox::{ChildShared, GrantedAccess};
 use crate::terminals::Terminals;
 
 /// How long the publication of a call is awaited before whoever can is asked about it.
@@ -30,7 +32,7 @@ const WORDS_BYTES: usize = 4 * 1024;
 /// The session, for its child.
 pub(crate) struct SessionHost {
     /// The child belongs to this, and ends with it.
-    shared: Weak<Shared>,
+    shared: Weak<ChildShared>,
     terminals: Arc<Terminals>,
     /// The name of the agent.
     agent: String,
@@ -41,11 +43,11 @@ pub(crate) struct SessionHost {
 }
 
 impl Host for SessionHost {
-    fn offers(&self) -> Offers {
+    fn offers(&self) -> HostOffers {
         // What the session has no tool for is not done for its agent either.
         let host = self.host();
         let has = |tool| host.as_ref().is_some_and(|host| host.has_tool(tool));
-        Offers {
+        HostOffers {
             read_files: has("read"),
             write_files: has("write"),
             terminals: has("bash"),
@@ -53,7 +55,7 @@ impl Host for SessionHost {
         }
     }
 
-    fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
+    fn permission(&self, permission: Permission) -> HostFuture<'_, HostPermissionAnswer> {
         Box::pin(async move {
             let Some(host) = self.host() else {
                 return permission.refuse();
@@ -98,10 +100,10 @@ impl Host for SessionHost {
         })
     }
 
-    fn question(&self, question: Question) -> HostFuture<'_, Answer> {
+    fn question(&self, question: AgentQuestion) -> HostFuture<'_, HostAnswer> {
         Box::pin(async move {
             let Some(host) = self.host() else {
-                return Answer::Cancelled;
+                return HostAnswer::Cancelled;
             };
             let _open = self.shared.upgrade().map(|shared| shared.ask());
             let message = question.message.unwrap_or_default();
@@ -135,10 +137,10 @@ impl Host for SessionHost {
                 timeout_ms: None,
             };
             match host.ask(dialog).await {
-                DialogAnswer::Value(value) => Answer::Value(value),
-                DialogAnswer::Confirmed(yes) => Answer::Confirmed(yes),
-                DialogAnswer::Values(values) => Answer::Values(values),
-                DialogAnswer::Nothing => Answer::Cancelled,
+                DialogAnswer::Value(value) => HostAnswer::Value(value),
+                DialogAnswer::Confirmed(yes) => HostAnswer::Confirmed(yes),
+                DialogAnswer::Values(values) => HostAnswer::Values(values),
+                DialogAnswer::Nothing => HostAnswer::Cancelled,
             }
         })
     }
@@ -158,10 +160,10 @@ impl Host for SessionHost {
                     arguments[name] = number.into();
                 }
             }
-            let wanted = [Granted::Read(path)];
+            let wanted = [GrantedAccess::Read(path)];
             let call = self.call(call, "read", arguments, &wanted).await;
             let text = host.read_text(call).await;
-            let text = text.map_err(HostRefusal::Because)?;
+            let text = text.map_err(|why| HostRefusal::Because(why.to_string()))?;
             // No lines at all are a question whether it may be read.
             Ok(if limit == Some(0) {
                 String::new()
@@ -180,21 +182,26 @@ impl Host for SessionHost {
         Box::pin(async move {
             let host = self.session()?;
             let arguments = json!({ "path": named(&path)?, "content": text });
-            let wanted = [Granted::Write(path)];
+            let wanted = [GrantedAccess::Write(path)];
             let call = self.call(call, "write", arguments, &wanted).await;
             let written = host.run_tool(call).await;
-            written.map(drop).map_err(HostRefusal::Because)
+            written
+                .map(drop)
+                .map_err(|why| HostRefusal::Because(why.to_string()))
         })
     }
 
-    fn terminal_create(&self, terminal: Terminal) -> HostFuture<'_, Result<String, HostRefusal>> {
+    fn terminal_create(
+        &self,
+        terminal: TerminalRequest,
+    ) -> HostFuture<'_, Result<String, HostRefusal>> {
         Box::pin(async move {
             let host = self.session()?;
             let line = command_line::of_terminal(&terminal, &host.cwd())?;
             let arguments = json!({ "command": line });
             let plain = command_line::without_marks(&terminal, &host.cwd());
             let wanted = [Some(line), plain].into_iter().flatten();
-            let wanted: Vec<Granted> = wanted.map(Granted::Command).collect();
+            let wanted: Vec<GrantedAccess> = wanted.map(GrantedAccess::Command).collect();
             let call = self.call(terminal.call, "bash", arguments, &wanted).await;
             let limit = terminal.output_limit_bytes;
             let terminals = &self.terminals;
@@ -224,7 +231,7 @@ impl Drop for SessionHost {
 
 impl SessionHost {
     /// The session, for a child that is the next one of `shared`.
-    pub fn new(shared: &Arc<Shared>, agent: &str) -> Self {
+    pub fn new(shared: &Arc<ChildShared>, agent: &str) -> Self {
         Self {
             agent: agent.to_owned(),
             shared: Arc::downgrade(shared),
@@ -251,7 +258,7 @@ impl SessionHost {
         of: Option<OpenCall>,
         tool: &str,
         arguments: Value,
-        wanted: &[Granted],
+        wanted: &[GrantedAccess],
     ) -> HostCall {
         let id = match of {
             Some(call) => {
@@ -305,9 +312,9 @@ impl SessionHost {
 
     /// The answer that allows this once. An agent that can only be allowed something for good is
     /// refused: what lasts is the session's to remember.
-    fn allow(&self, permission: &Permission, host: &dyn ModelHost) -> PermissionAnswer {
+    fn allow(&self, permission: &Permission, host: &dyn ModelHost) -> HostPermissionAnswer {
         let answer = permission.allow_once();
-        if answer == PermissionAnswer::Cancelled {
+        if answer == HostPermissionAnswer::Cancelled {
             host.warn(format!(
                 "agent/{}: it can only be allowed this for good, so it is refused: {}",
                 self.agent, permission.title
@@ -335,7 +342,11 @@ fn named(path: &Path) -> Result<&str, HostRefusal> {
 }
 
 /// Has a person choose. What the agent calls its options decides nothing: each says what it does.
-async fn choose(permission: &Permission, title: String, host: &dyn ModelHost) -> PermissionAnswer {
+async fn choose(
+    permission: &Permission,
+    title: String,
+    host: &dyn ModelHost,
+) -> HostPermissionAnswer {
     let labels = distinct(permission.options.iter().map(|option| &*option.name));
     let options = permission.options.iter().zip(&labels);
     let options = options.map(|(option, label)| DialogOption {
@@ -343,6 +354,12 @@ async fn choose(permission: &Permission, title: String, host: &dyn ModelHost) ->
         value: label.clone(),
         label: label.clone(),
         description: Some(meaning(option.kind).to_owned()),
+        permission: Some(match option.kind {
+            PermissionKind::AllowOnce => PolicyAnswer::AllowOnce,
+            PermissionKind::AllowAlways => PolicyAnswer::AllowAlways,
+            PermissionKind::RejectOnce => PolicyAnswer::RejectOnce,
+            PermissionKind::RejectAlways => PolicyAnswer::RejectAlways,
+        }),
     });
     let dialog = Dialog {
         title,
@@ -352,12 +369,12 @@ async fn choose(permission: &Permission, title: String, host: &dyn ModelHost) ->
         timeout_ms: None,
     };
     let DialogAnswer::Value(chosen) = host.ask(dialog).await else {
-        return PermissionAnswer::Cancelled;
+        return HostPermissionAnswer::Cancelled;
     };
     let mut options = permission.options.iter().zip(&labels);
     let chosen = options.find(|(_, label)| **label == chosen);
-    chosen.map_or(PermissionAnswer::Cancelled, |(option, _)| {
-        PermissionAnswer::Selected(option.id.clone())
+    chosen.map_or(HostPermissionAnswer::Cancelled, |(option, _)| {
+        HostPermissionAnswer::Selected(option.id.clone())
     })
 }
 
@@ -404,6 +421,7 @@ fn options(choices: Vec<(String, String)>) -> Vec<DialogOption> {
         value,
         label,
         description: None,
+        permission: None,
     });
     options.collect()
 }
@@ -429,17 +447,22 @@ fn spec(name: &str, kind: Option<&str>) -> ToolSpec {
 }
 
 /// What a call of that effect is permitted with it. Who may write a file may read it.
-fn granted(effect: ToolEffect, touches: &Touches) -> Vec<Granted> {
+fn granted(effect: ToolEffect, touches: &Touches) -> Vec<GrantedAccess> {
     let paths = touches.paths.iter();
-    let mut granted: Vec<Granted> = match effect {
+    let mut granted: Vec<GrantedAccess> = match effect {
         ToolEffect::Nothing => Vec::new(),
-        ToolEffect::Reads => paths.cloned().map(Granted::Read).collect(),
+        ToolEffect::Reads => paths.cloned().map(GrantedAccess::Read).collect(),
         ToolEffect::Writes | ToolEffect::Executes => paths
-            .flat_map(|path| [Granted::Read(path.clone()), Granted::Write(path.clone())])
+            .flat_map(|path| {
+                [
+                    GrantedAccess::Read(path.clone()),
+                    GrantedAccess::Write(path.clone()),
+                ]
+            })
             .collect(),
     };
     if effect == ToolEffect::Executes {
-        granted.extend(touches.command.clone().map(Granted::Command));
+        granted.extend(touches.command.clone().map(GrantedAccess::Command));
     }
     granted
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::model_host::ModelHost;
-use stentor_client::{Agent, AgentEvent, Events, OpenCall, Prompt};
+use stentor_client::{AgentEvent, AgentPrompt, ChildAgent, Events, OpenCall};
 use stentor_journal::message::Message;
 use tokio::sync::Notify;
 
@@ -19,7 +19,7 @@ const BACKLOG: usize = 4096;
 
 /// What the model, its answers and its calls share.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct ChildShared {
     pub inbox: Arc<tokio::sync::Mutex<Inbox>>,
     /// True while the child works on a turn.
     pub busy: AtomicBool,
@@ -32,12 +32,12 @@ pub(crate) struct Shared {
     pub children: AtomicU64,
     /// The commands the session runs for the child.
     pub terminals: Arc<Terminals>,
-    state: Mutex<State>,
+    state: Mutex<ChildState>,
     announced: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct ChildState {
     /// The session, while a run of it goes on. It owns the model, so it is not held any longer.
     host: Option<Arc<dyn ModelHost>>,
     /// The calls of the last answer.
@@ -47,20 +47,20 @@ struct State {
     /// Those that are being followed: nothing else of the child is published until they have ended.
     followed: HashSet<String>,
     /// What permitted calls of this turn are about.
-    granted: HashSet<Granted>,
+    granted: HashSet<GrantedAccess>,
     /// What may explain a failure of the child, for people.
     hint: String,
 }
 
 /// Something that a permitted call is about: the child may ask for it once more in other words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Granted {
+pub(crate) enum GrantedAccess {
     Read(PathBuf),
     Write(PathBuf),
     Command(String),
 }
 
-impl Shared {
+impl ChildShared {
     pub fn set_host(&self, host: Option<Arc<dyn ModelHost>>) {
         self.lock().host = host;
     }
@@ -85,11 +85,11 @@ impl Shared {
     }
 
     /// What a call was permitted that the child asks about in this turn is part of the call.
-    pub fn grant(&self, granted: impl IntoIterator<Item = Granted>) {
+    pub fn grant(&self, granted: impl IntoIterator<Item = GrantedAccess>) {
         self.lock().granted.extend(granted);
     }
 
-    pub fn is_granted(&self, wanted: &Granted) -> bool {
+    pub fn is_granted(&self, wanted: &GrantedAccess) -> bool {
         self.lock().granted.contains(wanted)
     }
 
@@ -142,9 +142,9 @@ impl Shared {
     }
 
     /// A question is open as long as what is returned.
-    pub fn ask(self: &Arc<Self>) -> OpenQuestion {
+    pub fn ask(self: &Arc<Self>) -> ChildQuestion {
         self.asking.fetch_add(1, Ordering::AcqRel);
-        OpenQuestion(Arc::clone(self))
+        ChildQuestion(Arc::clone(self))
     }
 
     /// Whether the child waits for an answer.
@@ -160,15 +160,15 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ChildState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A question of the child that is open.
-pub(crate) struct OpenQuestion(Arc<Shared>);
+pub(crate) struct ChildQuestion(Arc<ChildShared>);
 
-impl Drop for OpenQuestion {
+impl Drop for ChildQuestion {
     fn drop(&mut self) {
         self.0.asking.fetch_sub(1, Ordering::AcqRel);
     }
@@ -177,14 +177,14 @@ impl Drop for OpenQuestion {
 /// The child and what it said. Whoever has it locked reads from the child.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    child: Option<Child>,
+    child: Option<RunningChild>,
     backlog: VecDeque<AgentEvent>,
     /// The last message the child was given.
     pub told: Option<Arc<Message>>,
     /// Messages that steer and have not reached its model yet, as far as one knows.
     pub owed: usize,
     /// What it refused to be steered with: its next prompt.
-    pub unsteered: Option<Prompt>,
+    pub unsteered: Option<AgentPrompt>,
     /// What its session was last resumed by, as far as is known.
     pub session: Option<String>,
     pub cost: SessionCost,
@@ -199,7 +199,7 @@ pub(crate) struct Inbox {
 }
 
 /// What there is for a call.
-pub(crate) enum Heard {
+pub(crate) enum CallEvent {
     /// Something about it.
     Own(Box<AgentEvent>),
     /// Something for others, who may wait for it.
@@ -208,17 +208,17 @@ pub(crate) enum Heard {
     Nothing,
 }
 
-struct Child {
-    agent: Agent,
+struct RunningChild {
+    agent: ChildAgent,
     events: Events,
 }
 
 impl Inbox {
-    pub fn agent(&self) -> Option<&Agent> {
+    pub fn agent(&self) -> Option<&ChildAgent> {
         self.child.as_ref().map(|child| &child.agent)
     }
 
-    pub fn set_child(&mut self, agent: Agent, events: Events) {
+    pub fn set_child(&mut self, agent: ChildAgent, events: Events) {
         self.backlog.clear();
         self.owed = 0;
         self.unsteered = None;
@@ -228,7 +228,7 @@ impl Inbox {
         self.model = None;
         self.mode = None;
         self.thinking = None;
-        self.child = Some(Child { agent, events });
+        self.child = Some(RunningChild { agent, events });
     }
 
     pub fn drop_child(&mut self) {
@@ -245,35 +245,29 @@ impl Inbox {
         }
     }
 
-    /// The next event if it is there already.
-    pub fn try_next(&mut self) -> Option<AgentEvent> {
-        let waiting = self.backlog.pop_front();
-        waiting.or_else(|| self.child.as_mut()?.events.try_next())
-    }
-
     /// Takes an event back, to be the next.
     pub fn put_back(&mut self, event: AgentEvent) {
         self.backlog.push_front(event);
     }
 
     /// What comes next for a call. Everything else waits for whoever it is for.
-    pub async fn next_of(&mut self, id: &str) -> Heard {
+    pub async fn next_of(&mut self, id: &str) -> CallEvent {
         let place = self.backlog.iter().position(|event| is_of(event, id));
         if let Some(event) = place.and_then(|place| self.backlog.remove(place)) {
-            return Heard::Own(Box::new(event));
+            return CallEvent::Own(Box::new(event));
         }
         let is_over =
             |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
         if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
-            return Heard::Nothing;
+            return CallEvent::Nothing;
         }
         match self.read().await {
-            Some(event) if is_of(&event, id) => Heard::Own(Box::new(event)),
+            Some(event) if is_of(&event, id) => CallEvent::Own(Box::new(event)),
             Some(event) => {
                 self.wait_in_line(event);
-                Heard::Other
+                CallEvent::Other
             }
-            None => Heard::Nothing,
+            None => CallEvent::Nothing,
         }
     }
 
@@ -297,7 +291,7 @@ impl Inbox {
     }
 
     /// Reads to the end of the turn that nobody wants any more.
-    pub async fn abort(&mut self, shared: &Shared) {
+    pub async fn abort(&mut self, shared: &ChildShared) {
         if let Some(agent) = self.agent().cloned() {
             // One that is gone needs no abort; one that does not stop is given up by its library.
             let _ = self.while_reading(agent.abort()).await;
@@ -351,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_call_within_another_that_runs_is_not_waited_for() {
-        let shared = Shared::default();
+        let shared = ChildShared::default();
         let inner = |is_alone| OpenCall {
             id: "inner".to_owned(),
             is_alone,

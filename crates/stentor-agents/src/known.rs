@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use stentor_client::Dialect;
+use stentor_client::AgentDialect;
 
 /// An agent that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,25 +14,25 @@ pub struct KnownAgent {
     /// The program and its arguments.
     pub command: &'static [&'static str],
     /// What it speaks then.
-    pub dialect: Dialect,
+    pub dialect: AgentDialect,
 }
 
 /// All of them.
 pub const KNOWN: [KnownAgent; 8] = [
-    known("goose", &["goose", "acp"], Dialect::Acp),
-    known("codex", &["codex-acp"], Dialect::Acp),
-    known("opencode", &["opencode", "acp"], Dialect::Acp),
-    known("gemini", &["gemini", "--acp"], Dialect::Acp),
-    known("claude", &["claude-agent-acp"], Dialect::Acp),
-    known("pi", &["pi", "--mode", "rpc"], Dialect::Omp),
-    known("omp", &["omp", "--mode", "rpc"], Dialect::Omp),
-    known("synaps", &["synaps", "rpc"], Dialect::Synaps),
+    known("goose", &["goose", "acp"], AgentDialect::Acp),
+    known("codex", &["codex-acp"], AgentDialect::Acp),
+    known("opencode", &["opencode", "acp"], AgentDialect::Acp),
+    known("gemini", &["gemini", "--acp"], AgentDialect::Acp),
+    known("claude", &["claude-agent-acp"], AgentDialect::Acp),
+    known("pi", &["pi", "--mode", "rpc"], AgentDialect::Omp),
+    known("omp", &["omp", "--mode", "rpc"], AgentDialect::Omp),
+    known("synaps", &["synaps", "rpc"], AgentDialect::Synaps),
 ];
 
 const fn known(
     name: &'static str,
     command: &'static [&'static str],
-    dialect: Dialect,
+    dialect: AgentDialect,
 ) -> KnownAgent {
     KnownAgent {
         name,

@@ -34,11 +34,11 @@ mod terminals;
 
 pub use check::{CheckReport, CheckedTurn, KnownBy, check};
 pub use configured::ConfiguredAgent;
-pub use form::Form;
+pub use form::AgentVariant;
 pub use known::{KNOWN, KnownAgent};
 pub use model::AgentModel;
 pub use settings::{AgentSettings, DialectName};
-pub use stentor_client::AgentError;
+pub use stentor_client::ChildAgentError;
 pub use table::support_table;
 
 /// The provider all agents are models of.

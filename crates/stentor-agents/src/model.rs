@@ -10,12 +10,12 @@ use stentor_journal::message::ToolCall;
 use stentor_tools::process::Launcher;
 
 use crate::PROVIDER;
-use crate::answer::Answer;
+use crate::answer::ChildAnswer;
 use crate::calls;
 use crate::configured::ConfiguredAgent;
-use crate::form::Form;
+use crate::form::AgentVariant;
 use crate::session_agent::SessionAgent;
-use crate::starter::Starter;
+use crate::starter::ChildStarter;
 
 /// An agent of one session. Its child is started with the first prompt and ends with it.
 pub struct AgentModel {
@@ -25,7 +25,7 @@ pub struct AgentModel {
 
 impl AgentModel {
     /// The agent, with the model and in the mode of its own that are named. Nothing is started yet.
-    pub fn new(agent: Arc<ConfiguredAgent>, form: Form, launcher: Launcher) -> Self {
+    pub fn new(agent: Arc<ConfiguredAgent>, form: AgentVariant, launcher: Launcher) -> Self {
         let agent = SessionAgent {
             info: agent.info(&form),
             configured: agent,
@@ -42,35 +42,39 @@ impl Model for AgentModel {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let starter = Starter {
+        let starter = ChildStarter {
             agent: self.agent.clone(),
             launcher: self.launcher.clone(),
         };
-        let begin = State::Begin(Box::new((starter, request)));
+        let begin = AnswerState::Begin(Box::new((starter, request)));
         Box::pin(stream::unfold(begin, async |state| {
             let mut answer = match state {
-                State::Begin(begin) => {
+                AnswerState::Begin(begin) => {
                     let (starter, request) = *begin;
                     match starter.begin(request).await {
                         Ok(answer) => Box::new(answer),
-                        Err(error) => return Some((Err(error), State::Over)),
+                        Err(error) => return Some((Err(error), AnswerState::Over)),
                     }
                 }
-                State::Answering(answer) => answer,
-                State::Over => return None,
+                AnswerState::Answering(answer) => answer,
+                AnswerState::Over => return None,
             };
             let event = answer.next().await?;
             let next = match event {
-                Ok(_) => State::Answering(answer),
-                Err(_) => State::Over,
+                Ok(_) => AnswerState::Answering(answer),
+                Err(_) => AnswerState::Over,
             };
             Some((event, next))
         }))
     }
 
+    fn runs_itself(&self, call: &ToolCall) -> bool {
+        self.agent.shared.has_call(&call.id)
+    }
+
     fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
-        let is_own = self.agent.shared.has_call(&call.id);
-        is_own.then(|| calls::follow(Arc::clone(&self.agent.shared), call.id.clone()))
+        self.runs_itself(call)
+            .then(|| calls::follow(Arc::clone(&self.agent.shared), call.id.clone()))
     }
 
     fn takes_messages(&self) -> bool {
@@ -92,6 +96,10 @@ impl Model for AgentModel {
         true
     }
 
+    fn keeps_context(&self) -> bool {
+        true
+    }
+
     fn run_ended(&self) {
         self.agent.shared.set_host(None);
         if !self.agent.shared.busy.load(Ordering::Acquire) {
@@ -109,8 +117,8 @@ impl Model for AgentModel {
 }
 
 /// How far an answer is.
-enum State {
-    Begin(Box<(Starter, ModelRequest)>),
-    Answering(Box<Answer>),
+enum AnswerState {
+    Begin(Box<(ChildStarter, ModelRequest)>),
+    Answering(Box<ChildAnswer>),
     Over,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use stentor_agent::model::ModelInfo;
 
 use crate::configured::ConfiguredAgent;
-use crate::form::Form;
-use crate::inbox::Shared;
+use crate::form::AgentVariant;
+use crate::inbox::ChildShared;
 
 /// An agent in the form that a session has chosen. Clones have the same child.
 #[derive(Clone)]
@@ -15,8 +15,8 @@ pub(crate) struct SessionAgent {
     pub info: Arc<ModelInfo>,
     pub configured: Arc<ConfiguredAgent>,
     /// Which of its own models it shall use and in which mode, if somebody chose them.
-    pub form: Form,
-    pub shared: Arc<Shared>,
+    pub form: AgentVariant,
+    pub shared: Arc<ChildShared>,
 }
 
 impl SessionAgent {
@@ -26,7 +26,7 @@ impl SessionAgent {
     }
 
     /// The same agent in another form.
-    pub fn in_form(&self, info: Arc<ModelInfo>, form: Form) -> Self {
+    pub fn in_form(&self, info: Arc<ModelInfo>, form: AgentVariant) -> Self {
         Self {
             info,
             form,

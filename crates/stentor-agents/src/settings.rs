@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use stentor_agent::model::{InputKind, ModelInfo};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
-use stentor_client::Dialect;
+use stentor_client::AgentDialect;
 use stentor_tools::sandbox::Restrictions;
 
 use crate::{API, PROVIDER};
@@ -97,12 +97,12 @@ impl DialectName {
     }
 
     /// What it names.
-    pub fn dialect(self) -> Dialect {
+    pub fn dialect(self) -> AgentDialect {
         match self {
-            Self::Acp => Dialect::Acp,
-            Self::Omp => Dialect::Omp,
-            Self::Psi => Dialect::Psi,
-            Self::Synaps => Dialect::Synaps,
+            Self::Acp => AgentDialect::Acp,
+            Self::Omp => AgentDialect::Omp,
+            Self::Psi => AgentDialect::Psi,
+            Self::Synaps => AgentDialect::Synaps,
         }
     }
 }
@@ -178,10 +178,10 @@ mod tests {
             );
         }
         for (line, dialect) in [
-            ("env A=b stentor acp --model x", Dialect::Acp),
-            ("/bin/rpc", Dialect::Acp),
-            ("stentor --rpc-edn", Dialect::Psi),
-            ("pi --mode=rpc --no-session", Dialect::Omp),
+            ("env A=b stentor acp --model x", AgentDialect::Acp),
+            ("/bin/rpc", AgentDialect::Acp),
+            ("stentor --rpc-edn", AgentDialect::Psi),
+            ("pi --mode=rpc --no-session", AgentDialect::Omp),
         ] {
             assert_eq!(DialectName::of_command(line).dialect(), dialect, "{line}");
         }

@@ -8,14 +8,17 @@ use std::time::Duration;
 use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::model_host::ModelHost;
 use stentor_agent::tasks;
-use stentor_client::{Agent, AgentError, Dialect, Events, Feature, OpenSession, Prompt, Support};
+use stentor_client::{
+    AgentDialect, AgentPrompt, ChildAgent, ChildAgentError, Events, Feature, FeatureSupport,
+    InitialSession,
+};
 use stentor_policy::PermissionMode;
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
-use crate::answer::Answer;
+use crate::answer::ChildAnswer;
 use crate::child;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
@@ -36,14 +39,14 @@ const NO_PLAN_MODE: &str = "it runs tools of its own, which plan mode cannot hol
     another model, or end plan mode";
 
 /// Everything that is needed to have a child at work.
-pub(crate) struct Starter {
+pub(crate) struct ChildStarter {
     pub agent: SessionAgent,
     pub launcher: Launcher,
 }
 
-impl Starter {
+impl ChildStarter {
     /// Gives the child what is new, and begins to read its answer.
-    pub async fn begin(self, request: ModelRequest) -> Result<Answer, ModelError> {
+    pub async fn begin(self, request: ModelRequest) -> Result<ChildAnswer, ModelError> {
         let refused = match request.purpose {
             Purpose::Turn => None,
             Purpose::Compaction => {
@@ -79,12 +82,13 @@ impl Starter {
         };
         inbox.told = request.messages.last().cloned();
         let session = session.map(|id| owned_session(&id, &request.session_id));
-        Ok(Answer::new(self.agent, inbox, session))
+        Ok(ChildAnswer::new(self.agent, inbox, session))
     }
 
     /// What came while the child works, if anything did.
     async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) -> Result<(), ModelError> {
-        let conversation = Conversation::new(&request.messages, self.agent.configured.name());
+        let conversation =
+            RequestConversation::new(&request.messages, self.agent.configured.name());
         let conversation = conversation.after(inbox.told.as_ref());
         let Some(agent) = inbox.agent().cloned() else {
             return Ok(());
@@ -94,7 +98,7 @@ impl Starter {
         }
         let message = conversation.prompt(&conversation.missed_since_own());
         let message = self.visible(message, &agent);
-        let echoes = agent.dialect() != Dialect::Psi;
+        let echoes = agent.dialect() != AgentDialect::Psi;
         let again = message.clone();
         match inbox.while_reading(agent.steer(message)).await {
             Ok(()) => inbox.owed += usize::from(echoes),
@@ -132,7 +136,7 @@ impl Starter {
         inbox: &mut Inbox,
         request: &ModelRequest,
     ) -> Result<Option<String>, ModelError> {
-        let whole = || Conversation::new(&request.messages, self.agent.configured.name());
+        let whole = || RequestConversation::new(&request.messages, self.agent.configured.name());
         let mut conversation = whole().after(inbox.told.as_ref());
         let Some(host) = request.host.as_deref() else {
             return Err(self.failed(ModelErrorKind::Other, "there is no session"));
@@ -186,10 +190,10 @@ impl Starter {
             // One that could not be given just this is as good as before.
             let is_well = matches!(
                 error,
-                AgentError::Unsupported { .. }
-                    | AgentError::Busy
-                    | AgentError::TooLong { .. }
-                    | AgentError::Picture(_)
+                ChildAgentError::Unsupported { .. }
+                    | ChildAgentError::Busy
+                    | ChildAgentError::TooLong { .. }
+                    | ChildAgentError::Picture(_)
             );
             if !is_well {
                 inbox.drop_child();
@@ -203,7 +207,7 @@ impl Starter {
     }
 
     /// What a child is given that takes no pictures: that there were some.
-    fn visible(&self, mut prompt: Prompt, agent: &Agent) -> Prompt {
+    fn visible(&self, mut prompt: AgentPrompt, agent: &ChildAgent) -> AgentPrompt {
         if prompt.pictures.is_empty() || can(agent, Feature::Pictures) {
             return prompt;
         }
@@ -224,7 +228,7 @@ impl Starter {
     }
 
     /// Asks a child what it has, if nobody has asked yet. Nothing waits for it: not every child answers.
-    fn learn_models(&self, agent: Agent) {
+    fn learn_models(&self, agent: ChildAgent) {
         if !self.agent.configured.begin_learning() {
             return;
         }
@@ -245,7 +249,7 @@ impl Starter {
         session: Option<&str>,
     ) -> Result<bool, ModelError> {
         if let Some(session) = session {
-            let session = OpenSession::Resume(session.to_owned());
+            let session = InitialSession::Resume(session.to_owned());
             match self.start_with(host, session).await {
                 Ok((agent, events)) => {
                     self.started(inbox, agent, events).await?;
@@ -257,10 +261,10 @@ impl Starter {
                 )),
             }
         }
-        let started = self.start_with(host, OpenSession::New).await;
+        let started = self.start_with(host, InitialSession::New).await;
         let (agent, events) = started.map_err(|error| {
             let kind = match error {
-                AgentError::NeedsLogin(_) => ModelErrorKind::Auth,
+                ChildAgentError::NeedsLogin(_) => ModelErrorKind::Auth,
                 _ => ModelErrorKind::Other,
             };
             self.failed(kind, &format!("{error}{}", self.agent.shared.hint()))
@@ -272,8 +276,8 @@ impl Starter {
     async fn start_with(
         &self,
         session_host: &dyn ModelHost,
-        session: OpenSession,
-    ) -> Result<(Agent, Events), AgentError> {
+        session: InitialSession,
+    ) -> Result<(ChildAgent, Events), ChildAgentError> {
         let host = SessionHost::new(&self.agent.shared, self.agent.configured.name());
         let restrictions = self
             .agent
@@ -300,7 +304,7 @@ impl Starter {
     async fn started(
         &self,
         inbox: &mut Inbox,
-        agent: Agent,
+        agent: ChildAgent,
         events: Events,
     ) -> Result<(), ModelError> {
         self.agent
@@ -324,7 +328,7 @@ impl Starter {
 
     /// Has the child in the mode that is wanted: the one that was named, the one of its settings, or the
     /// one it began in. One that was named and cannot be had is an error.
-    async fn choose_mode(&self, inbox: &mut Inbox, agent: &Agent) -> Result<(), ModelError> {
+    async fn choose_mode(&self, inbox: &mut Inbox, agent: &ChildAgent) -> Result<(), ModelError> {
         let opened = agent.opened();
         let (_, named) = self.agent.form.split(&opened.modes);
         let wanted = named.or(self.agent.configured.settings().mode.as_deref());
@@ -356,7 +360,7 @@ impl Starter {
 
     /// Has the child use the model that is wanted: the one that was named, the one of its settings, or
     /// the one it began with. One that was named and cannot be had is an error.
-    async fn choose_model(&self, inbox: &mut Inbox, agent: &Agent) -> Result<(), ModelError> {
+    async fn choose_model(&self, inbox: &mut Inbox, agent: &ChildAgent) -> Result<(), ModelError> {
         let (named, _) = self.agent.form.split(&agent.opened().modes);
         let wanted = named.or(self.agent.configured.settings().model.as_deref());
         let begun_with = inbox.begun_with.as_deref();
@@ -381,7 +385,7 @@ impl Starter {
     }
 
     /// Has the child think as long as the session says, once somebody has chosen how long.
-    async fn choose_thinking(&self, inbox: &mut Inbox, agent: &Agent, level: ThinkingLevel) {
+    async fn choose_thinking(&self, inbox: &mut Inbox, agent: &ChildAgent, level: ThinkingLevel) {
         let is_chosen = inbox.thinking.is_some() || level != UNCHOSEN;
         if !is_chosen || !self.agent.info.reasoning || inbox.thinking == Some(level) {
             return;
@@ -393,7 +397,7 @@ impl Starter {
         }
     }
 
-    fn warn(&self, error: &AgentError) {
+    fn warn(&self, error: &ChildAgentError) {
         self.agent
             .shared
             .warn(format!("{}: {error}", self.agent.name()));
@@ -405,8 +409,8 @@ impl Starter {
 }
 
 /// Whether a child has something, at least in part.
-fn can(agent: &Agent, feature: Feature) -> bool {
-    !matches!(agent.support(feature), Support::No(_))
+fn can(agent: &ChildAgent, feature: Feature) -> bool {
+    !matches!(agent.support(feature), FeatureSupport::No(_))
 }
 
 /// What is recorded of a child's session: its id, and the session that it belongs to.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stentor_agent::model_host::{CommandEnd, CommandWatch, HostCall, ModelHost};
+use stentor_agent::model_host::{CommandEnd, CommandWatch, HostCall, HostCallError, ModelHost};
 use stentor_agent::tasks;
 use stentor_client::{HostRefusal, TerminalExit, TerminalOutput};
 use tokio::sync::watch;
@@ -25,27 +25,27 @@ const SHOWN_BYTES: usize = 50 * 1024;
 /// All terminals of a session. What goes with it is ended.
 #[derive(Default)]
 pub(crate) struct Terminals {
-    state: Mutex<State>,
+    state: Mutex<TerminalsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TerminalsState {
     last: u64,
-    terminals: BTreeMap<u64, Arc<Terminal>>,
+    terminals: BTreeMap<u64, Arc<ChildTerminal>>,
 }
 
 /// A command and what it wrote.
-struct Terminal {
+struct ChildTerminal {
     /// The child it belongs to.
     child: u64,
     cancel: CancellationToken,
-    screen: watch::Sender<Screen>,
+    screen: watch::Sender<TerminalScreen>,
     is_released: Mutex<bool>,
 }
 
 /// What a command has written so far.
 #[derive(Debug, Default)]
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     output: String,
     truncated: bool,
     exit: Option<TerminalExit>,
@@ -67,20 +67,20 @@ impl Terminals {
         let limit = limit_bytes.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.map_or(OUTPUT_BYTES, |limit| limit.min(OUTPUT_BYTES));
         let cancel = CancellationToken::new();
-        let screen = watch::Sender::new(Screen::default());
+        let screen = watch::Sender::new(TerminalScreen::default());
         let shown = screen.clone();
         let watch = CommandWatch {
             cancel: cancel.clone(),
             output: Arc::new(move |text| shown.send_modify(|screen| screen.write(text, limit))),
         };
         let run = host.run_command(call, watch).await;
-        let run = run.map_err(HostRefusal::Because)?;
+        let run = run.map_err(|why| HostRefusal::Because(why.to_string()))?;
         let ended = screen.clone();
         tasks::spawn(async move {
             let end = run.await;
             ended.send_modify(|screen| screen.end(end, limit));
         });
-        let terminal = Terminal {
+        let terminal = ChildTerminal {
             child,
             cancel,
             screen,
@@ -122,7 +122,7 @@ impl Terminals {
     }
 
     /// What is shown of a terminal, as long as it is: also one that was released.
-    pub fn screen(&self, id: &str) -> Option<watch::Receiver<Screen>> {
+    pub fn screen(&self, id: &str) -> Option<watch::Receiver<TerminalScreen>> {
         let state = self.lock();
         let terminal = state.terminals.get(&number(id)?)?;
         Some(terminal.screen.subscribe())
@@ -139,7 +139,7 @@ impl Terminals {
         }
     }
 
-    fn open(&self, child: u64, id: &str) -> Result<Arc<Terminal>, HostRefusal> {
+    fn open(&self, child: u64, id: &str) -> Result<Arc<ChildTerminal>, HostRefusal> {
         let state = self.lock();
         let terminal = number(id).and_then(|number| state.terminals.get(&number));
         let open = terminal.filter(|terminal| terminal.child == child && !terminal.is_released());
@@ -166,18 +166,18 @@ impl Terminals {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TerminalsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Terminal {
+impl Drop for ChildTerminal {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
-impl Terminal {
+impl ChildTerminal {
     async fn ended(&self) -> Result<TerminalExit, HostRefusal> {
         let mut screen = self.screen.subscribe();
         let ended = screen.wait_for(|screen| screen.exit.is_some()).await;
@@ -200,7 +200,7 @@ impl Terminal {
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     /// The end of the output, for whoever watches the session.
     pub fn shown(&self) -> String {
         let from = self.output.len().saturating_sub(SHOWN_BYTES);
@@ -221,7 +221,7 @@ impl Screen {
         }
     }
 
-    fn end(&mut self, end: Result<CommandEnd, String>, limit: usize) {
+    fn end(&mut self, end: Result<CommandEnd, HostCallError>, limit: usize) {
         let exit = match end {
             Ok(end) => {
                 if let Some(output) = end.changed_output {
@@ -235,7 +235,7 @@ impl Screen {
                 }
             }
             Err(why) => {
-                self.write(&why, limit);
+                self.write(&why.to_string(), limit);
                 TerminalExit {
                     code: Some(CANNOT_RUN),
                     signal: None,

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use divan::Bencher;
-use stentor_checkpoint::{Checkpoints, Limits, Recorder};
+use stentor_checkpoint::{CheckpointLimits, Checkpoints, Recorder};
 use tempfile::TempDir;
 
 fn main() {
@@ -34,7 +34,7 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
 });
 
 fn recorder(stored: &Path) -> Recorder {
-    let all = Checkpoints::in_folder(stored.join("checkpoints"), Limits::default());
+    let all = Checkpoints::in_folder(stored.join("checkpoints"), CheckpointLimits::default());
     Recorder::new(all.of_folder(FOLDER.path()), "session")
 }
 

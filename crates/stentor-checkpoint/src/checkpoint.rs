@@ -14,22 +14,22 @@ use serde::{Deserialize, Serialize};
 use crate::content_hash::ContentHash;
 use crate::own_file::own_file;
 use crate::path_text;
-use crate::state::State;
+use crate::state::PathState;
 
 /// What happened to one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// From the folder of the session.
+pub struct PathChange {
+    /// From the folder of the session; absolute in its other folders.
     #[serde(with = "path_text")]
     pub path: PathBuf,
-    pub before: State,
-    pub after: State,
+    pub before: PathState,
+    pub after: PathState,
 }
 
 /// What a call changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    pub files: Vec<Change>,
+    pub files: Vec<PathChange>,
     /// What may have changed without anybody knowing, for people: "what job-1 changed".
     pub unknown: Vec<String>,
     /// Who else may have changed some of it.
@@ -107,7 +107,7 @@ impl fmt::Display for CheckpointId {
 /// A line of a checkpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum CheckpointLine {
     Begun {
         session: String,
     },
@@ -117,7 +117,12 @@ enum Line {
         #[serde(skip_serializing_if = "Option::is_none")]
         during: Option<String>,
     },
-    Change(Change),
+    Change(PathChange),
+    /// A folder of the session besides its own, in which something changed.
+    Additional {
+        #[serde(with = "path_text")]
+        additional: PathBuf,
+    },
     Unknown {
         unknown: String,
     },
@@ -134,9 +139,11 @@ enum Line {
 
 /// A checkpoint that was read.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
+pub(crate) struct StoredCheckpoint {
     pub session: String,
-    pub changes: Vec<Recorded>,
+    pub changes: Vec<RecordedChange>,
+    /// The folders that changes are in, besides that of the session.
+    pub additional: Vec<PathBuf>,
     pub unknown: Vec<String>,
     pub overlaps: Vec<Overlap>,
     /// Jobs whose end was not recorded.
@@ -145,31 +152,46 @@ pub(crate) struct Stored {
 
 /// A change as it is recorded.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedChange {
     /// When it was found. What a job changes may be found when another checkpoint has begun.
     pub at: u64,
     /// The jobs in the background that ran meanwhile.
     pub during: Option<String>,
-    pub change: Change,
+    pub change: PathChange,
 }
 
-/// Appends changes to the file of a checkpoint.
-pub(crate) fn append(path: &Path, session: &str, changes: &Changes) -> io::Result<()> {
+/// Appends changes to the file of a checkpoint, and which of the `additional` folders they are in.
+pub(crate) fn append(
+    path: &Path,
+    session: &str,
+    changes: &Changes,
+    additional: &[PathBuf],
+) -> io::Result<()> {
     let mut lines = Vec::new();
-    let batch = Line::Batch {
+    let batch = CheckpointLine::Batch {
         at: now(),
         during: changes.during.clone(),
     };
     push(&mut lines, &batch)?;
+    let is_changed = |folder: &&PathBuf| {
+        changes
+            .files
+            .iter()
+            .any(|change| change.path.starts_with(folder))
+    };
+    for folder in additional.iter().filter(is_changed) {
+        let additional = folder.clone();
+        push(&mut lines, &CheckpointLine::Additional { additional })?;
+    }
     for change in &changes.files {
         push(&mut lines, change)?;
     }
     for unknown in &changes.unknown {
         let unknown = unknown.clone();
-        push(&mut lines, &Line::Unknown { unknown })?;
+        push(&mut lines, &CheckpointLine::Unknown { unknown })?;
     }
     for Overlap { job, checkpoint } in &changes.overlaps {
-        let line = Line::Overlap {
+        let line = CheckpointLine::Overlap {
             overlap: job.clone(),
             checkpoint: checkpoint.to_string(),
         };
@@ -182,7 +204,7 @@ pub(crate) fn append(path: &Path, session: &str, changes: &Changes) -> io::Resul
 pub(crate) fn append_job(path: &Path, session: &str, job: &str, has_ended: bool) -> io::Result<()> {
     let mut lines = Vec::new();
     let job = job.to_owned();
-    push(&mut lines, &Line::Job { job, has_ended })?;
+    push(&mut lines, &CheckpointLine::Job { job, has_ended })?;
     append_lines(path, session, lines)
 }
 
@@ -191,7 +213,7 @@ fn append_lines(path: &Path, session: &str, lines: Vec<u8>) -> io::Result<()> {
     let mut first = Vec::new();
     if file.metadata()?.len() == 0 {
         let session = session.to_owned();
-        push(&mut first, &Line::Begun { session })?;
+        push(&mut first, &CheckpointLine::Begun { session })?;
     }
     first.extend(lines);
     file.write_all(&first)
@@ -215,19 +237,20 @@ fn push(lines: &mut Vec<u8>, line: &impl Serialize) -> io::Result<()> {
 }
 
 /// Reads a checkpoint. A line that cannot be read, as a half-written last one, is left out.
-pub(crate) fn read(path: &Path) -> io::Result<Stored> {
-    let mut stored = Stored::default();
+pub(crate) fn read(path: &Path) -> io::Result<StoredCheckpoint> {
+    let mut stored = StoredCheckpoint::default();
     let mut batch = (0, None);
     for line in BufReader::new(File::open(path)?).split(b'\n') {
         match serde_json::from_slice(&line?) {
-            Ok(Line::Begun { session }) => stored.session = session,
-            Ok(Line::Batch { at, during }) => batch = (at, during),
-            Ok(Line::Change(change)) => {
+            Ok(CheckpointLine::Begun { session }) => stored.session = session,
+            Ok(CheckpointLine::Batch { at, during }) => batch = (at, during),
+            Ok(CheckpointLine::Change(change)) => {
                 let (at, during) = batch.clone();
-                stored.changes.push(Recorded { at, during, change });
+                stored.changes.push(RecordedChange { at, during, change });
             }
-            Ok(Line::Unknown { unknown }) => stored.unknown.push(unknown),
-            Ok(Line::Overlap {
+            Ok(CheckpointLine::Additional { additional }) => stored.additional.push(additional),
+            Ok(CheckpointLine::Unknown { unknown }) => stored.unknown.push(unknown),
+            Ok(CheckpointLine::Overlap {
                 overlap: job,
                 checkpoint,
             }) => {
@@ -235,7 +258,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Stored> {
                 let overlap = checkpoint.map(|checkpoint| Overlap { job, checkpoint });
                 stored.overlaps.extend(overlap);
             }
-            Ok(Line::Job { job, has_ended }) => match has_ended {
+            Ok(CheckpointLine::Job { job, has_ended }) => match has_ended {
                 false => stored.jobs.push(job),
                 true => {
                     let begun = stored.jobs.iter().position(|other| *other == job);
@@ -250,9 +273,9 @@ pub(crate) fn read(path: &Path) -> io::Result<Stored> {
 
 /// What happened to a path from one checkpoint to another.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Merged {
-    pub before: State,
-    pub after: State,
+pub(crate) struct MergedChange {
+    pub before: PathState,
+    pub after: PathState,
     /// Somebody else changed it in between.
     pub is_interrupted: bool,
     /// The jobs in the background during which it changed, if any of it did so.
@@ -260,11 +283,11 @@ pub(crate) struct Merged {
 }
 
 /// Puts the changes of several checkpoints together, in the order in which they were found.
-pub(crate) fn merge(mut changes: Vec<Recorded>) -> BTreeMap<PathBuf, Merged> {
+pub(crate) fn merge(mut changes: Vec<RecordedChange>) -> BTreeMap<PathBuf, MergedChange> {
     changes.sort_by_key(|recorded| recorded.at);
-    let mut merged: BTreeMap<PathBuf, Merged> = BTreeMap::new();
-    for Recorded { during, change, .. } in changes {
-        let Change {
+    let mut merged: BTreeMap<PathBuf, MergedChange> = BTreeMap::new();
+    for RecordedChange { during, change, .. } in changes {
+        let PathChange {
             path,
             before,
             after,
@@ -276,7 +299,7 @@ pub(crate) fn merge(mut changes: Vec<Recorded>) -> BTreeMap<PathBuf, Merged> {
                 known.during = known.during.take().or(during);
             }
             None => {
-                let change = Merged {
+                let change = MergedChange {
                     before,
                     after,
                     is_interrupted: false,

@@ -11,14 +11,14 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::snapshot::Seen;
-use crate::state::{Kind, Stamp, State};
+use crate::snapshot::SeenPath;
+use crate::state::{PathKind, PathStamp, PathState};
 
 /// The first bytes of the file; another version is no index.
 const VERSION: &[u8] = b"stentor-index 1\0";
 
 /// Reads an index. One that is not there, or cannot be read, is empty.
-pub(crate) fn read(path: &Path) -> HashMap<PathBuf, Seen> {
+pub(crate) fn read(path: &Path) -> HashMap<PathBuf, SeenPath> {
     let bytes = fs::read(path).unwrap_or_default();
     let Some(rest) = bytes.strip_prefix(VERSION) else {
         return HashMap::new();
@@ -37,16 +37,16 @@ pub(crate) fn read(path: &Path) -> HashMap<PathBuf, Seen> {
 /// Replaces an index by the files of a snapshot whose contents are stored.
 pub(crate) fn write<'a>(
     path: &Path,
-    entries: impl Iterator<Item = (&'a PathBuf, &'a Seen)>,
+    entries: impl Iterator<Item = (&'a PathBuf, &'a SeenPath)>,
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut out = BufWriter::new(tempfile::NamedTempFile::new_in(folder)?);
     out.write_all(VERSION)?;
     for (path, seen) in entries {
-        let (State::File { hash, .. }, false) = (&seen.state, seen.is_racy) else {
+        let (PathState::File { hash, .. }, false) = (&seen.state, seen.is_racy) else {
             continue;
         };
-        let Stamp {
+        let PathStamp {
             size,
             modified_ns,
             changed_ns,
@@ -66,22 +66,22 @@ pub(crate) fn write<'a>(
     Ok(())
 }
 
-fn parsed(facts: &str) -> Option<Seen> {
+fn parsed(facts: &str) -> Option<SeenPath> {
     let mut fields = facts.split(' ');
-    let stamp = Stamp {
-        kind: Kind::File,
+    let stamp = PathStamp {
+        kind: PathKind::File,
         size: fields.next()?.parse().ok()?,
         modified_ns: fields.next()?.parse().ok()?,
         changed_ns: fields.next()?.parse().ok()?,
         inode: fields.next()?.parse().ok()?,
         mode: fields.next()?.parse().ok()?,
     };
-    let state = State::File {
+    let state = PathState::File {
         hash: fields.next()?.parse().ok()?,
         size: stamp.size,
         mode: stamp.mode,
     };
-    Some(Seen {
+    Some(SeenPath {
         stamp,
         state,
         is_racy: false,

@@ -1,6 +1,6 @@
 //! Undo of files: what was in a folder before a run changed it, and how it comes back.
 //!
-//! A [`Recorder`] watches one session in one folder. A tool that changes files names them, so they
+//! A [`Recorder`] watches one session in its folder, and in those it has besides ([`folders`]). A tool that changes files names them, so they
 //! are copied before; what a command changes is not known before, so the folder is looked at before
 //! and after it ([`walk`]), and small files are copied before the first command. What changed is
 //! appended to a [`checkpoint`], a file whose id the session records. [`rewind`] takes the
@@ -8,7 +8,7 @@
 //!
 //! Contents are kept by their hash in [`objects`], below a folder of the program's own, never in the
 //! folder of the user. [`tree`] is the only place that touches the user's folder: it follows no link,
-//! leaves `.git` alone and never leaves the folder. Everything here waits for the disk.
+//! leaves `.git` alone and never leaves the folders of the session. Everything here waits for the disk.
 //!
 //! **Invariants.** What cannot be stored never keeps a tool from running. A file is put back only
 //! where what is there now is what the session left there, unless somebody insists; and what is
@@ -16,6 +16,7 @@
 
 pub mod checkpoint;
 mod content_hash;
+mod folders;
 mod ignored;
 mod index;
 pub mod limits;
@@ -33,8 +34,8 @@ mod testing;
 mod tree;
 mod walk;
 
-pub use checkpoint::{Change, Changes, CheckpointId};
-pub use limits::Limits;
+pub use checkpoint::{Changes, CheckpointId, PathChange};
+pub use limits::CheckpointLimits;
 pub use recorder::Recorder;
-pub use state::State;
-pub use store::{Checkpoints, FolderStore, Held};
+pub use state::PathState;
+pub use store::{Checkpoints, FolderStore, HeldCheckpoints};

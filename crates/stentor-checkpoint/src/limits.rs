@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The bounds of everything that is done for undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CheckpointLimits {
     /// The largest file that is copied before a command runs.
     pub file_bytes: u64,
     /// The largest file that is copied before a tool changes it.
@@ -23,7 +23,7 @@ pub struct Limits {
     pub stored_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for CheckpointLimits {
     fn default() -> Self {
         Self {
             file_bytes: 4 << 20,

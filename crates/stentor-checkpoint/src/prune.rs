@@ -12,7 +12,7 @@ use crate::checkpoint;
 use crate::content_hash::ContentHash;
 use crate::index;
 use crate::own_file::own_file;
-use crate::state::State;
+use crate::state::PathState;
 use crate::store::{Checkpoints, FolderStore};
 
 /// How often that is looked at.
@@ -97,7 +97,7 @@ fn sweep(store: &FolderStore, runs: &[(SystemTime, PathBuf)]) -> io::Result<u64>
     let mut needed: HashSet<PathBuf> = HashSet::new();
     let mut need = |hash: ContentHash| needed.insert(store.objects.path(hash));
     for seen in index::read(&store.index()).into_values() {
-        if let State::File { hash, .. } = seen.state {
+        if let PathState::File { hash, .. } = seen.state {
             need(hash);
         }
     }
@@ -105,7 +105,7 @@ fn sweep(store: &FolderStore, runs: &[(SystemTime, PathBuf)]) -> io::Result<u64>
         for recorded in checkpoint::read(run)?.changes {
             let change = recorded.change;
             for state in [change.before, change.after] {
-                if let State::File { hash, .. } = state {
+                if let PathState::File { hash, .. } = state {
                     need(hash);
                 }
             }

@@ -1,4 +1,4 @@
-//! What the calls of one session change in its folder.
+//! What the calls of one session change in its folders.
 
 mod jobs;
 
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::checkpoint::{self, Change, Changes, CheckpointId};
+use crate::checkpoint::{self, Changes, CheckpointId, PathChange};
+use crate::folders::Folders;
 use crate::snapshot::{Camera, Snapshot};
-use crate::state::{State, Unstored};
-use crate::store::{FolderStore, Held};
-use crate::tree::{Tree, relative};
+use crate::state::{PathState, UnstoredReason};
+use crate::store::{FolderStore, HeldCheckpoints};
 use crate::{index, prune};
 
-use jobs::RunningJob;
-pub use jobs::{FilesRewound, Job};
+use jobs::OpenJob;
+pub use jobs::{BackgroundJob, FilesRewound};
 
 /// Looking at the folder takes no more than this share of the time between two commands: what
 /// somebody else changes in between is told from what the commands change only by looking.
@@ -40,13 +40,13 @@ pub struct Recorder {
 
 #[derive(Default)]
 struct RecorderState {
-    held: Option<Held>,
-    /// The folder as it was when it was last looked at.
+    held: Option<HeldCheckpoints>,
+    /// The folders as they were when they were last looked at.
     snapshot: Option<Snapshot>,
-    looked: Option<Looked>,
+    looked: Option<LookTimes>,
     /// The commands of the run.
     commands: usize,
-    jobs: Vec<RunningJob>,
+    jobs: Vec<OpenJob>,
     /// What the run has changed, found by somebody who looked for something else.
     unrecorded: Changes,
     /// When the first of the commands that run began.
@@ -59,7 +59,7 @@ struct RecorderState {
     is_finished: bool,
 }
 
-struct Looked {
+struct LookTimes {
     began: Instant,
     at: Instant,
     took: Duration,
@@ -67,11 +67,11 @@ struct Looked {
 
 /// A file before a tool changes it.
 #[derive(Debug)]
-pub struct Before {
-    /// `None` for one that is not in the folder.
+pub struct BeforeChange {
+    /// `None` for one that is not in a folder of the session.
     path: Option<PathBuf>,
     given: PathBuf,
-    state: State,
+    state: PathState,
 }
 
 impl Recorder {
@@ -92,31 +92,31 @@ impl Recorder {
     }
 
     /// Stores what is at these absolute paths, which a tool is about to change.
-    pub fn before_write(&self, paths: &[PathBuf]) -> Vec<Before> {
+    pub fn before_write(&self, paths: &[PathBuf]) -> Vec<BeforeChange> {
         let mut state = self.lock();
-        let (tree, held) = (Tree::open(&self.store.folder), self.hold(&mut state));
+        let (folders, held) = (Folders::open(&self.store), self.hold(&mut state));
         let objects = held.is_ok().then_some(&self.store.objects);
         let limit_bytes = self.store.all.limits.written_bytes;
         let mut before = Vec::new();
         for given in paths {
-            let Some(path) = relative(&self.store.folder, given) else {
-                before.push(Before {
+            let Some(path) = self.store.path_of(given) else {
+                before.push(BeforeChange {
                     path: None,
                     state: looks_outside(given),
                     given: given.clone(),
                 });
                 continue;
             };
-            let Ok(tree) = &tree else { continue };
-            let state_of = |path: &Path| tree.state(path, objects, limit_bytes);
+            let Ok(folders) = &folders else { continue };
+            let state_of = |path: &Path| folders.state(path, objects, limit_bytes);
             // The folders that the tool will have to make are gone with the file.
             let missing = path.ancestors().skip(1);
             let missing = missing.take_while(|above| {
-                Tree::covers(above) && matches!(state_of(above), State::Absent)
+                self.store.covers(above) && matches!(state_of(above), PathState::Absent)
             });
             let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
             for path in missing.into_iter().rev().chain([path]) {
-                before.push(Before {
+                before.push(BeforeChange {
                     state: state_of(&path),
                     given: given.clone(),
                     path: Some(path),
@@ -127,13 +127,13 @@ impl Recorder {
     }
 
     /// What has become of it.
-    pub fn after_write(&self, before: Vec<Before>) -> Changes {
+    pub fn after_write(&self, before: Vec<BeforeChange>) -> Changes {
         let mut changes = Changes::default();
         let mut state = self.lock();
-        let Ok(tree) = Tree::open(&self.store.folder) else {
+        let Ok(folders) = Folders::open(&self.store) else {
             return changes;
         };
-        for Before {
+        for BeforeChange {
             path,
             given,
             state: before,
@@ -149,12 +149,12 @@ impl Recorder {
                 }
                 continue;
             };
-            let after = tree.state(&path, None, self.store.all.limits.written_bytes);
+            let after = folders.state(&path, None, self.store.all.limits.written_bytes);
             if let Some(snapshot) = &mut state.snapshot {
                 snapshot.set(&path, &after);
             }
             if before != after {
-                changes.files.push(Change {
+                changes.files.push(PathChange {
                     path,
                     before,
                     after,
@@ -194,7 +194,7 @@ impl Recorder {
         self.let_go_if_over(state);
     }
 
-    fn begin(&self, of: Option<&Arc<Job>>) {
+    fn begin(&self, of: Option<&Arc<BackgroundJob>>) {
         let mut state = self.lock();
         if !state.is_any_running() {
             self.look_before(&mut state, &NEVER);
@@ -212,11 +212,11 @@ impl Recorder {
         }
     }
 
-    fn end(&self, of: Option<&Arc<Job>>) -> Changes {
+    fn end(&self, of: Option<&Arc<BackgroundJob>>) -> Changes {
         let ended = Instant::now();
         let mut state = self.lock();
         // Several may end in one moment: whoever looks after that has seen what all of them did.
-        let is_seen = |looked: &Looked| looked.began >= ended;
+        let is_seen = |looked: &LookTimes| looked.began >= ended;
         if !state.looked.as_ref().is_some_and(is_seen) {
             self.look_after(&mut state);
         }
@@ -298,7 +298,7 @@ impl Recorder {
 
     /// Looks at the folder, unless that was done a moment ago.
     fn look_before(&self, state: &mut RecorderState, stop: &AtomicBool) {
-        let is_fresh = |looked: &Looked| looked.at.elapsed() < looked.took * LOOKING_SHARE;
+        let is_fresh = |looked: &LookTimes| looked.at.elapsed() < looked.took * LOOKING_SHARE;
         if state.snapshot.is_some() && state.looked.as_ref().is_some_and(is_fresh) {
             return;
         }
@@ -325,10 +325,7 @@ impl Recorder {
         let began = Instant::now();
         self.hold(state)?;
         let camera = Camera {
-            folder: &self.store.folder,
-            left_out: self.store.left_out(),
-            objects: &self.store.objects,
-            limits: &self.store.all.limits,
+            store: &self.store,
             stop,
         };
         let taken = match known {
@@ -336,7 +333,7 @@ impl Recorder {
             None => camera.first(&index::read(&self.store.index())),
         }?;
         state.is_unsaved |= taken.read > 0;
-        state.looked = Some(Looked {
+        state.looked = Some(LookTimes {
             began,
             at: Instant::now(),
             took: began.elapsed(),
@@ -355,21 +352,30 @@ impl Recorder {
     }
 
     /// What other sessions have recorded since: those changes are theirs.
-    fn changed_by_others(&self, since: Option<SystemTime>) -> HashSet<(PathBuf, State)> {
-        let (Some(since), Ok(files)) = (since, std::fs::read_dir(self.store.runs())) else {
+    fn changed_by_others(&self, since: Option<SystemTime>) -> HashSet<(PathBuf, PathState)> {
+        let Some(since) = since else {
             return HashSet::new();
         };
         let is_recent = |file: &std::fs::DirEntry| {
             let modified = file.metadata().and_then(|metadata| metadata.modified());
             modified.is_ok_and(|modified| modified >= since)
         };
-        let recent = files.flatten().filter(is_recent);
-        recent
-            .filter_map(|file| checkpoint::read(&file.path()).ok())
-            .filter(|stored| stored.session != self.session)
-            .flat_map(|stored| stored.changes)
+        let recorded_in = |runs: PathBuf| {
+            let files = std::fs::read_dir(runs).into_iter().flatten().flatten();
+            let stored = files.filter(is_recent);
+            let stored = stored.filter_map(|file| checkpoint::read(&file.path()).ok());
+            let others = stored.filter(|stored| stored.session != self.session);
+            others.flat_map(|stored| stored.changes)
+        };
+        let mut changed: HashSet<(PathBuf, PathState)> = recorded_in(self.store.runs())
             .map(|recorded| (recorded.change.path, recorded.change.after))
-            .collect()
+            .collect();
+        for folder in &self.store.additional {
+            let recorded = recorded_in(self.store.all.of_folder(folder).runs());
+            let recorded = recorded.map(|recorded| recorded.change);
+            changed.extend(recorded.map(|change| (folder.join(change.path), change.after)));
+        }
+        changed
     }
 
     fn hold(&self, state: &mut RecorderState) -> io::Result<()> {
@@ -384,18 +390,18 @@ impl Recorder {
     }
 }
 
-/// What a file looks like that is not in the folder: it is never copied.
-fn looks_outside(path: &Path) -> State {
+/// What a file looks like that is in no folder of the session: it is never copied.
+fn looks_outside(path: &Path) -> PathState {
     match std::fs::symlink_metadata(path) {
-        Ok(metadata) => State::Unknown {
+        Ok(metadata) => PathState::Unknown {
             size: metadata.len(),
             modified_ns: metadata
                 .mtime()
                 .saturating_mul(1_000_000_000)
                 .saturating_add(metadata.mtime_nsec()),
-            why: Unstored::Outside,
+            why: UnstoredReason::Outside,
         },
-        Err(_) => State::Absent,
+        Err(_) => PathState::Absent,
     }
 }
 

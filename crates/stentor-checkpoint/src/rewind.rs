@@ -4,18 +4,18 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::{self, Change, Changes, CheckpointId, Merged, Overlap};
-use crate::state::{State, Unstored};
+use crate::checkpoint::{self, Changes, CheckpointId, MergedChange, Overlap, PathChange};
+use crate::folders::Folders;
+use crate::state::{PathState, UnstoredReason};
 use crate::store::FolderStore;
-use crate::tree::Tree;
 
 /// What a rewind would do.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct RewindPlan {
     /// What is put back.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RewindStep>,
     /// What somebody else has changed, and so is put back only by force.
-    pub changed: Vec<Step>,
+    pub changed: Vec<RewindStep>,
     /// What cannot be put back, and why.
     pub lost: Vec<(PathBuf, String)>,
     /// What may have changed without anybody knowing.
@@ -24,15 +24,17 @@ pub struct Plan {
     pub running: Vec<String>,
     /// Checkpoints that are not here: the session was copied, or they were too old.
     pub missing: usize,
+    /// The folders that the changes are in, besides that of the session.
+    pub(crate) additional: Vec<PathBuf>,
 }
 
 /// One path and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// From the folder of the session.
+pub struct RewindStep {
+    /// From the folder of the session; absolute in its other folders.
     pub path: PathBuf,
-    pub now: State,
-    pub wanted: State,
+    pub now: PathState,
+    pub wanted: PathState,
     /// The jobs in the background during which it changed.
     pub during: Option<String>,
 }
@@ -46,20 +48,20 @@ pub struct Rewound {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-impl Step {
+impl RewindStep {
     /// The path as people are shown it, with what becomes of it.
     pub fn shown(&self) -> String {
         let path = self.path.display();
         match (&self.now, &self.wanted) {
-            (_, State::Absent) => format!("{path} (removed)"),
-            (State::Absent, _) => format!("{path} (was deleted)"),
+            (_, PathState::Absent) => format!("{path} (removed)"),
+            (PathState::Absent, _) => format!("{path} (was deleted)"),
             _ => path.to_string(),
         }
     }
 }
 
 /// What it would take to undo these checkpoints, the oldest first.
-pub fn plan(store: &FolderStore, ids: &[CheckpointId]) -> io::Result<Plan> {
+pub fn plan(store: &FolderStore, ids: &[CheckpointId]) -> io::Result<RewindPlan> {
     plan_while(store, ids, &|_, _| false)
 }
 
@@ -68,8 +70,8 @@ pub(crate) fn plan_while(
     store: &FolderStore,
     ids: &[CheckpointId],
     runs: &dyn Fn(&CheckpointId, &str) -> bool,
-) -> io::Result<Plan> {
-    let mut plan = Plan::default();
+) -> io::Result<RewindPlan> {
+    let mut plan = RewindPlan::default();
     let mut changes = Vec::new();
     for id in ids {
         let stored = match checkpoint::read(&store.file_of(id)) {
@@ -82,6 +84,7 @@ pub(crate) fn plan_while(
         };
         changes.extend(stored.changes);
         plan.unknown.extend(stored.unknown);
+        plan.additional.extend(stored.additional);
         for job in stored.jobs {
             match runs(id, &job) {
                 true => plan.running.push(job),
@@ -102,34 +105,36 @@ pub(crate) fn plan_while(
     if changes.is_empty() {
         return Ok(plan);
     }
-    let tree = Tree::open(&store.folder)?;
+    let folders = Folders::open(&store.including(&plan.additional))?;
     for (path, merged) in checkpoint::merge(changes) {
-        plan.add(store, &tree, path, merged);
+        plan.add(store, &folders, path, merged);
     }
     Ok(plan)
 }
 
-impl Plan {
-    fn add(&mut self, store: &FolderStore, tree: &Tree, path: PathBuf, merged: Merged) {
-        let Merged {
+impl RewindPlan {
+    fn add(&mut self, store: &FolderStore, folders: &Folders, path: PathBuf, merged: MergedChange) {
+        let MergedChange {
             before: wanted,
             after,
             is_interrupted,
             during,
         } = merged;
-        let now = tree.state(&path, None, store.all.limits.written_bytes);
+        let now = folders.state(&path, None, store.all.limits.written_bytes);
         if now == wanted {
             return;
         }
         let why = match (&now, &wanted) {
             // What goes must be able to come back.
-            (State::Unknown { why, .. }, _) => Some(match why {
-                Unstored::Failed(why) => format!("what is there now could not be copied: {why}"),
+            (PathState::Unknown { why, .. }, _) => Some(match why {
+                UnstoredReason::Failed(why) => {
+                    format!("what is there now could not be copied: {why}")
+                }
                 _ => "what is there now is too large to be copied".to_owned(),
             }),
-            (_, State::Unknown { why, .. }) => Some(why.to_string()),
-            (_, State::Other) => Some("it was no file".to_owned()),
-            (_, State::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
+            (_, PathState::Unknown { why, .. }) => Some(why.to_string()),
+            (_, PathState::Other) => Some("it was no file".to_owned()),
+            (_, PathState::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
                 Some("its copy is gone".to_owned())
             }
             _ => None,
@@ -138,9 +143,12 @@ impl Plan {
             return self.lost.push((path, why));
         }
         // A folder that a run made is removed when nothing is left in it, whoever looked into it.
-        let is_theirs = !matches!((&now, &wanted), (State::Folder { .. }, State::Absent));
-        let is_changed = is_theirs && (is_interrupted || !is_still(&now, &after, tree, &path));
-        let step = Step {
+        let is_theirs = !matches!(
+            (&now, &wanted),
+            (PathState::Folder { .. }, PathState::Absent)
+        );
+        let is_changed = is_theirs && (is_interrupted || !is_still(&now, &after, folders, &path));
+        let step = RewindStep {
             path,
             now,
             wanted,
@@ -155,24 +163,24 @@ impl Plan {
     /// Does it. With `force` what somebody else has changed is put back, too.
     pub fn apply(&self, store: &FolderStore, force: bool) -> io::Result<Rewound> {
         let _held = store.hold()?;
-        let tree = Tree::open(&store.folder)?;
+        let folders = Folders::open(&store.including(&self.additional))?;
         let forced = self.changed.iter().filter(|_| force);
-        let mut steps: Vec<&Step> = self.steps.iter().chain(forced).collect();
+        let mut steps: Vec<&RewindStep> = self.steps.iter().chain(forced).collect();
         // What is in the way goes first, the deepest first; then folders and files come back.
-        steps.sort_by_key(|step| (Phase::of(step), step.path.components().count()));
+        steps.sort_by_key(|step| (RewindPhase::of(step), step.path.components().count()));
         let removals = steps
             .iter()
-            .take_while(|step| Phase::of(step) < Phase::Make);
+            .take_while(|step| RewindPhase::of(step) < RewindPhase::Make);
         let removals = removals.count();
         if let Some(removals) = steps.get_mut(..removals) {
             removals.sort_by_key(|step| {
                 let depth = step.path.components().count();
-                (Phase::of(step), std::cmp::Reverse(depth))
+                (RewindPhase::of(step), std::cmp::Reverse(depth))
             });
         }
         let mut rewound = Rewound::default();
         for step in steps {
-            match take(store, &tree, step) {
+            match take(store, &folders, step) {
                 Ok(Some(change)) => rewound.changes.files.push(change),
                 Ok(None) => {}
                 Err(error) => rewound.failed.push((step.path.clone(), error.to_string())),
@@ -184,31 +192,31 @@ impl Plan {
 
 /// True when what is there now is what a run left there. Of what was not read then only the looks are
 /// known.
-fn is_still(now: &State, after: &State, tree: &Tree, path: &Path) -> bool {
-    let State::Unknown {
+fn is_still(now: &PathState, after: &PathState, folders: &Folders, path: &Path) -> bool {
+    let PathState::Unknown {
         size, modified_ns, ..
     } = after
     else {
         return now == after;
     };
-    let unread = tree.state(path, None, 0);
-    matches!(unread, State::Unknown { size: s, modified_ns: m, .. } if (s, m) == (*size, *modified_ns))
+    let unread = folders.state(path, None, 0);
+    matches!(unread, PathState::Unknown { size: s, modified_ns: m, .. } if (s, m) == (*size, *modified_ns))
 }
 
 /// In which order steps are taken.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum RewindPhase {
     RemoveFile,
     RemoveFolder,
     Make,
 }
 
-impl Phase {
-    fn of(step: &Step) -> Self {
-        let is_folder = |state: &State| matches!(state, State::Folder { .. });
+impl RewindPhase {
+    fn of(step: &RewindStep) -> Self {
+        let is_folder = |state: &PathState| matches!(state, PathState::Folder { .. });
         match (&step.now, &step.wanted) {
-            (State::Absent, _) => Self::Make,
-            (now, State::Absent) if !is_folder(now) => Self::RemoveFile,
+            (PathState::Absent, _) => Self::Make,
+            (now, PathState::Absent) if !is_folder(now) => Self::RemoveFile,
             (now, wanted) if !is_folder(now) && is_folder(wanted) => Self::RemoveFile,
             (now, wanted) if is_folder(now) && !is_folder(wanted) => Self::RemoveFolder,
             _ => Self::Make,
@@ -217,36 +225,42 @@ impl Phase {
 }
 
 /// Takes one step; `None` when there was nothing to do after all.
-fn take(store: &FolderStore, tree: &Tree, step: &Step) -> io::Result<Option<Change>> {
+fn take(
+    store: &FolderStore,
+    folders: &Folders,
+    step: &RewindStep,
+) -> io::Result<Option<PathChange>> {
     // What is there is stored before it goes, and is what was looked at when the step was planned.
     let limit_bytes = store.all.limits.written_bytes;
-    let now = tree.state(&step.path, Some(&store.objects), limit_bytes);
+    let now = folders.state(&step.path, Some(&store.objects), limit_bytes);
     if now != step.now {
         return Err(io::Error::other(match now {
-            State::Unknown {
-                why: why @ Unstored::Failed(_),
+            PathState::Unknown {
+                why: why @ UnstoredReason::Failed(_),
                 ..
             } => why.to_string(),
             _ => "it is being changed by somebody else".to_owned(),
         }));
     }
-    if Phase::of(step) < Phase::Make {
-        match tree.put(&step.path, &State::Absent, &store.objects) {
+    if RewindPhase::of(step) < RewindPhase::Make {
+        match folders.put(&step.path, &PathState::Absent, &store.objects) {
             // Somebody has put something into it.
-            Err(error) if is_occupied(&error) && step.wanted == State::Absent => return Ok(None),
+            Err(error) if is_occupied(&error) && step.wanted == PathState::Absent => {
+                return Ok(None);
+            }
             Err(error) if is_occupied(&error) => {
                 return Err(io::Error::other("a folder with other files is there now"));
             }
             removed => removed?,
         }
     }
-    if step.wanted != State::Absent {
-        tree.put(&step.path, &step.wanted, &store.objects)?;
+    if step.wanted != PathState::Absent {
+        folders.put(&step.path, &step.wanted, &store.objects)?;
     }
-    Ok(Some(Change {
+    Ok(Some(PathChange {
         path: step.path.clone(),
         before: now,
-        after: tree.state(&step.path, None, limit_bytes),
+        after: folders.state(&step.path, None, limit_bytes),
     }))
 }
 
@@ -262,8 +276,8 @@ pub fn changed_paths(store: &FolderStore, id: &CheckpointId) -> Option<Vec<PathB
     let stored = checkpoint::read(&store.file_of(id)).ok()?;
     let changes = stored.changes.into_iter();
     let changes = changes.map(|recorded| recorded.change);
-    let is_file = |change: &Change| {
-        let is_folder = |state: &State| matches!(state, State::Folder { .. });
+    let is_file = |change: &PathChange| {
+        let is_folder = |state: &PathState| matches!(state, PathState::Folder { .. });
         !is_folder(&change.before) && !is_folder(&change.after)
     };
     let changed = changes.filter(is_file);

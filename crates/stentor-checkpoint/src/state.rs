@@ -11,7 +11,7 @@ use crate::path_text;
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum State {
+pub enum PathState {
     /// Nothing.
     Absent,
     /// A file whose content is known.
@@ -24,7 +24,7 @@ pub enum State {
     Unknown {
         size: u64,
         modified_ns: i64,
-        why: Unstored,
+        why: UnstoredReason,
     },
     /// A symbolic link. What it leads to does not matter.
     Link {
@@ -41,17 +41,17 @@ pub enum State {
 /// Why the content of a file is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unstored {
+pub enum UnstoredReason {
     TooLarge,
     /// Everything before it took all the time or space there is for a checkpoint.
     OverBudget,
-    /// It is not in the folder of the session.
+    /// It is in no folder of the session.
     Outside,
     /// It could not be read, or what was read could not be stored.
     Failed(String),
 }
 
-impl fmt::Display for Unstored {
+impl fmt::Display for UnstoredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge => f.write_str("it was too large to be copied"),
@@ -64,8 +64,8 @@ impl fmt::Display for Unstored {
 
 /// What a path looked like, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub kind: Kind,
+pub(crate) struct PathStamp {
+    pub kind: PathKind,
     pub size: u64,
     pub modified_ns: i64,
     pub changed_ns: i64,
@@ -75,7 +75,7 @@ pub(crate) struct Stamp {
 
 /// What something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     File,
     Folder,
     Link,

@@ -11,21 +11,22 @@ use rustix::fs::FlockOperation;
 
 use crate::checkpoint::{self, Changes, CheckpointId};
 use crate::content_hash::ContentHash;
-use crate::limits::Limits;
+use crate::limits::CheckpointLimits;
 use crate::objects::Objects;
 use crate::own_file::own_file;
+use crate::tree::{FolderTree, is_git};
 
 /// The checkpoints of all folders.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
     pub(crate) root: PathBuf,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CheckpointLimits,
     left_out: Vec<PathBuf>,
 }
 
 impl Checkpoints {
     /// Those below `root`, which need not be there yet.
-    pub fn in_folder(root: PathBuf, limits: Limits) -> Self {
+    pub fn in_folder(root: PathBuf, limits: CheckpointLimits) -> Self {
         Self {
             left_out: vec![root.clone()],
             root,
@@ -65,6 +66,8 @@ fn really(path: &Path) -> PathBuf {
 pub struct FolderStore {
     /// The folder of the user.
     pub(crate) folder: PathBuf,
+    /// The folders that a session has besides.
+    pub(crate) additional: Vec<PathBuf>,
     /// Where its checkpoints are.
     pub(crate) place: PathBuf,
     pub(crate) objects: Objects,
@@ -77,20 +80,58 @@ impl FolderStore {
         Self {
             objects: Objects::in_folder(place.join("objects")),
             folder,
+            additional: Vec::new(),
             place,
             all,
             left_out: Arc::default(),
         }
     }
 
-    /// What is never looked at, from the folder. Found out when it is first needed: a session is to
+    /// The same for a session that has these folders besides. One that is in the session's folder is
+    /// none of its own, and one in a `.git` is never touched.
+    #[must_use]
+    pub fn including<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Self {
+        let mut store = Self {
+            left_out: Arc::default(),
+            ..self.clone()
+        };
+        for folder in folders.into_iter().map(|folder| really(folder)) {
+            let is_known = folder.starts_with(&store.folder) || store.additional.contains(&folder);
+            let is_usable = folder.is_absolute() && !folder.iter().any(is_git);
+            if is_usable && !is_known {
+                store.additional.push(folder);
+            }
+        }
+        store
+    }
+
+    /// The path by which a file is known that is in a folder of the session.
+    pub(crate) fn path_of(&self, file: &Path) -> Option<PathBuf> {
+        let path = match file.strip_prefix(&self.folder) {
+            Ok(path) => path,
+            Err(_) => file,
+        };
+        self.covers(path).then(|| path.to_owned())
+    }
+
+    /// True when a path is one below a folder of the session that is looked at and changed at all.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        let mut additional = self.additional.iter();
+        let below = |folder: &PathBuf| path.strip_prefix(folder).is_ok_and(FolderTree::covers);
+        FolderTree::covers(path) || additional.any(below)
+    }
+
+    /// What is never looked at, by its path. Found out when it is first needed: a session is to
     /// start before it runs a command.
     pub(crate) fn left_out(&self) -> &[PathBuf] {
-        let inside =
-            |path: &PathBuf| Some(really(path).strip_prefix(&self.folder).ok()?.to_owned());
-        let all = &self.all.left_out;
-        self.left_out
-            .get_or_init(|| all.iter().filter_map(inside).collect())
+        self.left_out.get_or_init(|| {
+            let of_program = self.all.left_out.iter().map(|path| really(path));
+            // A folder inside another is looked at by itself.
+            let all = of_program.chain(self.additional.iter().cloned());
+            let inside = all.filter_map(|path| self.path_of(&path));
+            let own = Some(self.folder.clone()).filter(|own| self.covers(own));
+            inside.chain(own).collect()
+        })
     }
 
     /// True when a checkpoint is here.
@@ -100,7 +141,7 @@ impl FolderStore {
 
     /// Appends what a session has changed to a checkpoint.
     pub fn append(&self, id: &CheckpointId, session: &str, changes: &Changes) -> io::Result<()> {
-        checkpoint::append(&self.file_of(id), session, changes)
+        checkpoint::append(&self.file_of(id), session, changes, &self.additional)
     }
 
     /// Notes in a checkpoint that a job in the background has begun, or ended.
@@ -127,7 +168,7 @@ impl FolderStore {
     }
 
     /// Makes the folders, for their owner alone, and keeps what is in them from being removed.
-    pub fn hold(&self) -> io::Result<Held> {
+    pub fn hold(&self) -> io::Result<HeldCheckpoints> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(self.runs())?;
         let name = self.place.join("folder");
@@ -136,7 +177,7 @@ impl FolderStore {
         }
         let lock = self.lock_file()?;
         rustix::fs::flock(&lock, FlockOperation::LockShared)?;
-        Ok(Held { _lock: lock })
+        Ok(HeldCheckpoints { _lock: lock })
     }
 
     pub(crate) fn lock_file(&self) -> io::Result<File> {
@@ -146,6 +187,6 @@ impl FolderStore {
 
 /// While it is there, nothing of a folder's checkpoints is removed.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldCheckpoints {
     _lock: File,
 }

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::{Changes, CheckpointId, Checkpoints, Limits, Recorder};
+use crate::{Changes, CheckpointId, CheckpointLimits, Checkpoints, Recorder};
 
 /// A folder, and a recorder of what happens in it.
 pub(crate) struct Workshop {
     pub folder: TempDir,
     pub stored: TempDir,
-    pub limits: Limits,
+    pub limits: CheckpointLimits,
     pub recorder: Recorder,
     runs: std::cell::Cell<usize>,
 }
 
 impl Workshop {
     pub fn new() -> Self {
-        Self::with(Limits::default())
+        Self::with(CheckpointLimits::default())
     }
 
-    pub fn with(limits: Limits) -> Self {
+    pub fn with(limits: CheckpointLimits) -> Self {
         let (folder, stored) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         // Somebody has just looked: only what a test removes itself goes, and only then.
         let root = stored.path().join("checkpoints");
@@ -36,6 +36,14 @@ impl Workshop {
             recorder,
             runs: Default::default(),
         }
+    }
+
+    /// The same for a session that has these folders besides its own.
+    pub fn including(mut self, folders: &[&Path]) -> Self {
+        let folders: Vec<PathBuf> = folders.iter().map(|&folder| folder.to_owned()).collect();
+        let store = self.recorder.store().including(&folders);
+        self.recorder = Recorder::new(store, "session");
+        self
     }
 
     /// Another session in the folder.
@@ -93,13 +101,13 @@ impl Workshop {
 /// What a command changed, a line each.
 pub(crate) fn shown(changes: &Changes) -> Vec<String> {
     let files = changes.files.iter().map(|change| {
-        let kind = |state: &crate::State| match state {
-            crate::State::Absent => "absent",
-            crate::State::File { .. } => "file",
-            crate::State::Unknown { .. } => "unknown",
-            crate::State::Link { .. } => "link",
-            crate::State::Folder { .. } => "folder",
-            crate::State::Other => "other",
+        let kind = |state: &crate::PathState| match state {
+            crate::PathState::Absent => "absent",
+            crate::PathState::File { .. } => "file",
+            crate::PathState::Unknown { .. } => "unknown",
+            crate::PathState::Link { .. } => "link",
+            crate::PathState::Folder { .. } => "folder",
+            crate::PathState::Other => "other",
         };
         let (before, after) = (kind(&change.before), kind(&change.after));
         format!("{}: {before} -> {after}", change.path.display())
@@ -115,7 +123,12 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn recorder(folder: &TempDir, stored: &TempDir, limits: Limits, session: &str) -> Recorder {
+fn recorder(
+    folder: &TempDir,
+    stored: &TempDir,
+    limits: CheckpointLimits,
+    session: &str,
+) -> Recorder {
     let all = Checkpoints::in_folder(stored.path().join("checkpoints"), limits);
     Recorder::new(all.of_folder(Path::new(folder.path())), session)
 }

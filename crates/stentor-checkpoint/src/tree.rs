@@ -6,14 +6,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::content_hash::ContentHash;
 use crate::objects::Objects;
-use crate::state::{Kind, Stamp, State, Unstored};
+use crate::state::{PathKind, PathStamp, PathState, UnstoredReason};
 
 /// The bits of a mode that are kept: who may read, write and execute, and as whom.
 const PERMISSIONS: u32 = 0o7777;
@@ -30,12 +30,12 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// A folder of the user.
-pub(crate) struct Tree {
+pub(crate) struct FolderTree {
     root: OwnedFd,
     root_stat: Stat,
 }
 
-impl Tree {
+impl FolderTree {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
@@ -68,17 +68,17 @@ impl Tree {
 
     /// What is at a path. Contents of at most `limit_bytes` are read, and stored where `objects` are
     /// given.
-    pub fn state(&self, path: &Path, objects: Option<&Objects>, limit_bytes: u64) -> State {
+    pub fn state(&self, path: &Path, objects: Option<&Objects>, limit_bytes: u64) -> PathState {
         match self.parent(path, false) {
             Ok((folder, name)) => state_in(&folder, &name, objects, limit_bytes).0,
-            Err(error) if is_missing(&error) => State::Absent,
+            Err(error) if is_missing(&error) => PathState::Absent,
             Err(error) => failed(&error),
         }
     }
 
     /// Puts something where something else, or nothing, is. A folder that is in the way must be gone.
     /// The folder it is in may be read-only, if it is the user's own.
-    pub fn put(&self, path: &Path, wanted: &State, objects: &Objects) -> io::Result<()> {
+    pub fn put(&self, path: &Path, wanted: &PathState, objects: &Objects) -> io::Result<()> {
         let refused = match self.put_as_is(path, wanted, objects) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::ACCESS) => error,
             done => return done,
@@ -98,10 +98,10 @@ impl Tree {
         done
     }
 
-    fn put_as_is(&self, path: &Path, wanted: &State, objects: &Objects) -> io::Result<()> {
+    fn put_as_is(&self, path: &Path, wanted: &PathState, objects: &Objects) -> io::Result<()> {
         match wanted {
-            State::Absent => self.remove(path),
-            State::Folder { mode } => {
+            PathState::Absent => self.remove(path),
+            PathState::Folder { mode } => {
                 let (folder, name) = self.parent(path, true)?;
                 match rustix::fs::mkdirat(&folder, &name, mode_of(*mode)) {
                     Ok(()) | Err(Errno::EXIST) => {}
@@ -110,18 +110,18 @@ impl Tree {
                 let made = rustix::fs::openat(&folder, &name, FOLDER, Mode::empty())?;
                 Ok(rustix::fs::fchmod(&made, mode_of(*mode))?)
             }
-            State::Link { target } => {
+            PathState::Link { target } => {
                 let (folder, name) = self.parent(path, true)?;
                 replaced(&folder, &name, |beside| {
                     Ok(rustix::fs::symlinkat(target, &folder, beside)?)
                 })
             }
-            State::File { hash, mode, .. } => {
+            PathState::File { hash, mode, .. } => {
                 let content = objects.load(*hash)?;
                 let (folder, name) = self.parent(path, true)?;
                 write_file(&folder, &name, &content, *mode)
             }
-            State::Unknown { .. } | State::Other => Err(io::ErrorKind::Unsupported.into()),
+            PathState::Unknown { .. } | PathState::Other => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -210,31 +210,33 @@ pub(crate) fn state_in(
     name: &OsStr,
     objects: Option<&Objects>,
     limit_bytes: u64,
-) -> (State, Option<Stamp>) {
+) -> (PathState, Option<PathStamp>) {
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
-        Err(Errno::NOENT | Errno::NOTDIR) => return (State::Absent, None),
+        Err(Errno::NOENT | Errno::NOTDIR) => return (PathState::Absent, None),
         Err(errno) => return (failed(&errno.into()), None),
     };
     let stamp = stamp_of(&stat);
     let state = match stamp.kind {
-        Kind::Folder => State::Folder { mode: stamp.mode },
-        Kind::Other => State::Other,
-        Kind::Link => match rustix::fs::readlinkat(folder, name, Vec::new()) {
-            Ok(target) => State::Link {
+        PathKind::Folder => PathState::Folder { mode: stamp.mode },
+        PathKind::Other => PathState::Other,
+        PathKind::Link => match rustix::fs::readlinkat(folder, name, Vec::new()) {
+            Ok(target) => PathState::Link {
                 target: OsString::from_vec(target.into_bytes()).into(),
             },
             Err(errno) => failed(&errno.into()),
         },
-        Kind::File if stamp.size > limit_bytes => stamp.without_content(Unstored::TooLarge),
-        Kind::File => match content(folder, name, objects, limit_bytes) {
-            Ok(Some((hash, size))) => State::File {
+        PathKind::File if stamp.size > limit_bytes => {
+            stamp.without_content(UnstoredReason::TooLarge)
+        }
+        PathKind::File => match content(folder, name, objects, limit_bytes) {
+            Ok(Some((hash, size))) => PathState::File {
                 hash,
                 size,
                 mode: stamp.mode,
             },
-            Ok(None) => stamp.without_content(Unstored::TooLarge),
-            Err(error) => stamp.without_content(Unstored::Failed(error.to_string())),
+            Ok(None) => stamp.without_content(UnstoredReason::TooLarge),
+            Err(error) => stamp.without_content(UnstoredReason::Failed(error.to_string())),
         },
     };
     (state, Some(stamp))
@@ -322,19 +324,19 @@ fn replaced(
         reason = "these have other widths on other systems"
     )
 )]
-pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
+pub(crate) fn stamp_of(stat: &Stat) -> PathStamp {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
+        FileType::RegularFile => PathKind::File,
+        FileType::Directory => PathKind::Folder,
+        FileType::Symlink => PathKind::Link,
+        _ => PathKind::Other,
     };
     let nanoseconds = |seconds: i64, rest: u64| {
         seconds
             .saturating_mul(1_000_000_000)
             .saturating_add(i64::try_from(rest).unwrap_or_default())
     };
-    Stamp {
+    PathStamp {
         kind,
         size: u64::try_from(stat.st_size).unwrap_or_default(),
         modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as u64),
@@ -344,10 +346,10 @@ pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
     }
 }
 
-impl Stamp {
+impl PathStamp {
     /// The state of a file whose content is not known.
-    pub fn without_content(&self, why: Unstored) -> State {
-        State::Unknown {
+    pub fn without_content(&self, why: UnstoredReason) -> PathState {
+        PathState::Unknown {
             size: self.size,
             modified_ns: self.modified_ns,
             why,
@@ -360,17 +362,11 @@ pub(crate) fn is_git(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
-/// The path of something in the folder, from there.
-pub(crate) fn relative(folder: &Path, path: &Path) -> Option<PathBuf> {
-    let relative = path.strip_prefix(folder).ok()?;
-    Tree::covers(relative).then(|| relative.to_owned())
-}
-
-fn failed(error: &io::Error) -> State {
-    State::Unknown {
+fn failed(error: &io::Error) -> PathState {
+    PathState::Unknown {
         size: 0,
         modified_ns: 0,
-        why: Unstored::Failed(error.to_string()),
+        why: UnstoredReason::Failed(error.to_string()),
     }
 }
 

@@ -14,16 +14,17 @@ use std::time::Instant;
 
 use rustix::fs::AtFlags;
 
+use crate::folders::{Folders, OpenFolder};
 use crate::ignored::Ignored;
-use crate::limits::Limits;
-use crate::state::{Kind, Stamp};
-use crate::tree::{TEMPORARY, Tree, is_git, stamp_of};
+use crate::limits::CheckpointLimits;
+use crate::state::{PathKind, PathStamp};
+use crate::tree::{TEMPORARY, is_git, stamp_of};
 
-/// What was in a folder.
+/// What was in the folders of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// By the path from the folder.
-    pub entries: HashMap<PathBuf, Stamp>,
+pub(crate) struct FolderListing {
+    /// By its path.
+    pub entries: HashMap<PathBuf, PathStamp>,
     /// The folders that were seen whole, that of the session with an empty path.
     pub seen: HashSet<PathBuf>,
     /// What is there and not looked at: ignored, on another device, or our own.
@@ -36,36 +37,38 @@ pub(crate) struct Listing {
 const NAMED: usize = 3;
 
 /// When to stop.
-pub(crate) struct Until<'a> {
+pub(crate) struct WalkLimit<'a> {
     pub deadline: Instant,
     pub stop: &'a AtomicBool,
 }
 
-impl Until<'_> {
+impl WalkLimit<'_> {
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
 
-/// Lists a folder. What is `left_out` of it is not looked at: what is stored of the folder, above all.
-/// What was `watched` until now is looked at also where it is ignored by now.
-pub(crate) fn list(
-    tree: &Tree,
-    folder: &Path,
+/// Lists the folders of a session, all of them within the limits of one. What is `left_out` is not looked
+/// at: what is stored of the folders, above all. What was `watched` until now is looked at also where it is ignored by now.
+pub(crate) fn list<'a>(
+    folders: &'a Folders,
     left_out: &[PathBuf],
     watched: &dyn Fn(&Path) -> bool,
-    limits: &Limits,
-    until: &Until<'_>,
-) -> Listing {
-    let mut listing = Listing::default();
-    let mut waiting = VecDeque::from([(PathBuf::new(), Ignored::above(folder))]);
-    while let Some((path, rules)) = waiting.pop_front() {
+    limits: &CheckpointLimits,
+    until: &WalkLimit<'_>,
+) -> FolderListing {
+    let mut listing = FolderListing::default();
+    let begin = |folder: &'a OpenFolder| {
+        let rules = Ignored::above(&folder.place);
+        (folder, folder.prefix.clone(), rules)
+    };
+    let mut waiting: VecDeque<_> = folders.iter().map(begin).collect();
+    while let Some((folder, path, rules)) = waiting.pop_front() {
         if listing.entries.len() >= limits.files || until.is_over() {
             listing.left_out.push(path);
             break;
         }
         let walk = FolderWalk {
-            tree,
             folder,
             path: &path,
             above: &rules,
@@ -75,8 +78,8 @@ pub(crate) fn list(
         match walk.entries(limits, until, &mut listing.skipped) {
             Ok(Some((entries, rules))) => {
                 for (path, stamp) in entries {
-                    if stamp.kind == Kind::Folder {
-                        waiting.push_back((path.clone(), rules.clone()));
+                    if stamp.kind == PathKind::Folder {
+                        waiting.push_back((folder, path.clone(), rules.clone()));
                     }
                     listing.entries.insert(path, stamp);
                 }
@@ -89,11 +92,11 @@ pub(crate) fn list(
     }
     listing
         .left_out
-        .extend(waiting.into_iter().map(|(path, _)| path));
+        .extend(waiting.into_iter().map(|(_, path, _)| path));
     listing
 }
 
-impl Listing {
+impl FolderListing {
     /// True when it is known what was at a path: something, or nothing.
     pub fn covers(&self, path: &Path) -> bool {
         if self.skipped.contains(path) {
@@ -103,7 +106,7 @@ impl Listing {
             if self.seen.contains(above) {
                 return true;
             }
-            let is_unseen = |stamp: &Stamp| stamp.kind == Kind::Folder;
+            let is_unseen = |stamp: &PathStamp| stamp.kind == PathKind::Folder;
             if self.skipped.contains(above) || self.entries.get(above).is_some_and(is_unseen) {
                 return false;
             }
@@ -132,27 +135,28 @@ impl Listing {
 }
 
 struct FolderWalk<'a> {
-    tree: &'a Tree,
-    folder: &'a Path,
+    folder: &'a OpenFolder,
     path: &'a Path,
     above: &'a Option<Arc<Ignored>>,
     left_out: &'a [PathBuf],
     watched: &'a dyn Fn(&Path) -> bool,
 }
 
-type Entries = (Vec<(PathBuf, Stamp)>, Option<Arc<Ignored>>);
+type FolderEntries = (Vec<(PathBuf, PathStamp)>, Option<Arc<Ignored>>);
 
 impl FolderWalk<'_> {
     /// What is in the folder, and the rules that hold below it; `None` when that is too much.
     fn entries(
         &self,
-        limits: &Limits,
-        until: &Until<'_>,
+        limits: &CheckpointLimits,
+        until: &WalkLimit<'_>,
         skipped: &mut HashSet<PathBuf>,
-    ) -> io::Result<Option<Entries>> {
-        let opened = self.tree.folder(self.path)?;
-        let rules = Ignored::inside(&opened, self.folder, self.path, self.above);
-        let here = self.folder.join(self.path);
+    ) -> io::Result<Option<FolderEntries>> {
+        let OpenFolder { tree, place, .. } = self.folder;
+        let below = self.folder.below(self.path).unwrap_or(self.path);
+        let opened = tree.folder(below)?;
+        let rules = Ignored::inside(&opened, place, below, self.above);
+        let here = place.join(below);
         let mut entries = Vec::new();
         for (count, entry) in rustix::fs::Dir::read_from(&opened)?.enumerate() {
             let entry = entry?;
@@ -168,12 +172,12 @@ impl FolderWalk<'_> {
                 continue;
             };
             let (stamp, path) = (stamp_of(&stat), self.path.join(name));
-            let is_folder = stamp.kind == Kind::Folder;
+            let is_folder = stamp.kind == PathKind::Folder;
             let is_ignored = rules
                 .as_ref()
                 .is_some_and(|rules| rules.ignores(&here.join(name), is_folder))
                 && !(self.watched)(&path);
-            let is_elsewhere = is_folder && !self.tree.is_on_device(&stat);
+            let is_elsewhere = is_folder && !tree.is_on_device(&stat);
             match is_ignored || is_elsewhere || self.left_out.contains(&path) {
                 true => drop(skipped.insert(path)),
                 false => entries.push((path, stamp)),

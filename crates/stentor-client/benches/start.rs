@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use divan::AllocProfiler;
-use stentor_client::{Agent, DenyAll, Dialect, Pipes, StartOptions};
+use stentor_client::{AgentDialect, ChildAgent, ChildPipes, DenyAll, StartOptions};
 use tokio::io::AsyncWriteExt;
 
 #[global_allocator]
@@ -62,8 +62,8 @@ fn agent(bencher: divan::Bencher<'_, '_>) {
     let runtime = runtime();
     bencher.bench(|| {
         runtime.block_on(async {
-            let options = StartOptions::new(Dialect::Synaps, CHILD);
-            let (agent, events) = Agent::start(options, DenyAll).await.expect("a child");
+            let options = StartOptions::new(AgentDialect::Synaps, CHILD);
+            let (agent, events) = ChildAgent::start(options, DenyAll).await.expect("a child");
             agent.stop().await;
             drop(events);
         });
@@ -83,7 +83,7 @@ fn in_memory(bencher: divan::Bencher<'_, '_>) {
             // Small, so that what is counted is not theirs.
             let (theirs, stdout) = tokio::io::duplex(256);
             let (stdin, _sink) = tokio::io::duplex(256);
-            let pipes = Pipes {
+            let pipes = ChildPipes {
                 stdin: Box::new(stdin),
                 stdout: Box::new(stdout),
                 stderr: None,
@@ -93,8 +93,8 @@ fn in_memory(bencher: divan::Bencher<'_, '_>) {
             let ready = r#"{"type":"ready","session_id":"s","model":"m","protocol_version":1}"#;
             let hello = format!("{ready}\n");
             child.write_all(hello.as_bytes()).await.expect("a reader");
-            let options = StartOptions::new(Dialect::Synaps, [""; 0]);
-            let started = Agent::over(pipes, options, DenyAll).await;
+            let options = StartOptions::new(AgentDialect::Synaps, [""; 0]);
+            let started = ChildAgent::over(pipes, options, DenyAll).await;
             started.map(drop).expect("a child");
         });
     });

@@ -5,14 +5,15 @@
 use std::io::{self, Write};
 
 use stentor_client::{
-    Agent, AgentEvent, Dialect, Host, HostFuture, Permission, PermissionAnswer, StartOptions,
+    AgentDialect, AgentEvent, ChildAgent, Host, HostFuture, HostPermissionAnswer, Permission,
+    StartOptions,
 };
 
 /// Asks whoever sits at the terminal.
 struct Terminal;
 
 impl Host for Terminal {
-    fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
+    fn permission(&self, permission: Permission) -> HostFuture<'_, HostPermissionAnswer> {
         Box::pin(async move {
             let answer = tokio::task::spawn_blocking(move || {
                 let mut line = String::new();
@@ -27,7 +28,7 @@ impl Host for Terminal {
                 .await
                 .ok()
                 .flatten()
-                .unwrap_or(PermissionAnswer::Cancelled)
+                .unwrap_or(HostPermissionAnswer::Cancelled)
         })
     }
 }
@@ -36,8 +37,8 @@ impl Host for Terminal {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let prompt = words.next().ok_or("what shall it do?")?;
-    let options = StartOptions::new(Dialect::Acp, words);
-    let (agent, mut events) = Agent::start(options, Terminal).await?;
+    let options = StartOptions::new(AgentDialect::Acp, words);
+    let (agent, mut events) = ChildAgent::start(options, Terminal).await?;
     agent.prompt(prompt).await?;
     while let Some(event) = events.next().await {
         match event {

@@ -4,15 +4,15 @@
 
 use std::io::{self, Write};
 
-use stentor_client::{Agent, AgentEvent, DenyAll, Dialect, StartOptions};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent, DenyAll, StartOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let prompt = words.next().ok_or("what shall it do?")?;
     let mut steer = words.next();
-    let options = StartOptions::new(Dialect::Omp, words);
-    let (agent, mut events) = Agent::start(options, DenyAll).await?;
+    let options = StartOptions::new(AgentDialect::Omp, words);
+    let (agent, mut events) = ChildAgent::start(options, DenyAll).await?;
     agent.prompt(prompt).await?;
     while let Some(event) = events.next().await {
         match event {

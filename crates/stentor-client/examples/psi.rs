@@ -4,13 +4,13 @@
 
 use std::io::{self, Write};
 
-use stentor_client::{Agent, DenyAll, Dialect, StartOptions};
+use stentor_client::{AgentDialect, ChildAgent, DenyAll, StartOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let options = StartOptions::new(Dialect::Psi, std::env::args().skip(1));
+    let options = StartOptions::new(AgentDialect::Psi, std::env::args().skip(1));
     // Whoever does not want events drops them.
-    let (agent, _) = Agent::start(options, DenyAll).await?;
+    let (agent, _) = ChildAgent::start(options, DenyAll).await?;
     let mut out = io::stdout();
     for model in agent.models().await? {
         writeln!(out, "{}\t{}", model.id, model.name)?;

@@ -4,16 +4,16 @@
 
 use std::io::{self, Write};
 
-use stentor_client::{Agent, AgentEvent, DenyAll, Dialect, OpenSession, StartOptions};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent, DenyAll, InitialSession, StartOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let prompt = words.next().ok_or("what shall it do?")?;
     let session = words.next().filter(|session| session != "new");
-    let mut options = StartOptions::new(Dialect::Synaps, words);
-    options.session = session.map_or(OpenSession::New, OpenSession::Resume);
-    let (agent, mut events) = Agent::start(options, DenyAll).await?;
+    let mut options = StartOptions::new(AgentDialect::Synaps, words);
+    options.session = session.map_or(InitialSession::New, InitialSession::Resume);
+    let (agent, mut events) = ChildAgent::start(options, DenyAll).await?;
     agent.prompt(prompt).await?;
     while let Some(event) = events.next().await {
         match event {

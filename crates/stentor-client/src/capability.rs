@@ -1,7 +1,7 @@
 //! What each dialect has words for: one table, from which the documentation is written and by
 //! which requests are refused.
 
-use crate::dialect::Dialect;
+use crate::dialect::AgentDialect;
 
 /// Something one may want of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ pub enum Feature {
 
 /// Whether a dialect has a [`Feature`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
+pub enum FeatureSupport {
     /// Yes.
     Yes,
     /// If the agent says so in its handshake.
@@ -75,7 +75,10 @@ pub enum Support {
     No(&'static str),
 }
 
-use Support::{IfAnnounced, No, Partly, Yes};
+use FeatureSupport::{IfAnnounced, No, Partly, Yes};
+
+const NO_WORD: FeatureSupport = No("the protocol has no word for it");
+const NAMED: FeatureSupport = Partly("as soon as the session of the agent has a name");
 
 impl Feature {
     /// All of them, in the order of the table.
@@ -176,20 +179,20 @@ impl Feature {
     }
 
     /// Whether `dialect` has it.
-    pub fn support_in(self, dialect: Dialect) -> Support {
+    pub fn support_in(self, dialect: AgentDialect) -> FeatureSupport {
         let [acp, omp, psi, synaps] = self.row();
         match dialect {
-            Dialect::Acp => acp,
-            Dialect::Omp => omp,
-            Dialect::Psi => psi,
-            Dialect::Synaps => synaps,
+            AgentDialect::Acp => acp,
+            AgentDialect::Omp => omp,
+            AgentDialect::Psi => psi,
+            AgentDialect::Synaps => synaps,
         }
     }
 
-    /// The row of the table, in the order of [`Dialect::ALL`].
-    fn row(self) -> [Support; 4] {
-        const NO_QUESTIONS: Support = No("the protocol has no questions to the user");
-        const ONE_PROMPT: Support = No("it answers one prompt at a time");
+    /// The row of the table, in the order of [`AgentDialect::ALL`].
+    fn row(self) -> [FeatureSupport; 4] {
+        const NO_QUESTIONS: FeatureSupport = No("the protocol has no questions to the user");
+        const ONE_PROMPT: FeatureSupport = No("it answers one prompt at a time");
         match self {
             Self::Pictures => [IfAnnounced, Yes, Yes, Partly("as files on this machine")],
             Self::Thinking | Self::ToolInput | Self::Abort => [Yes; 4],
@@ -213,14 +216,19 @@ impl Feature {
                 No("a call has no locations"),
                 No("a call has no locations"),
             ],
-            Self::AnswerPictures => [No("the session's answers are text"); 4],
-            Self::ContextFill => [
-                No("the session shows its own count"),
-                No("the session shows its own count"),
-                No("the session shows its own count"),
-                No("the session shows its own count"),
+            Self::AnswerPictures => [
+                Partly("as a line of text in their place: the session's answers are text"),
+                No("the session's answers are text"),
+                No("the session's answers are text"),
+                No("the protocol has none"),
             ],
-            Self::SessionTitle => [No("the session has its own title"); 4],
+            Self::ContextFill => [
+                Partly("where the agent fills it in"),
+                Yes,
+                Partly("how much fits is rounded"),
+                NO_WORD,
+            ],
+            Self::SessionTitle => [Partly("where the agent fills it in"), NAMED, NAMED, NO_WORD],
             Self::Plan => [
                 Yes,
                 No("plans are tool calls there"),
@@ -290,7 +298,7 @@ impl Feature {
     }
 }
 
-impl Support {
+impl FeatureSupport {
     /// Its cell in the table.
     pub fn cell(self) -> String {
         match self {

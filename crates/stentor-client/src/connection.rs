@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The pipes of a program that was started, for those who start programs themselves; see
 /// [`Agent::over`](crate::Agent::over).
-pub struct Pipes {
+pub struct ChildPipes {
     /// What it reads.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
     /// What it writes.
@@ -32,7 +32,7 @@ pub type ProcessFuture = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 
 /// The numbers that keep a child from harming anybody but itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct AgentLimits {
     /// The longest line that is read. A longer one is skipped and counted.
     pub line_bytes: usize,
     /// Events that may wait for their reader. When so many wait the child is not read any more,
@@ -52,10 +52,10 @@ pub struct Limits {
     pub stderr_lines: usize,
 }
 
-impl Default for Limits {
+impl Default for AgentLimits {
     fn default() -> Self {
         Self {
-            line_bytes: 64 * 1024 * 1024,
+            line_bytes: 16 * 1024 * 1024,
             events: 1024,
             lost_in_a_row: 100,
             ready_within: Duration::from_secs(30),
@@ -69,8 +69,8 @@ impl Default for Limits {
 
 /// What a child wrote that could not be used, and what could not be written to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lost {
-    /// Lines longer than [`Limits::line_bytes`].
+pub struct LostLines {
+    /// Lines longer than [`AgentLimits::line_bytes`].
     pub too_long: u64,
     /// Lines that are no frames of the dialect.
     pub unreadable: u64,
@@ -85,11 +85,11 @@ pub struct Lost {
 /// Counts what is lost. Clones count together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LostCounter {
-    counts: Arc<Counts>,
+    counts: Arc<LostCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LostCounts {
     too_long: AtomicU64,
     unreadable: AtomicU64,
     unexpected: AtomicU64,
@@ -118,9 +118,9 @@ impl LostCounter {
         self.counts.unwritten.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn so_far(&self) -> Lost {
+    pub fn so_far(&self) -> LostLines {
         let counts = &self.counts;
-        Lost {
+        LostLines {
             too_long: counts.too_long.load(Ordering::Relaxed),
             unreadable: counts.unreadable.load(Ordering::Relaxed),
             unexpected: counts.unexpected.load(Ordering::Relaxed),

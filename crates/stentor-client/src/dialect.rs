@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// What an agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum AgentDialect {
     /// The Agent Client Protocol: goose, codex-acp, opencode, gemini, claude-agent-acp.
     Acp,
     /// The RPC mode of omp and pi.
@@ -16,7 +16,7 @@ pub enum Dialect {
     Synaps,
 }
 
-impl Dialect {
+impl AgentDialect {
     /// All of them, in the order of tables.
     pub const ALL: [Self; 4] = [Self::Acp, Self::Omp, Self::Psi, Self::Synaps];
 
@@ -31,13 +31,13 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for AgentDialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Dialect {
+impl FromStr for AgentDialect {
     type Err = UnknownDialect;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stentor_wire::framing::{Line, LineReader};
+use stentor_wire::framing::{FramedLine, LineReader};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use crate::codec::{Answered, Ask, Codec, Effects, Reply, Request, What, codec};
-use crate::connection::{Limits, LostCounter, Pipes};
-use crate::error::AgentError;
+use crate::codec::{
+    AgentAction, AgentRequest, Codec, Effects, HandleReply, HandleRequest, HostReply, codec,
+};
+use crate::connection::{AgentLimits, ChildPipes, LostCounter};
+use crate::error::ChildAgentError;
 use crate::event::{AgentEvent, Exit, TurnEndReason};
 use crate::host::Host;
 use crate::options::{SessionOpened, StartOptions};
-use crate::process::StderrTail;
+use crate::process::StderrLines;
 
 /// Lines on their way to the child. While so many wait, no further request is taken.
 const OUT_LINES: usize = 64;
@@ -34,16 +36,21 @@ const READ_BYTES: usize = 64 * 1024;
 const FLUSH: Duration = Duration::from_millis(500);
 
 /// The ends of the channels that handles have the others of.
-pub(crate) struct Ends {
-    pub requests: mpsc::Receiver<Request>,
+pub(crate) struct ChannelEnds {
+    pub requests: mpsc::Receiver<HandleRequest>,
     pub events: mpsc::Sender<AgentEvent>,
-    pub opened: oneshot::Sender<Result<SessionOpened, AgentError>>,
+    pub opened: oneshot::Sender<Result<SessionOpened, ChildAgentError>>,
     pub lost: LostCounter,
 }
 
 /// Drives a child until it is gone or nobody has a handle any more.
-pub(crate) async fn drive(pipes: Pipes, options: StartOptions, host: Arc<dyn Host>, ends: Ends) {
-    let stderr = StderrTail::of(pipes.stderr, options.limits.stderr_lines);
+pub(crate) async fn drive(
+    pipes: ChildPipes,
+    options: StartOptions,
+    host: Arc<dyn Host>,
+    ends: ChannelEnds,
+) {
+    let stderr = StderrLines::of(pipes.stderr, options.limits.stderr_lines);
     let (outbox, outgoing) = mpsc::channel(OUT_LINES);
     let writer = tokio::spawn(write(pipes.stdin, outgoing));
     let mut driver = Driver {
@@ -66,7 +73,7 @@ pub(crate) async fn drive(pipes: Pipes, options: StartOptions, host: Arc<dyn Hos
     driver.codec.open(&mut driver.fx);
     let over = driver.run(pipes.stdout, &mut requests).await;
     driver.asked.abort_all();
-    let farewell = matches!(over, Over::Stopped(_));
+    let farewell = matches!(over, DriverEnd::Stopped(_));
     if farewell && let Some(line) = driver.codec.farewell() {
         driver.write_line(line);
     }
@@ -77,16 +84,16 @@ pub(crate) async fn drive(pipes: Pipes, options: StartOptions, host: Arc<dyn Hos
         writer.abort();
     }
     let patience = match over {
-        Over::GaveUp(_) => Duration::ZERO,
-        Over::Stopped(_) | Over::Eof => options.limits.exit_within,
+        DriverEnd::GaveUp(_) => Duration::ZERO,
+        DriverEnd::Stopped(_) | DriverEnd::Eof => options.limits.exit_within,
     };
     let status = match pipes.process {
         Some(process) => process.end(patience).await,
         None => None,
     };
     let given_up = match &over {
-        Over::GaveUp(why) => Some(why.clone()),
-        Over::Stopped(_) | Over::Eof => None,
+        DriverEnd::GaveUp(why) => Some(why.clone()),
+        DriverEnd::Stopped(_) | DriverEnd::Eof => None,
     };
     let exit = Exit {
         status,
@@ -94,15 +101,15 @@ pub(crate) async fn drive(pipes: Pipes, options: StartOptions, host: Arc<dyn Hos
         stderr: stderr.last_lines().await,
     };
     driver.finish(exit, &mut requests).await;
-    if let Over::Stopped(Some(reply)) = over {
-        let _ = reply.send(Ok(Reply::Done));
+    if let DriverEnd::Stopped(Some(reply)) = over {
+        let _ = reply.send(Ok(HandleReply::Done));
     }
 }
 
 /// Why a child is not driven any more.
-enum Over {
+enum DriverEnd {
     /// Somebody wants it to end, or nobody wants anything of it any more.
-    Stopped(Option<oneshot::Sender<Result<Reply, AgentError>>>),
+    Stopped(Option<oneshot::Sender<Result<HandleReply, ChildAgentError>>>),
     /// Its output has ended.
     Eof,
     /// It is of no use.
@@ -113,22 +120,22 @@ struct Driver {
     codec: Box<dyn Codec>,
     fx: Effects,
     host: Arc<dyn Host>,
-    limits: Limits,
+    limits: AgentLimits,
     outbox: Option<mpsc::Sender<Vec<u8>>>,
     /// None once nobody reads events.
     events: Option<mpsc::Sender<AgentEvent>>,
-    opened: Option<oneshot::Sender<Result<SessionOpened, AgentError>>>,
+    opened: Option<oneshot::Sender<Result<SessionOpened, ChildAgentError>>>,
     lost: LostCounter,
     lost_in_a_row: u64,
-    asked: JoinSet<(u64, Answered)>,
-    open_questions: HashMap<u64, OpenQuestion>,
+    asked: JoinSet<(u64, HostReply)>,
+    open_questions: HashMap<u64, HostQuestion>,
     open_by: Option<Instant>,
     wake_at: Option<Instant>,
     abort_by: Option<Instant>,
 }
 
 /// Something that the host has been asked.
-struct OpenQuestion {
+struct HostQuestion {
     task: AbortHandle,
     is_for_people: bool,
 }
@@ -137,8 +144,8 @@ impl Driver {
     async fn run(
         &mut self,
         mut stdout: Box<dyn tokio::io::AsyncRead + Send + Unpin>,
-        requests: &mut mpsc::Receiver<Request>,
-    ) -> Over {
+        requests: &mut mpsc::Receiver<HandleRequest>,
+    ) -> DriverEnd {
         let mut lines = LineReader::new(self.limits.line_bytes);
         let mut buffer = vec![0; READ_BYTES];
         loop {
@@ -150,9 +157,9 @@ impl Driver {
             tokio::select! {
                 biased;
                 request = requests.recv(), if takes_requests => match request {
-                    Some(Request { what: What::Stop, reply }) => return Over::Stopped(Some(reply)),
+                    Some(HandleRequest { what: AgentAction::Stop, reply }) => return DriverEnd::Stopped(Some(reply)),
                     Some(request) => self.request(request),
-                    None => return Over::Stopped(None),
+                    None => return DriverEnd::Stopped(None),
                 },
                 Some(done) = self.asked.join_next(), if !self.asked.is_empty() => {
                     if let Ok((number, answer)) = done {
@@ -161,16 +168,16 @@ impl Driver {
                     }
                 }
                 () = unwanted(self.opened.as_mut()) => {
-                    return Over::GaveUp("nobody is waiting for it any longer".to_owned());
+                    return DriverEnd::GaveUp("nobody is waiting for it any longer".to_owned());
                 }
                 () = at(self.open_by) => {
                     let why = "it took too long to shake hands".to_owned();
-                    return Over::GaveUp(why);
+                    return DriverEnd::GaveUp(why);
                 }
                 () = at(self.abort_by) => {
                     self.abort_by = None;
                     if self.codec.turn().is_active() {
-                        return Over::GaveUp("it did not stop when it was told to".to_owned());
+                        return DriverEnd::GaveUp("it did not stop when it was told to".to_owned());
                     }
                 }
                 () = at(self.wake_at) => {
@@ -182,9 +189,13 @@ impl Driver {
                     Ok(count @ 1..) => {
                         let mut chunk = buffer.get(..count).unwrap_or_default();
                         while let Some(line) = lines.next_line(&mut chunk) {
+                            let is_skipped = line == FramedLine::TooLong;
                             if let Some(over) = self.line(line) {
                                 // What came before counts.
                                 return self.carry_out().unwrap_or(over);
+                            }
+                            if is_skipped {
+                                self.codec.skipped(lines.skipped_start(), &mut self.fx);
                             }
                         }
                     }
@@ -192,16 +203,16 @@ impl Driver {
                         if let Some(line) = lines.finish() {
                             let _ = self.line(line);
                         }
-                        return self.carry_out().unwrap_or(Over::Eof);
+                        return self.carry_out().unwrap_or(DriverEnd::Eof);
                     }
                 },
             }
         }
     }
 
-    fn request(&mut self, request: Request) {
-        let Request { what, reply } = request;
-        let aborts = matches!(what, What::Abort);
+    fn request(&mut self, request: HandleRequest) {
+        let HandleRequest { what, reply } = request;
+        let aborts = matches!(what, AgentAction::Abort);
         self.codec.request(what, reply, &mut self.fx);
         if aborts {
             self.withdraw_questions();
@@ -216,19 +227,19 @@ impl Driver {
     fn withdraw_questions(&mut self) {
         let open = std::mem::take(&mut self.open_questions);
         let (withdrawn, rest) = open.into_iter().partition(|(_, open)| open.is_for_people);
-        let withdrawn: HashMap<u64, OpenQuestion> = withdrawn;
+        let withdrawn: HashMap<u64, HostQuestion> = withdrawn;
         self.open_questions = rest;
         for (number, question) in withdrawn {
             question.task.abort();
             self.codec
-                .answered(number, Answered::Withdrawn, &mut self.fx);
+                .answered(number, HostReply::Withdrawn, &mut self.fx);
         }
     }
 
-    fn line(&mut self, line: Line<'_>) -> Option<Over> {
+    fn line(&mut self, line: FramedLine<'_>) -> Option<DriverEnd> {
         let why = match line {
-            Line::Text(text) if text.trim().is_empty() => return None,
-            Line::Text(text) => match self.codec.line(text, &mut self.fx) {
+            FramedLine::Text(text) if text.trim().is_empty() => return None,
+            FramedLine::Text(text) => match self.codec.line(text, &mut self.fx) {
                 Ok(()) => {
                     self.lost_in_a_row = 0;
                     return None;
@@ -238,19 +249,19 @@ impl Driver {
                     format!("it wrote a line that cannot be read: {}", unreadable.0)
                 }
             },
-            Line::TooLong => {
+            FramedLine::TooLong => {
                 self.lost.too_long();
                 let limit = self.limits.line_bytes;
                 format!("it wrote a line of more than {limit} bytes")
             }
-            Line::InvalidUtf8 => {
+            FramedLine::InvalidUtf8 => {
                 self.lost.unreadable();
                 "it wrote a line that is not UTF-8".to_owned()
             }
         };
         self.lost_in_a_row += 1;
         if self.lost_in_a_row >= self.limits.lost_in_a_row {
-            return Some(Over::GaveUp(why));
+            return Some(DriverEnd::GaveUp(why));
         }
         if self.lost_in_a_row == 1 {
             self.fx.events.push_back(AgentEvent::Lost { why });
@@ -259,7 +270,7 @@ impl Driver {
     }
 
     /// Does what the codec wants done, as far as it can be done at once.
-    fn carry_out(&mut self) -> Option<Over> {
+    fn carry_out(&mut self) -> Option<DriverEnd> {
         for line in std::mem::take(&mut self.fx.lines) {
             self.write_line(line);
         }
@@ -272,7 +283,7 @@ impl Driver {
             if self.open_questions.len() >= QUESTIONS {
                 self.lost.question();
                 self.codec
-                    .answered(number, Answered::Withdrawn, &mut self.fx);
+                    .answered(number, HostReply::Withdrawn, &mut self.fx);
                 continue;
             }
             let host = Arc::clone(&self.host);
@@ -280,7 +291,7 @@ impl Driver {
             let task = self
                 .asked
                 .spawn(async move { (number, answer(&*host, ask).await) });
-            let question = OpenQuestion {
+            let question = HostQuestion {
                 task,
                 is_for_people,
             };
@@ -297,7 +308,7 @@ impl Driver {
                 let _ = waiting.send(opened);
             }
             if let Some(why) = failed {
-                return Some(Over::GaveUp(why));
+                return Some(DriverEnd::GaveUp(why));
             }
         }
         if self.abort_by.is_some() && !self.codec.turn().is_active() {
@@ -339,17 +350,17 @@ impl Driver {
     }
 
     /// The last events, and the end of everything that waits.
-    async fn finish(&mut self, exit: Exit, requests: &mut mpsc::Receiver<Request>) {
+    async fn finish(&mut self, exit: Exit, requests: &mut mpsc::Receiver<HandleRequest>) {
         let why = exit.to_string();
         if let Some(waiting) = self.opened.take() {
-            let _ = waiting.send(Err(AgentError::NotReady(why.clone())));
+            let _ = waiting.send(Err(ChildAgentError::NotReady(why.clone())));
         }
         let failed = TurnEndReason::Failed(why.clone());
         self.codec.turn().end(failed, None, &mut self.fx);
         self.fx.events.push_back(AgentEvent::Exited(exit));
         requests.close();
         while let Ok(request) = requests.try_recv() {
-            let _ = request.reply.send(Err(AgentError::Ended(why.clone())));
+            let _ = request.reply.send(Err(ChildAgentError::Ended(why.clone())));
         }
         let Some(events) = self.events.take() else {
             return;
@@ -371,7 +382,7 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Resolves when whoever started the child no longer waits for it to be ready.
-async fn unwanted(opened: Option<&mut oneshot::Sender<Result<SessionOpened, AgentError>>>) {
+async fn unwanted(opened: Option<&mut oneshot::Sender<Result<SessionOpened, ChildAgentError>>>) {
     match opened {
         Some(opened) => opened.closed().await,
         None => std::future::pending().await,
@@ -395,25 +406,29 @@ async fn write(mut stdin: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::R
     }
 }
 
-async fn answer(host: &dyn Host, ask: Ask) -> Answered {
+async fn answer(host: &dyn Host, ask: AgentRequest) -> HostReply {
     match ask {
-        Ask::Permission(permission) => Answered::Permission(host.permission(permission).await),
-        Ask::Question(question) => Answered::Question(host.question(question).await),
-        Ask::Form(form) => Answered::Form(form.fill_in(host).await),
-        Ask::ReadFile {
+        AgentRequest::Permission(permission) => {
+            HostReply::Permission(host.permission(permission).await)
+        }
+        AgentRequest::Question(question) => HostReply::Question(host.question(question).await),
+        AgentRequest::Form(form) => HostReply::Form(form.fill_in(host).await),
+        AgentRequest::ReadFile {
             call,
             path,
             line,
             limit,
-        } => Answered::File(host.read_text_file(call, path, line, limit).await),
-        Ask::WriteFile { call, path, text } => {
-            Answered::Written(host.write_text_file(call, path, text).await)
+        } => HostReply::File(host.read_text_file(call, path, line, limit).await),
+        AgentRequest::WriteFile { call, path, text } => {
+            HostReply::Written(host.write_text_file(call, path, text).await)
         }
-        Ask::TerminalCreate(terminal) => Answered::Terminal(host.terminal_create(terminal).await),
-        Ask::TerminalOutput(id) => Answered::Output(host.terminal_output(id).await),
-        Ask::TerminalWait(id) => Answered::Exit(host.terminal_wait(id).await),
-        Ask::TerminalKill { id, release } => {
-            Answered::Written(host.terminal_kill(id, release).await)
+        AgentRequest::TerminalCreate(terminal) => {
+            HostReply::Terminal(host.terminal_create(terminal).await)
+        }
+        AgentRequest::TerminalOutput(id) => HostReply::Output(host.terminal_output(id).await),
+        AgentRequest::TerminalWait(id) => HostReply::Exit(host.terminal_wait(id).await),
+        AgentRequest::TerminalKill { id, release } => {
+            HostReply::Written(host.terminal_kill(id, release).await)
         }
     }
 }

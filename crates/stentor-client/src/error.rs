@@ -3,11 +3,11 @@
 use std::io;
 
 use crate::capability::Feature;
-use crate::dialect::Dialect;
+use crate::dialect::AgentDialect;
 
 /// Why something was not done.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum AgentError {
+pub enum ChildAgentError {
     /// The program could not be started.
     #[error("the agent could not be started: {program}: {error}")]
     Spawn {
@@ -40,7 +40,7 @@ pub enum AgentError {
         /// What was wanted.
         feature: Feature,
         /// Whose dialect it is.
-        dialect: Dialect,
+        dialect: AgentDialect,
         /// Why it cannot be.
         reason: &'static str,
     },

@@ -17,7 +17,7 @@ pub enum AgentEvent {
     /// has a word for it, so it may be missing.
     AnswerEnded,
     /// It calls a tool. The arguments are complete; nothing runs yet.
-    ToolCalled(ToolCall),
+    ToolCalled(AgentCall),
     /// The call runs from now on.
     ToolStarted {
         /// The call.
@@ -28,14 +28,14 @@ pub enum AgentEvent {
         /// The call.
         id: String,
         /// All of its output so far, or the end of it.
-        output: ToolOutput,
+        output: CallOutput,
     },
     /// The call is over.
     ToolEnded {
         /// The call.
         id: String,
         /// What it gave.
-        output: ToolOutput,
+        output: CallOutput,
         /// It failed, was denied or was stopped.
         is_error: bool,
     },
@@ -46,7 +46,7 @@ pub enum AgentEvent {
     /// What the answer that is being written, or was just written, has consumed.
     Usage(TurnUsage),
     /// How full its context is.
-    Context(ContextUse),
+    Context(AgentContextUse),
     /// What it calls the conversation.
     Title(String),
     /// It chose another model.
@@ -56,7 +56,7 @@ pub enum AgentEvent {
     /// Something a person should know.
     Notice {
         /// How important it is.
-        level: NoticeLevel,
+        level: AgentNoticeLevel,
         /// What it is.
         text: String,
     },
@@ -74,7 +74,7 @@ pub enum AgentEvent {
 
 /// A call of a tool that the agent runs itself.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolCall {
+pub struct AgentCall {
     /// Unique in the session.
     pub id: String,
     /// The tool. Where the agent names none, what kind of tool it is (`edit`, `execute`, …).
@@ -89,15 +89,15 @@ pub struct ToolCall {
 
 /// What a call gave.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolOutput {
+pub struct CallOutput {
     /// Text for people and models.
     pub text: String,
     /// Pictures: media type and base64.
     pub pictures: Vec<(String, String)>,
     /// The files it changed.
-    pub diffs: Vec<Diff>,
+    pub diffs: Vec<FileDiff>,
     /// The places in files that it is about, as far as the agent tells.
-    pub locations: Vec<Location>,
+    pub locations: Vec<AgentLocation>,
     /// Terminals of the host whose output is part of it.
     pub terminals: Vec<String>,
     /// What else the agent reports of it, as it wrote it.
@@ -106,7 +106,7 @@ pub struct ToolOutput {
 
 /// A place that a call is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct AgentLocation {
     /// The file.
     pub path: PathBuf,
     /// The line, from one on.
@@ -115,7 +115,7 @@ pub struct Location {
 
 /// A file that a call changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diff {
+pub struct FileDiff {
     /// The file.
     pub path: PathBuf,
     /// What was in it; none for a new file.
@@ -130,12 +130,12 @@ pub struct PlanEntry {
     /// What is to be done.
     pub text: String,
     /// How far it is.
-    pub status: PlanStatus,
+    pub status: AgentPlanStatus,
 }
 
 /// How far a step of a plan is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanStatus {
+pub enum AgentPlanStatus {
     /// To be done.
     Pending,
     /// Being done.
@@ -161,10 +161,10 @@ pub struct TurnUsage {
 
 /// How full a context is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ContextUse {
-    /// Tokens in it.
+pub struct AgentContextUse {
+    /// Tokens in it; 0 where only the size is told.
     pub used: u64,
-    /// Tokens that fit.
+    /// Tokens that fit; 0 where that is not told.
     pub size: u64,
     /// What the session has cost so far, where the agent tells.
     pub cost_usd: Option<f64>,
@@ -172,7 +172,7 @@ pub struct ContextUse {
 
 /// How important a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoticeLevel {
+pub enum AgentNoticeLevel {
     /// Good to know.
     Info,
     /// Something is not as it should be.
@@ -233,7 +233,7 @@ impl TurnUsage {
     }
 }
 
-impl ToolOutput {
+impl CallOutput {
     /// Only text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {

@@ -12,20 +12,20 @@ use serde_json::Value;
 /// open, no file and no terminal offered.
 pub trait Host: Send + Sync + 'static {
     /// What the agent may ask for besides permissions. Asked once, before the handshake.
-    fn offers(&self) -> Offers {
-        Offers::default()
+    fn offers(&self) -> HostOffers {
+        HostOffers::default()
     }
 
     /// May this call run?
-    fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
+    fn permission(&self, permission: Permission) -> HostFuture<'_, HostPermissionAnswer> {
         drop(permission);
-        Box::pin(std::future::ready(PermissionAnswer::Cancelled))
+        Box::pin(std::future::ready(HostPermissionAnswer::Cancelled))
     }
 
     /// Asks a person something else.
-    fn question(&self, question: Question) -> HostFuture<'_, Answer> {
+    fn question(&self, question: AgentQuestion) -> HostFuture<'_, HostAnswer> {
         drop(question);
-        Box::pin(std::future::ready(Answer::Cancelled))
+        Box::pin(std::future::ready(HostAnswer::Cancelled))
     }
 
     /// Reads a text file: `line` is the first line that is wanted, from one on. The call it is for is
@@ -53,7 +53,10 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Starts a command and returns the id of its terminal at once.
-    fn terminal_create(&self, terminal: Terminal) -> HostFuture<'_, Result<String, HostRefusal>> {
+    fn terminal_create(
+        &self,
+        terminal: TerminalRequest,
+    ) -> HostFuture<'_, Result<String, HostRefusal>> {
         drop(terminal);
         Box::pin(std::future::ready(Err(HostRefusal::NotOffered)))
     }
@@ -88,7 +91,7 @@ impl Host for DenyAll {}
 
 /// What a host has for an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offers {
+pub struct HostOffers {
     /// It reads text files.
     pub read_files: bool,
     /// It writes text files.
@@ -163,7 +166,7 @@ pub enum PermissionKind {
 
 /// The answer to a [`Permission`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionAnswer {
+pub enum HostPermissionAnswer {
     /// The option with this id.
     Selected(String),
     /// None of them: the call does not run.
@@ -172,7 +175,7 @@ pub enum PermissionAnswer {
 
 /// An agent asks a person something that is no permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct AgentQuestion {
     /// In a few words.
     pub title: String,
     /// In more.
@@ -181,7 +184,7 @@ pub struct Question {
     pub kind: QuestionKind,
 }
 
-/// What can be answered to a [`Question`].
+/// What can be answered to a [`AgentQuestion`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionKind {
     /// One of these: value and label.
@@ -194,9 +197,9 @@ pub enum QuestionKind {
     Text(String),
 }
 
-/// The answer to a [`Question`].
+/// The answer to a [`AgentQuestion`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum HostAnswer {
     /// A value of a selection, or a text.
     Value(String),
     /// The values of a selection of any number.
@@ -209,7 +212,7 @@ pub enum Answer {
 
 /// A command that an agent wants run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terminal {
+pub struct TerminalRequest {
     /// The call it is for, where only one is open.
     pub call: Option<OpenCall>,
     /// The program, or a shell command where there are no arguments.
@@ -261,19 +264,19 @@ impl Permission {
     }
 
     /// The answer that refuses: this time only, where the agent has that.
-    pub fn refuse(&self) -> PermissionAnswer {
+    pub fn refuse(&self) -> HostPermissionAnswer {
         self.answer(&[PermissionKind::RejectOnce, PermissionKind::RejectAlways])
     }
 
     /// The answer that allows this once; none where the agent has only "always".
-    pub fn allow_once(&self) -> PermissionAnswer {
+    pub fn allow_once(&self) -> HostPermissionAnswer {
         self.answer(&[PermissionKind::AllowOnce])
     }
 
-    fn answer(&self, kinds: &[PermissionKind]) -> PermissionAnswer {
+    fn answer(&self, kinds: &[PermissionKind]) -> HostPermissionAnswer {
         let option = kinds.iter().find_map(|kind| self.option(*kind));
-        option.map_or(PermissionAnswer::Cancelled, |option| {
-            PermissionAnswer::Selected(option.id.clone())
+        option.map_or(HostPermissionAnswer::Cancelled, |option| {
+            HostPermissionAnswer::Selected(option.id.clone())
         })
     }
 }

@@ -1,21 +1,21 @@
 //! The other end: starts a coding agent as a child process and drives it over stdin and stdout.
 //!
-//! Agents speak four dialects; [`Agent`] is the same for all of them. [`Agent::start`] starts the
+//! Agents speak four dialects; [`ChildAgent`] is the same for all of them. [`ChildAgent::start`] starts the
 //! program, shakes hands and opens a session; methods give it prompts and settings; [`Events`] has
 //! what it does, in order. What it asks (permissions, questions, files, terminals) goes to a
-//! [`Host`]. What a dialect has no words for is [`AgentError::Unsupported`], with the reason; the
+//! [`Host`]. What a dialect has no words for is [`ChildAgentError::Unsupported`], with the reason; the
 //! whole table is [`Feature::support_in`].
 //!
 //! A child may do anything, so nothing here trusts it: lines have a longest length, queues have
 //! bounds, an answer that nobody waits for is dropped, a request that is never answered ends, and
-//! what could not be used is counted ([`Agent::lost`]).
+//! what could not be used is counted ([`ChildAgent::lost`]).
 //!
 //! ```no_run
-//! use stentor_client::{Agent, AgentEvent, DenyAll, Dialect, StartOptions};
+//! use stentor_client::{AgentDialect, AgentEvent, ChildAgent, DenyAll, StartOptions};
 //!
-//! # async fn run() -> Result<(), stentor_client::AgentError> {
-//! let options = StartOptions::new(Dialect::Acp, ["goose", "acp"]);
-//! let (agent, mut events) = Agent::start(options, DenyAll).await?;
+//! # async fn run() -> Result<(), stentor_client::ChildAgentError> {
+//! let options = StartOptions::new(AgentDialect::Acp, ["goose", "acp"]);
+//! let (agent, mut events) = ChildAgent::start(options, DenyAll).await?;
 //! agent.prompt("Which tests are slow?").await?;
 //! while let Some(event) = events.next().await {
 //!     match event {
@@ -43,19 +43,19 @@ mod options;
 mod process;
 mod prompt;
 
-pub use agent::{Agent, Events};
-pub use capability::{Feature, Support};
-pub use connection::{Limits, Lost, Pipes, Process, ProcessFuture};
-pub use dialect::{Dialect, UnknownDialect};
-pub use error::AgentError;
+pub use agent::{ChildAgent, Events};
+pub use capability::{Feature, FeatureSupport};
+pub use connection::{AgentLimits, ChildPipes, LostLines, Process, ProcessFuture};
+pub use dialect::{AgentDialect, UnknownDialect};
+pub use error::ChildAgentError;
 pub use event::{
-    AgentEvent, ContextUse, Diff, Exit, Location, NoticeLevel, PlanEntry, PlanStatus, ToolCall,
-    ToolOutput, TurnEnd, TurnEndReason, TurnUsage,
+    AgentCall, AgentContextUse, AgentEvent, AgentLocation, AgentNoticeLevel, AgentPlanStatus,
+    CallOutput, Exit, FileDiff, PlanEntry, TurnEnd, TurnEndReason, TurnUsage,
 };
 pub use host::{
-    Answer, DenyAll, Host, HostFuture, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer,
-    PermissionKind, PermissionOption, Question, QuestionKind, Terminal, TerminalExit,
-    TerminalOutput,
+    AgentQuestion, DenyAll, Host, HostAnswer, HostFuture, HostOffers, HostPermissionAnswer,
+    HostRefusal, OpenCall, Permission, PermissionKind, PermissionOption, QuestionKind,
+    TerminalExit, TerminalOutput, TerminalRequest,
 };
-pub use options::{OpenSession, SessionOpened, StartOptions};
-pub use prompt::{AgentModel, Picture, Prompt, SessionInfo};
+pub use options::{InitialSession, SessionOpened, StartOptions};
+pub use prompt::{AgentPrompt, OfferedModel, PromptPicture, SessionInfo};

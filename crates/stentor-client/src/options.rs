@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::capability::Feature;
-use crate::connection::Limits;
-use crate::dialect::Dialect;
+use crate::connection::AgentLimits;
+use crate::dialect::AgentDialect;
 
 /// How an agent is started.
 #[derive(Debug, Clone)]
@@ -12,22 +12,22 @@ pub struct StartOptions {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// What it speaks.
-    pub dialect: Dialect,
+    pub dialect: AgentDialect,
     /// The folder it works in; ours when absent.
     pub cwd: Option<PathBuf>,
     /// What is added to its environment.
     pub env: Vec<(String, String)>,
     /// The session it begins with.
-    pub session: OpenSession,
+    pub session: InitialSession,
     /// How we call ourselves.
     pub client_name: String,
     /// What it may cost us.
-    pub limits: Limits,
+    pub limits: AgentLimits,
 }
 
 /// The session an agent begins with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum OpenSession {
+pub enum InitialSession {
     /// A new one.
     #[default]
     New,
@@ -56,15 +56,18 @@ pub struct SessionOpened {
 
 impl StartOptions {
     /// This program in our folder, with a new session.
-    pub fn new<T: Into<String>>(dialect: Dialect, command: impl IntoIterator<Item = T>) -> Self {
+    pub fn new<T: Into<String>>(
+        dialect: AgentDialect,
+        command: impl IntoIterator<Item = T>,
+    ) -> Self {
         Self {
             command: command.into_iter().map(Into::into).collect(),
             dialect,
             cwd: None,
             env: Vec::new(),
-            session: OpenSession::New,
+            session: InitialSession::New,
             client_name: "stentor".to_owned(),
-            limits: Limits::default(),
+            limits: AgentLimits::default(),
         }
     }
 
@@ -72,7 +75,9 @@ impl StartOptions {
     /// for it. Whoever starts the program by other means adds them to its arguments.
     pub fn session_arguments(&self) -> Vec<String> {
         match (&self.session, self.dialect) {
-            (OpenSession::Resume(id), Dialect::Synaps) => vec!["--continue".to_owned(), id.clone()],
+            (InitialSession::Resume(id), AgentDialect::Synaps) => {
+                vec!["--continue".to_owned(), id.clone()]
+            }
             _ => Vec::new(),
         }
     }

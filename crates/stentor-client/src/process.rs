@@ -10,8 +10,8 @@ use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::connection::{Pipes, Process, ProcessFuture};
-use crate::error::AgentError;
+use crate::connection::{ChildPipes, Process, ProcessFuture};
+use crate::error::ChildAgentError;
 use crate::options::StartOptions;
 
 /// The longest line of stderr that is stored.
@@ -21,11 +21,11 @@ const STDERR_LINE_BYTES: usize = 2 * 1024;
 const STDERR_WAIT: Duration = Duration::from_millis(500);
 
 /// Starts the program with pipes to it.
-pub(crate) fn spawn(options: &StartOptions) -> Result<Pipes, AgentError> {
+pub(crate) fn spawn(options: &StartOptions) -> Result<ChildPipes, ChildAgentError> {
     let (program, words) = options
         .command
         .split_first()
-        .ok_or_else(|| AgentError::NotReady("there is no command".to_owned()))?;
+        .ok_or_else(|| ChildAgentError::NotReady("there is no command".to_owned()))?;
     let mut command = tokio::process::Command::new(program);
     command
         .args(words)
@@ -38,16 +38,16 @@ pub(crate) fn spawn(options: &StartOptions) -> Result<Pipes, AgentError> {
     if let Some(cwd) = &options.cwd {
         command.current_dir(cwd);
     }
-    let mut child = command.spawn().map_err(|error| AgentError::Spawn {
+    let mut child = command.spawn().map_err(|error| ChildAgentError::Spawn {
         program: program.clone(),
         error: Arc::new(error),
     })?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(AgentError::NotReady("it has no pipes".to_owned()));
+        return Err(ChildAgentError::NotReady("it has no pipes".to_owned()));
     };
-    Ok(Pipes {
+    Ok(ChildPipes {
         stdin: Box::new(stdin),
         stdout: Box::new(stdout),
         stderr: Some(Box::new(stderr)),
@@ -74,12 +74,12 @@ impl Process for OwnChild {
 
 /// The last lines of a program's stderr. All of it goes to the log.
 #[derive(Clone)]
-pub(crate) struct StderrTail {
+pub(crate) struct StderrLines {
     lines: Arc<Mutex<VecDeque<String>>>,
     closed: watch::Receiver<bool>,
 }
 
-impl StderrTail {
+impl StderrLines {
     /// Reads until it is closed, in a task of its own.
     pub fn of(stderr: Option<Box<dyn AsyncRead + Send + Unpin>>, limit: usize) -> Self {
         let (close, closed) = watch::channel(stderr.is_none());

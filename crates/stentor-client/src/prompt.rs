@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 /// A message for an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prompt {
+pub struct AgentPrompt {
     /// What is said.
     pub text: String,
     /// Pictures that go with it.
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<PromptPicture>,
     /// Pictures as files, for the dialect that takes only those. Filled in by the [`Agent`].
     ///
     /// [`Agent`]: crate::Agent
@@ -17,7 +17,7 @@ pub struct Prompt {
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct PromptPicture {
     /// For example `image/png`.
     pub mime_type: String,
     /// Its bytes in base64.
@@ -39,16 +39,16 @@ pub struct SessionInfo {
 
 /// A model the agent can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentModel {
+pub struct OfferedModel {
     /// What to choose it with.
     pub id: String,
     /// Its name, for people.
     pub name: String,
 }
 
-impl Prompt {
+impl AgentPrompt {
     /// Text with pictures.
-    pub fn with_pictures(text: impl Into<String>, pictures: Vec<Picture>) -> Self {
+    pub fn with_pictures(text: impl Into<String>, pictures: Vec<PromptPicture>) -> Self {
         Self {
             text: text.into(),
             pictures,
@@ -57,7 +57,7 @@ impl Prompt {
     }
 }
 
-impl<T: Into<String>> From<T> for Prompt {
+impl<T: Into<String>> From<T> for AgentPrompt {
     fn from(text: T) -> Self {
         Self::with_pictures(text, Vec::new())
     }

@@ -12,11 +12,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stentor_fleet::settings::Place;
+use stentor_fleet::settings::WorkPlace;
 use stentor_fleet::{Fleet, FleetSettings, FleetStore};
 use stentor_journal::clock::{SharedClock, SystemClock};
 use stentor_journal::message::{ContentBlock, Message};
-use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalStore};
+use stentor_journal::store::{self, Entry, EntryKind, Journal, JournalStore, SessionHeader};
 use stentor_test_support::{NatsCluster, NatsServer, TemporaryFolder};
 
 const APPENDS: usize = 1000;
@@ -53,7 +53,7 @@ fn main() {
 /// A file without a fleet.
 async fn files() {
     let folder = TemporaryFolder::with(&[]);
-    let header = Header::new("s", "2026-01-01T00:00:00.000Z", "/");
+    let header = SessionHeader::new("s", "2026-01-01T00:00:00.000Z", "/");
     let mut journal = store::create(&folder.root(), header, &*clock()).unwrap();
     let times = appends(&mut *journal).await;
     println!("a file alone: append and sync {}", percentiles(times));
@@ -130,7 +130,11 @@ async fn machine(url: &str, name: &str, replicas: usize) -> Machine {
         node: Some(name.to_owned()),
         replicas: Some(replicas),
         capacity: u32::MAX,
-        places: [("shared".to_owned(), Place::Folder(folder.path("shared")))].into(),
+        places: [(
+            "shared".to_owned(),
+            WorkPlace::Folder(folder.path("shared")),
+        )]
+        .into(),
         ..FleetSettings::default()
     };
     let fleet = loop {
@@ -147,14 +151,14 @@ async fn machine(url: &str, name: &str, replicas: usize) -> Machine {
 impl Machine {
     fn create(&self, id: &str) -> Box<dyn Journal> {
         let cwd = self.folder.path("shared");
-        let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
+        let header = SessionHeader::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
         self.store.create(&folder, header, &*clock()).unwrap()
     }
 
     async fn open(&self, id: &str) -> Box<dyn Journal> {
         let cwd = self.folder.path("shared");
-        let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
+        let header = SessionHeader::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
         let path = store::file_path(&folder, &header).unwrap();
         let store = self.store.clone();

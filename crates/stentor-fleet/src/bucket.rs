@@ -8,7 +8,7 @@ use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use serde::de::DeserializeOwned;
 
 use crate::error::FleetError;
-use crate::reading::Reading;
+use crate::reading::StreamReading;
 
 /// What is being done when something goes wrong here.
 const DOING: &str = "read its directory";
@@ -38,7 +38,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
 }
 
 /// A record of a bucket.
-pub(crate) struct Read<T> {
+pub(crate) struct BucketRecord<T> {
     pub revision: u64,
     /// For how long it had been there when it was read.
     pub age: Duration,
@@ -49,18 +49,18 @@ pub(crate) struct Read<T> {
 /// it.
 pub(crate) async fn read_all<T: DeserializeOwned>(
     store: &kv::Store,
-) -> Result<Vec<Read<T>>, FleetError> {
+) -> Result<Vec<BucketRecord<T>>, FleetError> {
     let subject = format!("{}>", store.prefix);
     let last = DeliverPolicy::LastPerSubject;
-    let mut reading = Reading::begin(&store.stream, subject, last, DOING).await?;
+    let mut reading = StreamReading::begin(&store.stream, subject, last, DOING).await?;
     let read = read_pending(&mut reading).await;
     reading.end().await;
     read
 }
 
 async fn read_pending<T: DeserializeOwned, I>(
-    reading: &mut Reading<'_, I>,
-) -> Result<Vec<Read<T>>, FleetError> {
+    reading: &mut StreamReading<'_, I>,
+) -> Result<Vec<BucketRecord<T>>, FleetError> {
     let mut records = Vec::new();
     let mut pending = reading.pending;
     while pending > 0 {
@@ -73,7 +73,7 @@ async fn read_pending<T: DeserializeOwned, I>(
         let headers = message.headers.as_ref();
         let is_removed = headers.is_some_and(|headers| headers.get(OPERATION).is_some());
         if let (false, Ok(record)) = (is_removed, serde_json::from_slice(&message.payload)) {
-            records.push(Read {
+            records.push(BucketRecord {
                 revision: about.stream_sequence,
                 age: (reading.began - about.published)
                     .try_into()

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_nats::{Client, ConnectOptions, ServerAddr};
 
 use crate::error::FleetError;
-use crate::names::Names;
-use crate::settings::{FleetSettings, Secret};
+use crate::names::TenantNames;
+use crate::settings::{FleetSecret, FleetSettings};
 
 /// How long a request to the servers may take.
 pub(crate) const REQUEST_WAIT: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const USUAL_MONITOR: u16 = 8222;
 /// Connects as the settings say.
 pub(crate) async fn connect(
     settings: &FleetSettings,
-    names: &Names,
+    names: &TenantNames,
     node: &str,
 ) -> Result<Client, FleetError> {
     let servers = Servers::of(settings.url.as_deref().unwrap_or_default());
@@ -68,7 +68,7 @@ async fn authenticated(
     };
     match (user, password) {
         (Some(user), password) => {
-            let password = password.map_or("", Secret::reveal).to_owned();
+            let password = password.map_or("", FleetSecret::reveal).to_owned();
             options = options.user_and_password(user.clone(), password);
         }
         (None, Some(token)) if settings.token.is_none() => {
@@ -152,7 +152,7 @@ struct Servers {
     addresses: Vec<String>,
     user: Option<String>,
     /// A password if there is a user, else a token.
-    password: Option<Secret>,
+    password: Option<FleetSecret>,
 }
 
 impl Servers {
@@ -175,9 +175,9 @@ impl Servers {
             match credentials.split_once(':') {
                 Some((user, password)) => {
                     servers.user = Some(decoded(user));
-                    servers.password = Some(Secret::new(decoded(password)));
+                    servers.password = Some(FleetSecret::new(decoded(password)));
                 }
-                None => servers.password = Some(Secret::new(decoded(credentials))),
+                None => servers.password = Some(FleetSecret::new(decoded(credentials))),
             }
         }
         servers
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn user_password_and_token_are_taken_out_of_an_address() {
-        let secret = |text: &str| Some(Secret::new(text.to_owned()));
+        let secret = |text: &str| Some(FleetSecret::new(text.to_owned()));
         for (url, addresses, user, password) in [
             ("nats://a:4222", "nats://a:4222", None, None),
             ("nats://u:p@a:1", "nats://a:1", Some("u"), secret("p")),

@@ -30,13 +30,16 @@ pub struct SessionRecord {
     /// The node that should take it next.
     #[serde(default)]
     pub wanted: Option<String>,
-    pub state: SessionState,
+    /// The folder of session files by which a client keeps it ([`crate::kept_in`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_in: Option<String>,
+    pub state: SessionActivity,
 }
 
 /// What goes on in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SessionState {
+pub enum SessionActivity {
     /// Nobody has it loaded.
     Stored,
     Idle,
@@ -47,7 +50,7 @@ pub enum SessionState {
     HandedOver,
 }
 
-impl SessionState {
+impl SessionActivity {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {

@@ -12,41 +12,42 @@ use async_nats::jetstream::{self, kv, object_store, stream};
 use crate::connection::{REQUEST_WAIT, connect};
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
-use crate::names::{Names, checked};
+use crate::kept_in::KeptIn;
+use crate::names::{TenantNames, checked};
 use crate::nodes::{NodeId, NodeRecord};
 use crate::settings::FleetSettings;
-use crate::storage::Storage;
+use crate::storage::TenantStorage;
 
-use view::View;
+use view::DirectoryView;
 
 /// A connection to the fleet of a tenant. Clones are the same connection.
 #[derive(Clone)]
 pub struct Fleet {
-    shared: Arc<Shared>,
+    shared: Arc<FleetShared>,
 }
 
-struct Shared {
+struct FleetShared {
     settings: FleetSettings,
-    names: Names,
+    names: TenantNames,
     this_node: NodeId,
     client: Client,
     jetstream: jetstream::Context,
-    storage: Storage,
-    view: View,
+    storage: TenantStorage,
+    view: DirectoryView,
 }
 
 /// A connection of which it is not known yet what is there.
-struct Connected {
+struct UncheckedFleet {
     settings: FleetSettings,
-    names: Names,
+    names: TenantNames,
     this_node: NodeId,
     client: Client,
     jetstream: jetstream::Context,
 }
 
-impl Connected {
+impl UncheckedFleet {
     async fn new(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
-        let names = Names::new(&settings.prefix, &settings.tenant)?;
+        let names = TenantNames::new(&settings.prefix, &settings.tenant)?;
         let name = settings.node.clone().unwrap_or_else(host_name);
         let this_node = NodeId {
             name: checked("node name", &name)?,
@@ -67,15 +68,15 @@ impl Connected {
         })
     }
 
-    fn with(self, storage: Storage) -> Fleet {
-        let shared = Shared {
+    fn with(self, storage: TenantStorage) -> Fleet {
+        let shared = FleetShared {
             settings: self.settings,
             names: self.names,
             this_node: self.this_node,
             client: self.client,
             jetstream: self.jetstream,
             storage,
-            view: View::default(),
+            view: DirectoryView::default(),
         };
         Fleet {
             shared: Arc::new(shared),
@@ -87,8 +88,8 @@ impl Fleet {
     /// Connects, and makes what is missing: the stream and the buckets of the tenant. `life` names
     /// this life of the process.
     pub async fn connect(settings: FleetSettings, life: &str) -> Result<Self, FleetError> {
-        let connected = Connected::new(settings, life).await?;
-        let storage = Storage::make(
+        let connected = UncheckedFleet::new(settings, life).await?;
+        let storage = TenantStorage::make(
             &connected.jetstream,
             &connected.names,
             &connected.settings,
@@ -100,8 +101,8 @@ impl Fleet {
 
     /// Connects to look or to ask nodes for something. Nothing is made.
     pub async fn open(settings: FleetSettings) -> Result<Self, FleetError> {
-        let connected = Connected::new(settings, "command").await?;
-        let storage = Storage::open(&connected.jetstream, &connected.names).await?;
+        let connected = UncheckedFleet::new(settings, "command").await?;
+        let storage = TenantStorage::open(&connected.jetstream, &connected.names).await?;
         Ok(connected.with(storage))
     }
 
@@ -163,6 +164,11 @@ impl Fleet {
         self.shared.view.nodes(self.lease())
     }
 
+    /// The node of this name, if it is there.
+    pub(crate) fn node(&self, name: &str) -> Option<NodeRecord> {
+        self.shared.view.node(name, self.lease())
+    }
+
     /// The same with those that died within `lately` before now: each with whether it is there.
     pub(crate) fn nodes_lately(&self, lately: Duration) -> Vec<(NodeRecord, bool)> {
         self.shared.view.nodes_lately(self.lease(), lately)
@@ -196,6 +202,14 @@ impl Fleet {
         let mut found = self.sessions();
         found.retain(|record| !wanted.is_empty() && begins(record));
         found
+    }
+
+    /// The newest session that is kept by a folder and in which something was said.
+    pub(crate) fn newest_kept_in(&self, kept_in: &KeptIn) -> Option<SessionRecord> {
+        let is_it = |record: &SessionRecord| {
+            record.kept_in.as_deref() == Some(kept_in.name()) && record.first_message.is_some()
+        };
+        self.shared.view.newest(is_it)
     }
 
     /// All sessions of the tenant, newest first.

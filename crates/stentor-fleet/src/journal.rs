@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use stentor_journal::store::{Entry, Header, Journal, JournalReader, StoreError};
+use stentor_journal::store::{Entry, Journal, JournalReader, SessionHeader, StoreError};
 
 use crate::log::Log;
 
@@ -32,7 +32,7 @@ impl FleetJournal {
 }
 
 impl Journal for FleetJournal {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         self.working_copy.header()
     }
 
@@ -89,7 +89,7 @@ impl ReadOnlyJournal {
 }
 
 impl Journal for ReadOnlyJournal {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         self.copy.header()
     }
 

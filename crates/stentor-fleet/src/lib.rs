@@ -16,6 +16,7 @@ pub mod durability;
 pub mod error;
 pub mod fleet;
 mod journal;
+mod kept_in;
 mod log;
 pub mod message;
 pub mod names;
@@ -33,7 +34,7 @@ pub mod tunnel;
 mod working_copy;
 mod writer;
 
-pub use directory::{SessionRecord, SessionState};
+pub use directory::{SessionActivity, SessionRecord};
 pub use error::FleetError;
 pub use fleet::Fleet;
 pub use node::{ControlAnswer, ControlRequest, Node};

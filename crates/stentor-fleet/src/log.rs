@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use stentor_journal::store::{Entry, EntryKind, StoreError};
 use tokio::sync::watch;
 
-use crate::directory::{SessionRecord, SessionState};
+use crate::directory::{SessionActivity, SessionRecord};
 
 /// How much of the first message the directory shows.
 const FIRST_MESSAGE_CHARS: usize = 200;
@@ -16,18 +16,18 @@ const FIRST_MESSAGE_CHARS: usize = 200;
 /// What the journal, its writer and the node share about a session that this node owns.
 pub(crate) struct Log {
     pub id: String,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<LogProgress>,
     /// What the directory should say. The writer enters it.
     about: Mutex<SessionRecord>,
     /// In which state it is when it is released, and who should take it then.
-    after: Mutex<(SessionState, Option<String>)>,
+    after: Mutex<(SessionActivity, Option<String>)>,
     /// How long an acknowledgement is waited for.
     patience: Duration,
 }
 
 /// Positions are bytes of entries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress {
+pub(crate) struct LogProgress {
     pub appended: u64,
     pub acknowledged: u64,
     /// The fleet knows the session.
@@ -46,16 +46,16 @@ pub(crate) struct Progress {
 
 impl Log {
     pub fn new(record: SessionRecord, written: u64, acknowledged: u64, patience: Duration) -> Self {
-        let progress = Progress {
+        let progress = LogProgress {
             appended: written,
             acknowledged,
-            ..Progress::default()
+            ..LogProgress::default()
         };
         Self {
             id: record.id.clone(),
             progress: watch::Sender::new(progress),
             about: Mutex::new(record),
-            after: Mutex::new((SessionState::Stored, None)),
+            after: Mutex::new((SessionActivity::Stored, None)),
             patience,
         }
     }
@@ -83,8 +83,9 @@ impl Log {
         let target = log.progress.borrow().appended;
         Box::pin(async move {
             let mut progress = log.progress.subscribe();
-            let is_stored = |progress: &Progress| progress.begun && progress.acknowledged >= target;
-            let done = |progress: &Progress| is_stored(progress) || progress.stopped.is_some();
+            let is_stored =
+                |progress: &LogProgress| progress.begun && progress.acknowledged >= target;
+            let done = |progress: &LogProgress| is_stored(progress) || progress.stopped.is_some();
             let waited = tokio::time::timeout(log.patience, progress.wait_for(done)).await;
             match waited {
                 Ok(Ok(progress)) if is_stored(&progress) => Ok(()),
@@ -116,7 +117,7 @@ impl Log {
     }
 
     /// Notes what goes on in the session, for the directory.
-    pub fn set_state(&self, state: SessionState, now_ms: u64) {
+    pub fn set_state(&self, state: SessionActivity, now_ms: u64) {
         let mut about = self.about();
         if about.state != state {
             about.state = state;
@@ -127,7 +128,7 @@ impl Log {
     }
 
     /// Notes in which state it is when it is released, and who should take it then.
-    pub fn hand_over(&self, state: SessionState, wanted: Option<String>) {
+    pub fn hand_over(&self, state: SessionActivity, wanted: Option<String>) {
         *self.after.lock().unwrap_or_else(PoisonError::into_inner) = (state, wanted);
     }
 
@@ -149,12 +150,12 @@ impl Log {
     }
 
     /// How far it has come, and every change of that.
-    pub fn progress(&self) -> watch::Receiver<Progress> {
+    pub fn progress(&self) -> watch::Receiver<LogProgress> {
         self.progress.subscribe()
     }
 
     /// Notes a change.
-    pub fn change(&self, change: impl FnOnce(&mut Progress)) {
+    pub fn change(&self, change: impl FnOnce(&mut LogProgress)) {
         self.progress.send_modify(change);
     }
 

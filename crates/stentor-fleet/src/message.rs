@@ -19,13 +19,13 @@ pub const OFFSET: &str = "Stentor-Offset";
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     Header,
     Entries,
     Owner,
 }
 
-impl Kind {
+impl MessageKind {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Kind {
 /// What the headers of a message say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    pub kind: Kind,
+    pub kind: MessageKind,
     pub offset: u64,
     /// The node that wrote it, and which life of it.
     pub writer: String,
@@ -50,9 +50,9 @@ impl Label {
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name).map(|value| value.as_str());
         let kind = match text(KIND)? {
-            "header" => Kind::Header,
-            "entries" => Kind::Entries,
-            "owner" => Kind::Owner,
+            "header" => MessageKind::Header,
+            "entries" => MessageKind::Entries,
+            "owner" => MessageKind::Owner,
             _ => return None,
         };
         let offset = text(OFFSET)?.parse().ok()?;

@@ -8,12 +8,12 @@ const MAX_BYTES: usize = 64;
 
 /// The names of one tenant in one fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct TenantNames {
     prefix: String,
     tenant: String,
 }
 
-impl Names {
+impl TenantNames {
     /// The names below a prefix and a tenant.
     pub fn new(prefix: &str, tenant: &str) -> Result<Self, FleetError> {
         Ok(Self {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn subjects_and_buckets_carry_prefix_and_tenant() {
-        let names = Names::new("stentor", "acme").unwrap();
+        let names = TenantNames::new("stentor", "acme").unwrap();
         assert_eq!(names.journal("a.b-c"), "stentor.acme.journal.a=b-c");
         assert_eq!(names.bucket("nodes"), "stentor_acme_nodes");
         assert_eq!(session_id(&token("a.b-c")), "a.b-c");
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn a_name_that_would_reach_other_subjects_is_refused() {
         for name in ["", "a.b", "*", ">", "a b", "ä", &"x".repeat(65)] {
-            assert!(Names::new(name, "acme").is_err(), "{name}");
-            assert!(Names::new("stentor", name).is_err(), "{name}");
+            assert!(TenantNames::new(name, "acme").is_err(), "{name}");
+            assert!(TenantNames::new("stentor", name).is_err(), "{name}");
         }
     }
 }

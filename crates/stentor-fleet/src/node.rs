@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::directory::SessionState;
+use crate::directory::SessionActivity;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::log::Log;
@@ -37,10 +37,10 @@ const CUT_OFF: &str = "this node was cut off from the fleet, so another one may 
 /// This node of the fleet. Clones are the same node.
 #[derive(Clone)]
 pub struct Node {
-    shared: Arc<Shared>,
+    shared: Arc<NodeShared>,
 }
 
-struct Shared {
+struct NodeShared {
     store: FleetStore,
     sessions: Arc<dyn NodeSessions>,
     started_ms: u64,
@@ -63,7 +63,7 @@ impl Node {
         sessions: Arc<dyn NodeSessions>,
     ) -> Result<Self, FleetError> {
         store.set_node(Arc::clone(&sessions));
-        let shared = Shared {
+        let shared = NodeShared {
             started_ms: store.now_ms(),
             store,
             sessions,
@@ -230,8 +230,14 @@ impl Node {
         let activities = self.shared.sessions.activities().await;
         let open = self.shared.store.open_sessions();
         for (file, state) in activities {
-            if let Some((log, _)) = open.iter().find(|(_, of)| *of == file) {
-                log.set_state(state, now_ms);
+            let Some((log, _)) = open.iter().find(|(_, of)| *of == file) else {
+                continue;
+            };
+            log.set_state(state, now_ms);
+            // It began before the node was drained, and something was said in it only now.
+            if self.is_draining() && !state.is_unfinished() {
+                self.hand_over(log, file, SessionActivity::Stored, None)
+                    .await;
             }
         }
     }
@@ -249,7 +255,7 @@ impl Node {
         &self,
         log: &Log,
         file: PathBuf,
-        state: SessionState,
+        state: SessionActivity,
         wanted: Option<String>,
     ) {
         log.hand_over(state, wanted);
@@ -276,9 +282,9 @@ impl Node {
 }
 
 /// What the directory says of a session that was handed over.
-fn state_after(is_unfinished: bool) -> SessionState {
+fn state_after(is_unfinished: bool) -> SessionActivity {
     match is_unfinished {
-        true => SessionState::HandedOver,
-        false => SessionState::Stored,
+        true => SessionActivity::HandedOver,
+        false => SessionActivity::Stored,
     }
 }

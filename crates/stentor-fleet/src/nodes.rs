@@ -1,5 +1,7 @@
 //! Who is there: each node keeps a record that expires unless it is renewed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One life of a node: a server that is started again is another one.
@@ -18,6 +20,9 @@ pub struct NodeRecord {
     pub id: NodeId,
     /// The labels of the places that it has.
     pub places: Vec<String>,
+    /// Where the named ones are on its disk, by label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub folders: BTreeMap<String, String>,
     /// Sessions that it owns at most.
     pub capacity: u32,
     /// Sessions that it owns.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bucket;
-use crate::directory::{SessionRecord, SessionState};
+use crate::directory::{SessionActivity, SessionRecord};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::names::token;
 use crate::nodes::NodeId;
-use crate::sequence::{Misplaced, misplaced};
+use crate::sequence::{AppendRefusal, misplaced};
 
 /// How often a session is claimed whose record changes meanwhile.
 const CLAIM_TRIES: usize = 20;
@@ -18,7 +18,7 @@ const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
 /// A record of the directory with the revision at which it was read or written.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldRecord {
     pub record: SessionRecord,
     pub revision: u64,
 }
@@ -55,13 +55,13 @@ pub enum NotHeld {
 
 impl Fleet {
     /// The record of a session as the servers have it.
-    pub async fn read_record(&self, id: &str) -> Result<Option<Held>, FleetError> {
+    pub async fn read_record(&self, id: &str) -> Result<Option<HeldRecord>, FleetError> {
         let found = bucket::read(self.session_bucket(), &token(id)).await?;
-        Ok(found.map(|(revision, record)| Held { record, revision }))
+        Ok(found.map(|(revision, record)| HeldRecord { record, revision }))
     }
 
     /// Enters a new session, which nobody else may have entered.
-    pub async fn enter(&self, record: SessionRecord) -> Result<Held, NotHeld> {
+    pub async fn enter(&self, record: SessionRecord) -> Result<HeldRecord, NotHeld> {
         // A key that was deleted is as good as none.
         let created = self
             .session_bucket()
@@ -70,7 +70,7 @@ impl Fleet {
         match created {
             Ok(revision) => {
                 self.note_session(revision, record.clone());
-                Ok(Held { record, revision })
+                Ok(HeldRecord { record, revision })
             }
             // The answer to an earlier try may have been lost.
             Err(why) => match self.read_record(&record.id).await? {
@@ -82,7 +82,11 @@ impl Fleet {
     }
 
     /// Changes a record that nobody else has changed since it was read.
-    pub async fn change(&self, held: &Held, record: SessionRecord) -> Result<Held, NotHeld> {
+    pub async fn change(
+        &self,
+        held: &HeldRecord,
+        record: SessionRecord,
+    ) -> Result<HeldRecord, NotHeld> {
         let changed = self
             .session_bucket()
             .update(token(&record.id), encoded(&record)?, held.revision)
@@ -90,9 +94,11 @@ impl Fleet {
         match changed {
             Ok(revision) => {
                 self.note_session(revision, record.clone());
-                Ok(Held { record, revision })
+                Ok(HeldRecord { record, revision })
             }
-            Err(why) if misplaced(&why) == Some(Misplaced::Contested) => Err(NotHeld::Contested),
+            Err(why) if misplaced(&why) == Some(AppendRefusal::Contested) => {
+                Err(NotHeld::Contested)
+            }
             Err(why) => match self.read_record(&record.id).await? {
                 Some(found) if found.record == record => Ok(found),
                 Some(found) if found.revision == held.revision => {
@@ -105,7 +111,7 @@ impl Fleet {
     }
 
     /// Makes this node the owner of a session that has none that is there.
-    pub async fn claim(&self, id: &str, claim: Claim) -> Result<Held, NotHeld> {
+    pub async fn claim(&self, id: &str, claim: Claim) -> Result<HeldRecord, NotHeld> {
         for _ in 0..CLAIM_TRIES {
             let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
             if let Some(owner) = &held.record.owner
@@ -122,7 +128,7 @@ impl Fleet {
             }
             let record = SessionRecord {
                 owner: Some(self.this_node().clone()),
-                state: SessionState::Idle,
+                state: SessionActivity::Idle,
                 wanted: None,
                 ..held.record.clone()
             };

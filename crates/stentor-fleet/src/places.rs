@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
-use crate::settings::{Checkout, Place};
+use crate::settings::{Checkout, WorkPlace};
 
 /// The places that this node has.
 #[derive(Debug, Clone)]
-pub struct Places {
-    named: BTreeMap<String, Place>,
+pub struct NodePlaces {
+    named: BTreeMap<String, WorkPlace>,
     /// The label of what is on this host and nowhere else.
     host: String,
 }
@@ -26,13 +26,13 @@ pub enum WorkingFolder {
     Absent(String),
 }
 
-impl Places {
+impl NodePlaces {
     /// Those of a node. What is in none of the named places is on its host only.
-    pub fn new(named: &BTreeMap<String, Place>, node: &str) -> Self {
+    pub fn new(named: &BTreeMap<String, WorkPlace>, node: &str) -> Self {
         let resolved = named.iter().map(|(label, place)| {
             let place = match place {
-                Place::Folder(path) => Place::Folder(real(path)),
-                Place::Checkout(checkout) => Place::Checkout(Checkout {
+                WorkPlace::Folder(path) => WorkPlace::Folder(real(path)),
+                WorkPlace::Checkout(checkout) => WorkPlace::Checkout(Checkout {
                     path: real(&checkout.path),
                     ..checkout.clone()
                 }),
@@ -49,6 +49,19 @@ impl Places {
     pub fn labels(&self) -> Vec<String> {
         let named = self.named.keys().cloned();
         named.chain([self.host.clone()]).collect()
+    }
+
+    /// Where the named ones are, by label.
+    pub fn folders(&self) -> BTreeMap<String, String> {
+        let named = self.named.iter();
+        named
+            .map(|(label, place)| (label.clone(), place.path().display().to_string()))
+            .collect()
+    }
+
+    /// True for the label of what is on this host and nowhere else.
+    pub fn is_host(&self, label: &str) -> bool {
+        label == self.host
     }
 
     /// The label of the place that a folder is in, and the folder relative to it: the innermost
@@ -93,15 +106,15 @@ impl Places {
             .any(|part| matches!(part, Component::ParentDir));
         let (label, _) = self.of(folder);
         match self.named.get(&label) {
-            Some(Place::Checkout(checkout)) => !leaves && !checkout.path.exists(),
-            Some(Place::Folder(_)) | None => false,
+            Some(WorkPlace::Checkout(checkout)) => !leaves && !checkout.path.exists(),
+            Some(WorkPlace::Folder(_)) | None => false,
         }
     }
 
     /// Makes a place that is checked out, if it is not there yet. Blocks.
     pub fn prepare(&self, label: &str) -> Result<(), FleetError> {
         match self.named.get(label) {
-            Some(Place::Checkout(checkout)) if !checkout.path.exists() => check_out(checkout),
+            Some(WorkPlace::Checkout(checkout)) if !checkout.path.exists() => check_out(checkout),
             _ => Ok(()),
         }
     }

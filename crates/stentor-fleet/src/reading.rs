@@ -17,7 +17,7 @@ use crate::error::FleetError;
 const MESSAGE_WAIT: Duration = Duration::from_secs(5);
 
 /// Messages that are read one after the other.
-pub(crate) struct Reading<'a, I> {
+pub(crate) struct StreamReading<'a, I> {
     stream: &'a stream::Stream<I>,
     doing: &'static str,
     name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Reading<'a, I> {
     pub began: DateTime,
 }
 
-impl<'a, I> Reading<'a, I> {
+impl<'a, I> StreamReading<'a, I> {
     /// Begins with the first message of the subjects that fit `subject`, or with the last of each.
     pub async fn begin(
         stream: &'a stream::Stream<I>,

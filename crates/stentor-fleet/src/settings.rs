@@ -22,8 +22,8 @@ pub struct FleetSettings {
     pub tenant: String,
     /// Who connects, where that is not in the address.
     pub user: Option<String>,
-    pub password: Option<Secret>,
-    pub token: Option<Secret>,
+    pub password: Option<FleetSecret>,
+    pub token: Option<FleetSecret>,
     /// A file with the seed of an nkey.
     pub nkey: Option<PathBuf>,
     /// A credentials file as NATS has them.
@@ -38,7 +38,7 @@ pub struct FleetSettings {
     /// The name of this node. Usually that of the host.
     pub node: Option<String>,
     /// Labels of folders that other nodes have too, or a host label.
-    pub places: BTreeMap<String, Place>,
+    pub places: BTreeMap<String, WorkPlace>,
     /// Sessions that this node owns at once.
     pub capacity: u32,
     /// Sessions that the tenant may have open at once over all nodes.
@@ -56,9 +56,9 @@ pub struct FleetSettings {
 /// A password or a token. It is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub struct FleetSecret(String);
 
-impl Secret {
+impl FleetSecret {
     /// That of this text.
     pub fn new(text: String) -> Self {
         Self(text)
@@ -70,7 +70,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for FleetSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("(secret)")
     }
@@ -79,7 +79,7 @@ impl fmt::Debug for Secret {
 /// A folder that sessions can work in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Place {
+pub enum WorkPlace {
     /// A folder that is there: shared, or the same on each node that names it.
     Folder(PathBuf),
     /// A folder that is checked out when a session needs it.
@@ -142,7 +142,7 @@ impl FleetSettings {
     }
 }
 
-impl Place {
+impl WorkPlace {
     /// The folder.
     pub fn path(&self) -> &PathBuf {
         match self {

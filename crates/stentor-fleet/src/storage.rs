@@ -7,7 +7,7 @@ use async_nats::jetstream::{self, kv, object_store, stream};
 
 use crate::bucket;
 use crate::error::FleetError;
-use crate::names::Names;
+use crate::names::TenantNames;
 use crate::nodes::NodeRecord;
 use crate::settings::FleetSettings;
 
@@ -15,7 +15,7 @@ use crate::settings::FleetSettings;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// The stream and the buckets of a tenant.
-pub(crate) struct Storage {
+pub(crate) struct TenantStorage {
     pub journals: stream::Stream,
     pub sessions: kv::Store,
     pub nodes: kv::Store,
@@ -24,9 +24,12 @@ pub(crate) struct Storage {
     pub lease: Duration,
 }
 
-impl Storage {
+impl TenantStorage {
     /// Opens what is there, and makes nothing.
-    pub async fn open(jetstream: &jetstream::Context, names: &Names) -> Result<Self, FleetError> {
+    pub async fn open(
+        jetstream: &jetstream::Context,
+        names: &TenantNames,
+    ) -> Result<Self, FleetError> {
         let missing = |why: String| FleetError::NoFleet {
             tenant: names.tenant().to_owned(),
             why,
@@ -51,7 +54,7 @@ impl Storage {
     /// Opens what is there and makes the rest, for the node `this`.
     pub async fn make(
         jetstream: &jetstream::Context,
-        names: &Names,
+        names: &TenantNames,
         settings: &FleetSettings,
         this: &str,
     ) -> Result<Self, FleetError> {
@@ -143,7 +146,7 @@ fn check(config: &stream::Config, settings: &FleetSettings) -> Result<(), FleetE
 /// The stream with a subject for the journal of each session. Nothing in it expires.
 async fn journals(
     jetstream: &jetstream::Context,
-    names: &Names,
+    names: &TenantNames,
     num_replicas: usize,
 ) -> Result<stream::Stream, FleetError> {
     let name = names.bucket("journals");

@@ -1,13 +1,14 @@
 //! Where a node keeps the journals of its sessions: working copies in a folder of its own, the
 //! truth in the stream.
 
+mod capacity;
 mod opening;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use std::time::Instant;
@@ -16,48 +17,54 @@ use futures_core::future::BoxFuture;
 use stentor_journal::clock::{Clock, SharedClock};
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::{
-    self as files, Header, Journal, JournalStore, Listed, Opened, StoreError,
+    self as files, Journal, JournalStore, KeptSessions, ListedSession, OpenedSession, Reservation,
+    SessionHeader, StoreError,
 };
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::directory::{SessionRecord, SessionState};
+use crate::directory::{SessionActivity, SessionRecord};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::journal::FleetJournal;
+use crate::kept_in::KeptIn;
 use crate::log::Log;
 use crate::ownership::Claim;
 use crate::pictures::Pictures;
-use crate::places::{Places, WorkingFolder};
-use crate::writer::{Beginning, Writer};
+use crate::places::{NodePlaces, WorkingFolder};
+use crate::writer::{EntryWriter, WriterStart};
 
-use opening::Prepared;
+use opening::PreparedOpening;
 
 /// The journals of a node. Clones are the same store.
 #[derive(Clone)]
 pub struct FleetStore {
-    shared: Arc<Shared>,
+    shared: Arc<FleetStoreShared>,
 }
 
-struct Shared {
+struct FleetStoreShared {
     fleet: Fleet,
-    places: Places,
+    places: NodePlaces,
     files: SessionFiles,
     clock: SharedClock,
     runtime: Handle,
-    sessions: Mutex<HashMap<String, Owned>>,
+    sessions: Mutex<HashMap<String, OwnedSession>>,
     /// The sessions whose working copy is being made. One at a time makes it: another one would take
     /// the place of a file that is open.
     copying: Mutex<HashSet<String>>,
     node: OnceLock<Arc<dyn NodeSessions>>,
     /// This node takes no sessions.
     draining: AtomicBool,
+    /// Names what is reserved for no session yet.
+    reservations: AtomicU64,
 }
 
 /// A session that this node has.
-enum Owned {
+enum OwnedSession {
+    /// There is capacity for it, and it is about to be made or taken.
+    Reserved,
     /// It is ready to be opened.
     Prepared {
-        prepared: Box<Prepared>,
+        prepared: Box<PreparedOpening>,
         since: Instant,
     },
     /// It is just being opened.
@@ -76,7 +83,7 @@ pub trait NodeSessions: Send + Sync {
     fn suspend(&self, file: PathBuf, why: String) -> BoxFuture<'static, ()>;
 
     /// What goes on in each, by file.
-    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>>;
+    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionActivity)>>;
 }
 
 impl FleetStore {
@@ -85,8 +92,8 @@ impl FleetStore {
         let made =
             stentor_journal::private_file::create_folder(root).and_then(|()| root.canonicalize());
         let root = made.map_err(FleetError::io("create", root))?;
-        let places = Places::new(&fleet.settings().places, &fleet.this_node().name);
-        let shared = Shared {
+        let places = NodePlaces::new(&fleet.settings().places, &fleet.this_node().name);
+        let shared = FleetStoreShared {
             fleet,
             places,
             files: SessionFiles::PerFolder(root),
@@ -96,6 +103,7 @@ impl FleetStore {
             copying: Mutex::default(),
             node: OnceLock::new(),
             draining: AtomicBool::new(false),
+            reservations: AtomicU64::new(0),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -113,7 +121,7 @@ impl FleetStore {
     }
 
     /// The places of this node.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &NodePlaces {
         &self.shared.places
     }
 
@@ -133,15 +141,17 @@ impl FleetStore {
     pub(crate) fn open_sessions(&self) -> Vec<(Arc<Log>, PathBuf)> {
         let sessions = self.lock();
         let open = sessions.values().filter_map(|owned| match owned {
-            Owned::Open { log, file } => Some((Arc::clone(log), file.clone())),
-            Owned::Prepared { .. } | Owned::Opening => None,
+            OwnedSession::Open { log, file } => Some((Arc::clone(log), file.clone())),
+            OwnedSession::Reserved | OwnedSession::Prepared { .. } | OwnedSession::Opening => None,
         });
         open.collect()
     }
 
     /// True when a session is open here or about to be.
     pub(crate) fn has(&self, session_id: &str) -> bool {
-        self.lock().contains_key(session_id)
+        let sessions = self.lock();
+        let found = sessions.get(session_id);
+        found.is_some_and(|owned| !matches!(owned, OwnedSession::Reserved))
     }
 
     /// How many sessions this node has.
@@ -157,11 +167,14 @@ impl FleetStore {
             WorkingFolder::Absent(_) => PathBuf::from(&record.cwd),
         };
         // Its folder may have been named otherwise when it was opened.
-        if let Some(Owned::Open { file, .. }) = self.lock().get(&record.id) {
+        if let Some(OwnedSession::Open { file, .. }) = self.lock().get(&record.id) {
             return Ok((file.clone(), folder));
         }
-        let header = Header::new(&record.id, &record.created, folder.to_string_lossy());
-        let in_files = self.shared.files.folder(&folder).unwrap_or_default();
+        let header = SessionHeader::new(&record.id, &record.created, folder.to_string_lossy());
+        let in_files = match record.kept_in.as_deref().and_then(KeptIn::read) {
+            Some(kept_in) => kept_in.below(&self.shared.files.root()),
+            None => self.shared.files.folder(&folder).unwrap_or_default(),
+        };
         Ok((files::file_path(&in_files, &header)?, folder))
     }
 
@@ -209,9 +222,10 @@ impl FleetStore {
             updated_ms: self.now_ms(),
             owner: Some(self.fleet().this_node().clone()),
             wanted: None,
-            state: SessionState::Idle,
+            kept_in: KeptIn::of_file(&path).map(|kept_in| kept_in.name().to_owned()),
+            state: SessionActivity::Idle,
         };
-        let beginning = Beginning::New {
+        let beginning = WriterStart::New {
             record: Box::new(record.clone()),
             header,
         };
@@ -237,17 +251,17 @@ impl FleetStore {
         working_copy: Box<dyn Journal>,
         (path, file, begin): (PathBuf, File, u64),
         log: Log,
-        beginning: Beginning,
+        beginning: WriterStart,
     ) -> Box<dyn Journal> {
         let (log, file) = (Arc::new(log), Arc::new(file));
-        let writer = Writer {
+        let writer = EntryWriter {
             fleet: self.fleet().clone(),
             log: Arc::clone(&log),
             file: Arc::clone(&file),
             begin,
             pictures: Pictures::beside(&path, &log.id),
         };
-        let owned = Owned::Open {
+        let owned = OwnedSession::Open {
             log: Arc::clone(&log),
             file: path.clone(),
         };
@@ -265,9 +279,9 @@ impl FleetStore {
         Box::new(FleetJournal::new(working_copy, file, begin, log))
     }
 
-    fn log_of(&self, header: &Header) -> Option<Arc<Log>> {
+    fn log_of(&self, header: &SessionHeader) -> Option<Arc<Log>> {
         match self.lock().get(&header.id) {
-            Some(Owned::Open { log, .. }) => Some(Arc::clone(log)),
+            Some(OwnedSession::Open { log, .. }) => Some(Arc::clone(log)),
             _ => None,
         }
     }
@@ -276,7 +290,7 @@ impl FleetStore {
     fn forget(&self, log: &Arc<Log>) {
         let mut sessions = self.lock();
         let found = sessions.get(&log.id);
-        if matches!(found, Some(Owned::Open { log: open, .. }) if Arc::ptr_eq(open, log)) {
+        if matches!(found, Some(OwnedSession::Open { log: open, .. }) if Arc::ptr_eq(open, log)) {
             sessions.remove(&log.id);
         }
     }
@@ -289,60 +303,6 @@ impl FleetStore {
         self.shared.draining.load(Ordering::Acquire)
     }
 
-    /// The nodes that would take a session of a place, as one says it to a person.
-    fn alternatives(&self, place: &str) -> String {
-        let nodes = self.fleet().nodes().into_iter();
-        let able = nodes.filter(|node| {
-            node.id != *self.fleet().this_node() && node.has(place) && node.free() > 0
-        });
-        let names: Vec<String> = able.map(|node| format!("`{}`", node.id.name)).collect();
-        match names.is_empty() {
-            true => format!("no other node has the place `{place}` and capacity left"),
-            false => format!("use the node {}", names.join(" or ")),
-        }
-    }
-
-    /// An error when this node takes no sessions, or it or the tenant has as many as it may.
-    fn check_capacity(&self, id: &str, place: &str) -> Result<(), StoreError> {
-        let settings = self.fleet().settings();
-        let full = |why: String| StoreError::NotOurs {
-            id: id.to_owned(),
-            why,
-        };
-        if self.is_draining() {
-            let alternatives = self.alternatives(place);
-            return Err(full(format!(
-                "this node takes no sessions any more, since it is drained or stops; {alternatives}"
-            )));
-        }
-        if self.count() >= settings.capacity {
-            return Err(full(format!(
-                "this node has its {} sessions (`capacity` in [fleet]); {}",
-                settings.capacity,
-                self.alternatives(place)
-            )));
-        }
-        let Some(limit) = settings.tenant_limit else {
-            return Ok(());
-        };
-        match self.fleet().open_sessions() >= usize::try_from(limit).unwrap_or(usize::MAX) {
-            true => Err(full(format!(
-                "the tenant has its {limit} sessions (`tenant_limit` in [fleet]) open; close some"
-            ))),
-            false => Ok(()),
-        }
-    }
-
-    /// An error when there may be no new session in a folder of this store. Those of subagents are
-    /// elsewhere and count nowhere.
-    fn check_new(&self, folder: &Path, header: &Header) -> Result<(), StoreError> {
-        if folder.parent() != Some(&*self.shared.files.root()) {
-            return Ok(());
-        }
-        let (place, _) = self.shared.places.of(Path::new(&header.cwd));
-        self.check_capacity(&header.id, &place)
-    }
-
     /// Waits for what the servers say, on a thread that may block.
     fn block<T>(&self, waiting: impl Future<Output = T>) -> T {
         let wait = || self.shared.runtime.block_on(waiting);
@@ -352,15 +312,15 @@ impl FleetStore {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Owned>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, OwnedSession>> {
         let sessions = &self.shared.sessions;
         sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session as lists show it.
-    fn listed(&self, record: SessionRecord) -> Option<Listed> {
+    fn listed(&self, record: SessionRecord) -> Option<ListedSession> {
         let (path, folder) = self.path_of(&record).ok()?;
-        Some(Listed {
+        Some(ListedSession {
             path,
             cwd: folder.to_string_lossy().into_owned(),
             id: record.id,
@@ -368,7 +328,7 @@ impl FleetStore {
             created: record.created,
             modified_ms: record.updated_ms,
             first_message: record.first_message,
-            ..Listed::default()
+            ..ListedSession::default()
         })
     }
 }
@@ -377,11 +337,31 @@ impl JournalStore for FleetStore {
     fn create(
         &self,
         folder: &Path,
-        header: Header,
+        header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<Box<dyn Journal>, StoreError> {
-        self.check_new(folder, &header)?;
+        let _capacity = self.capacity_for(folder, &header)?;
         self.adopt(files::create(folder, header, clock)?)
+    }
+
+    fn create_at(
+        &self,
+        path: &Path,
+        header: SessionHeader,
+        clock: &dyn Clock,
+    ) -> Result<Box<dyn Journal>, StoreError> {
+        let folder = path.parent().unwrap_or(path);
+        let _capacity = self.capacity_for(folder, &header)?;
+        self.adopt(files::create_at(path, header, clock)?)
+    }
+
+    fn reserve(
+        &self,
+        folder: &Path,
+        cwd: &Path,
+    ) -> Result<Option<Box<dyn Reservation>>, StoreError> {
+        let reserved = self.capacity_in(folder, cwd, None)?;
+        Ok(reserved.map(|reserved| Box::new(reserved) as Box<dyn Reservation>))
     }
 
     fn can_make_folder(&self, cwd: &Path) -> bool {
@@ -404,7 +384,7 @@ impl JournalStore for FleetStore {
         }
     }
 
-    fn open(&self, path: &Path) -> Result<Opened, StoreError> {
+    fn open(&self, path: &Path) -> Result<OpenedSession, StoreError> {
         match self.id_of(path) {
             Some(id) => self.open_prepared(&id, path),
             None => files::open(path),
@@ -416,10 +396,10 @@ impl JournalStore for FleetStore {
         source: &Path,
         up_to: Option<&str>,
         folder: &Path,
-        header: Header,
+        header: SessionHeader,
         clock: &dyn Clock,
-    ) -> Result<Opened, StoreError> {
-        self.check_new(folder, &header)?;
+    ) -> Result<OpenedSession, StoreError> {
+        let _capacity = self.capacity_for(folder, &header)?;
         let mut forked = files::fork(source, up_to, folder, header, clock)?;
         forked.journal = self.adopt(forked.journal)?;
         Ok(forked)
@@ -443,10 +423,21 @@ impl JournalStore for FleetStore {
         self.find_session(&id)
     }
 
-    fn list(&self, cwd: Option<&Path>) -> Option<Vec<Listed>> {
+    fn kept_in(&self, folder: &Path) -> Option<KeptSessions> {
+        let kept_in = KeptIn::of(folder);
+        let newest = self.fleet().newest_kept_in(&kept_in);
+        let newest = newest.and_then(|newest| self.path_of(&newest).ok());
+        Some(KeptSessions {
+            folder: kept_in.below(&self.shared.files.root()),
+            newest: newest.map(|(file, _)| file),
+        })
+    }
+
+    fn list(&self, cwd: Option<&Path>) -> Option<Vec<ListedSession>> {
         let sessions = self.fleet().sessions().into_iter();
         let listed = sessions.filter_map(|record| self.listed(record));
-        let is_wanted = |listed: &Listed| cwd.is_none_or(|cwd| Path::new(&listed.cwd) == cwd);
+        let is_wanted =
+            |listed: &ListedSession| cwd.is_none_or(|cwd| Path::new(&listed.cwd) == cwd);
         Some(listed.filter(is_wanted).collect())
     }
 }

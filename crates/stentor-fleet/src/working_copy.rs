@@ -8,16 +8,16 @@ use std::sync::Arc;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::stream;
 use bytes::Bytes;
-use stentor_journal::private_file::{PRIVATE, Replacement, create_folder};
-use stentor_journal::store::Header;
+use stentor_journal::private_file::{FileReplacement, PRIVATE, create_folder};
+use stentor_journal::store::SessionHeader;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 
 use crate::error::FleetError;
 use crate::fleet::Fleet;
-use crate::message::{Kind, Label};
+use crate::message::{Label, MessageKind};
 use crate::pictures::Pictures;
-use crate::reading::Reading;
+use crate::reading::StreamReading;
 
 /// What is being done when something goes wrong here.
 const DOING: &str = "read a journal";
@@ -50,7 +50,7 @@ impl WorkingCopy {
             let path = path.to_owned();
             let begun = spawn_blocking(move || {
                 create_folder(path.parent().unwrap_or(Path::new(".")))
-                    .and_then(|()| Replacement::begin(&path, PRIVATE))
+                    .and_then(|()| FileReplacement::begin(&path, PRIVATE))
                     .map_err(FleetError::io("write", &path))
             });
             begun.await.map_err(FleetError::nats(DOING))??
@@ -77,11 +77,11 @@ impl WorkingCopy {
 async fn fill(
     reading: &mut JournalReading<'_>,
     id: &str,
-    mut new: Replacement,
+    mut new: FileReplacement,
     path: &Path,
     folder: &Path,
     last: u64,
-) -> Result<(Replacement, WorkingCopy), FleetError> {
+) -> Result<(FileReplacement, WorkingCopy), FleetError> {
     let writing = || FleetError::io("write", path);
     let unreadable = |why: &str| FleetError::Journal {
         id: id.to_owned(),
@@ -93,23 +93,23 @@ async fn fill(
     loop {
         let (sequence, label, payload) = next_message(id, reading).await?;
         match label.kind {
-            Kind::Header => {
-                let header = Header::from_line(&payload);
+            MessageKind::Header => {
+                let header = SessionHeader::from_line(&payload);
                 let mut header = header.map_err(|why| unreadable(&why.to_string()))?;
                 header.cwd = folder.display().to_string();
                 let line = header.to_line().map_err(FleetError::nats(DOING))?;
                 begin = line.len() as u64;
                 file.write_all(&line).await.map_err(writing())?;
             }
-            Kind::Entries if label.offset == size => {
+            MessageKind::Entries if label.offset == size => {
                 file.write_all(&payload).await.map_err(writing())?;
                 if let Some(at) = memchr::memrchr(b'\n', &payload) {
                     whole = size + at as u64 + 1;
                 }
                 size += payload.len() as u64;
             }
-            Kind::Entries => return Err(unreadable("a part of it is missing")),
-            Kind::Owner => {
+            MessageKind::Entries => return Err(unreadable("a part of it is missing")),
+            MessageKind::Owner => {
                 size = label.offset.min(size);
                 whole = whole.min(size);
                 file.flush().await.map_err(writing())?;
@@ -135,7 +135,7 @@ async fn fill(
     Ok((new, copy))
 }
 
-type JournalReading<'a> = Reading<'a, stream::Info>;
+type JournalReading<'a> = StreamReading<'a, stream::Info>;
 
 /// The messages of a session's journal from the first on.
 async fn journal_messages<'a>(
@@ -143,7 +143,7 @@ async fn journal_messages<'a>(
     id: &str,
 ) -> Result<JournalReading<'a>, FleetError> {
     let subject = fleet.journal_subject(id);
-    Reading::begin(fleet.journal_stream(), subject, DeliverPolicy::All, DOING).await
+    StreamReading::begin(fleet.journal_stream(), subject, DeliverPolicy::All, DOING).await
 }
 
 /// The next message: its sequence, what it is, and what it says.
@@ -195,7 +195,7 @@ async fn labels_up_to(
 
 /// Puts a new working copy in the place of the one before, which is set aside if it says something
 /// that the new one does not.
-fn put_in_place(mut new: Replacement, copy: &WorkingCopy) -> io::Result<File> {
+fn put_in_place(mut new: FileReplacement, copy: &WorkingCopy) -> io::Result<File> {
     if let Ok(before) = File::open(&copy.path) {
         let mut entries = BufReader::new(before);
         entries.skip_until(b'\n')?;
@@ -251,9 +251,9 @@ fn free_name(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn copy_of(path: &Path, entries: &str) -> (Replacement, WorkingCopy) {
+    fn copy_of(path: &Path, entries: &str) -> (FileReplacement, WorkingCopy) {
         let header = "header\n";
-        let mut new = Replacement::begin(path, PRIVATE).unwrap();
+        let mut new = FileReplacement::begin(path, PRIVATE).unwrap();
         io::Write::write_all(new.file(), format!("{header}{entries}").as_bytes()).unwrap();
         let copy = WorkingCopy {
             path: path.to_owned(),

@@ -15,14 +15,14 @@ use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
-use crate::directory::{SessionRecord, SessionState};
+use crate::directory::{SessionActivity, SessionRecord};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
-use crate::log::{Log, Progress};
-use crate::message::{KIND, Kind, OFFSET, WRITER};
-use crate::ownership::{Held, NotHeld};
+use crate::log::{Log, LogProgress};
+use crate::message::{KIND, MessageKind, OFFSET, WRITER};
+use crate::ownership::{HeldRecord, NotHeld};
 use crate::pictures::Pictures;
-use crate::sequence::{Misplaced, misplaced};
+use crate::sequence::{AppendRefusal, misplaced};
 
 /// How much of a message is for its headers.
 const HEADER_BYTES: usize = 4096;
@@ -41,18 +41,21 @@ const RELEASE_PAUSE: Duration = Duration::from_millis(100);
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// What a writer begins with.
-pub(crate) enum Beginning {
+pub(crate) enum WriterStart {
     /// A session that the fleet does not know: its record, and the line of its header.
     New {
         record: Box<SessionRecord>,
         header: Vec<u8>,
     },
     /// One that this node has taken: its record, and the sequence of the message that says so.
-    Taken { held: Box<Held>, sequence: u64 },
+    Taken {
+        held: Box<HeldRecord>,
+        sequence: u64,
+    },
 }
 
 /// Sends the entries of one session.
-pub(crate) struct Writer {
+pub(crate) struct EntryWriter {
     pub fleet: Fleet,
     pub log: Arc<Log>,
     pub file: Arc<File>,
@@ -62,28 +65,28 @@ pub(crate) struct Writer {
 }
 
 /// Why a writer ends.
-enum End {
+enum WriterEnd {
     /// The session was closed, and everything is in the stream.
     Closed,
     /// Another node writes to the session, or this one may not any more.
     Stopped(String),
 }
 
-impl Writer {
+impl EntryWriter {
     /// Writes until the session is closed or another node has it. Then the session is released, if
     /// it is still this node's.
-    pub async fn run(self, beginning: Beginning) {
+    pub async fn run(self, beginning: WriterStart) {
         let mut held = None;
         let end = tokio::select! {
             end = self.begin_and_write(beginning, &mut held) => end,
             // Whatever is under way: servers that do not answer are not waited for.
-            why = self.stopped() => End::Stopped(why),
+            why = self.stopped() => WriterEnd::Stopped(why),
         };
-        if let End::Stopped(why) = end {
+        if let WriterEnd::Stopped(why) = end {
             tracing::warn!(session = %self.log.id, "nothing more is written to a session: {why}");
             self.log.stop(&why);
             // Whoever can goes on, unless somebody does already.
-            self.log.hand_over(SessionState::HandedOver, None);
+            self.log.hand_over(SessionActivity::HandedOver, None);
             self.log.change(|progress| progress.ended = true);
             if let Some(held) = held {
                 tokio::spawn(release_when_reachable(
@@ -98,7 +101,11 @@ impl Writer {
         }
     }
 
-    async fn begin_and_write(&self, beginning: Beginning, held: &mut Option<Held>) -> End {
+    async fn begin_and_write(
+        &self,
+        beginning: WriterStart,
+        held: &mut Option<HeldRecord>,
+    ) -> WriterEnd {
         match self.begin(beginning, held).await {
             Ok(sequence) => {
                 self.log.change(|progress| progress.begun = true);
@@ -119,9 +126,13 @@ impl Writer {
     }
 
     /// The sequence of the message that the next one follows.
-    async fn begin(&self, beginning: Beginning, held: &mut Option<Held>) -> Result<u64, End> {
+    async fn begin(
+        &self,
+        beginning: WriterStart,
+        held: &mut Option<HeldRecord>,
+    ) -> Result<u64, WriterEnd> {
         match beginning {
-            Beginning::Taken {
+            WriterStart::Taken {
                 held: taken,
                 sequence,
             } => {
@@ -129,8 +140,8 @@ impl Writer {
                 Ok(sequence)
             }
             // The record comes last: what the directory has can be opened, whatever fails between.
-            Beginning::New { record, header } => {
-                let message = self.message(Kind::Header, 0, Bytes::from(header));
+            WriterStart::New { record, header } => {
+                let message = self.message(MessageKind::Header, 0, Bytes::from(header));
                 let sequence = self.publish(message, "header", 0).await?;
                 *held = Some(self.enter(*record).await?);
                 Ok(sequence)
@@ -138,7 +149,7 @@ impl Writer {
         }
     }
 
-    async fn enter(&self, record: SessionRecord) -> Result<Held, End> {
+    async fn enter(&self, record: SessionRecord) -> Result<HeldRecord, WriterEnd> {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.fleet.enter(record.clone()).await {
@@ -148,18 +159,18 @@ impl Writer {
                 }
                 Err(why) => {
                     let why = format!("the fleet has a session with this id: {why}");
-                    return Err(End::Stopped(why));
+                    return Err(WriterEnd::Stopped(why));
                 }
             }
         }
     }
 
-    async fn write(&self, mut sequence: u64, held: &mut Option<Held>) -> End {
+    async fn write(&self, mut sequence: u64, held: &mut Option<HeldRecord>) -> WriterEnd {
         let term = sequence;
         let mut progress = self.log.progress();
         let mut entered = 0;
         loop {
-            let wanted = |progress: &Progress| {
+            let wanted = |progress: &LogProgress| {
                 progress.appended > progress.acknowledged
                     || progress.about > entered
                     || progress.closing
@@ -167,10 +178,10 @@ impl Writer {
             };
             let now = match progress.wait_for(wanted).await {
                 Ok(now) => now.clone(),
-                Err(_) => return End::Closed,
+                Err(_) => return WriterEnd::Closed,
             };
             if let Some(why) = now.stopped {
-                return End::Stopped(why);
+                return WriterEnd::Stopped(why);
             }
             if now.appended > now.acknowledged {
                 match self.send(term, sequence, &now).await {
@@ -184,13 +195,13 @@ impl Writer {
                     return end;
                 }
             } else {
-                return End::Closed;
+                return WriterEnd::Closed;
             }
         }
     }
 
     /// Sends the next part of the file. Returns its sequence.
-    async fn send(&self, term: u64, sequence: u64, now: &Progress) -> Result<u64, End> {
+    async fn send(&self, term: u64, sequence: u64, now: &LogProgress) -> Result<u64, WriterEnd> {
         let most = self.fleet.client().server_info().max_payload;
         let most = most.saturating_sub(HEADER_BYTES).clamp(1, MAX_PART_BYTES);
         let size = usize::try_from(now.appended - now.acknowledged).unwrap_or(usize::MAX);
@@ -201,12 +212,16 @@ impl Writer {
         });
         let part = match read.await {
             Ok(Ok(part)) => Bytes::from(part),
-            Ok(Err(why)) => return Err(End::Stopped(format!("its file cannot be read: {why}"))),
-            Err(_) => return Err(End::Closed),
+            Ok(Err(why)) => {
+                return Err(WriterEnd::Stopped(format!(
+                    "its file cannot be read: {why}"
+                )));
+            }
+            Err(_) => return Err(WriterEnd::Closed),
         };
         self.send_pictures(at, part.len()).await?;
         let acknowledged = now.acknowledged + part.len() as u64;
-        let message = self.message(Kind::Entries, now.acknowledged, part);
+        let message = self.message(MessageKind::Entries, now.acknowledged, part);
         let id = format!("{term}-{}", now.acknowledged);
         let sequence = self.publish(message, &id, sequence).await?;
         self.log.change(|progress| {
@@ -217,7 +232,7 @@ impl Writer {
     }
 
     /// Pictures are there before the entry that shows them.
-    async fn send_pictures(&self, at: u64, length: usize) -> Result<(), End> {
+    async fn send_pictures(&self, at: u64, length: usize) -> Result<(), WriterEnd> {
         let mut pause = FIRST_PAUSE;
         loop {
             match self
@@ -231,7 +246,7 @@ impl Writer {
         }
     }
 
-    fn message(&self, kind: Kind, offset: u64, payload: Bytes) -> PublishMessage {
+    fn message(&self, kind: MessageKind, offset: u64, payload: Bytes) -> PublishMessage {
         let node = self.fleet.this_node();
         PublishMessage::build()
             .header(KIND, kind.word())
@@ -241,7 +256,12 @@ impl Writer {
     }
 
     /// Sends a message until it is acknowledged. Returns its sequence.
-    async fn publish(&self, message: PublishMessage, id: &str, last: u64) -> Result<u64, End> {
+    async fn publish(
+        &self,
+        message: PublishMessage,
+        id: &str,
+        last: u64,
+    ) -> Result<u64, WriterEnd> {
         let id = format!("{}-{}-{id}", self.log.id, self.fleet.this_node().life);
         let message = message.message_id(&id).expected_last_subject_sequence(last);
         let mut pause = FIRST_PAUSE;
@@ -252,12 +272,12 @@ impl Writer {
                 Err(why) => why,
             };
             // One that is contested is sent again: by then it is known what has arrived.
-            if misplaced(&why) == Some(Misplaced::Wrong) {
+            if misplaced(&why) == Some(AppendRefusal::Wrong) {
                 match self.fleet.last_message(&self.log.id).await {
                     Ok(Some((sequence, found))) if found.as_deref() == Some(&*id) => {
                         return Ok(sequence);
                     }
-                    Ok(_) => return Err(End::Stopped(REPLACED.to_owned())),
+                    Ok(_) => return Err(WriterEnd::Stopped(REPLACED.to_owned())),
                     Err(error) => self.wait(&error.to_string(), &mut pause).await?,
                 }
             } else {
@@ -267,7 +287,11 @@ impl Writer {
     }
 
     /// Enters into the directory what it should say.
-    async fn update(&self, held: &mut Option<Held>, about: SessionRecord) -> Result<(), End> {
+    async fn update(
+        &self,
+        held: &mut Option<HeldRecord>,
+        about: SessionRecord,
+    ) -> Result<(), WriterEnd> {
         let Some(before) = held.as_ref() else {
             return Ok(());
         };
@@ -281,12 +305,12 @@ impl Writer {
                 tracing::debug!(%why, "the directory of the fleet is behind");
                 Ok(())
             }
-            Err(why) => Err(End::Stopped(format!("{REPLACED}: {why}"))),
+            Err(why) => Err(WriterEnd::Stopped(format!("{REPLACED}: {why}"))),
         }
     }
 
     /// Lets another node have the session.
-    async fn release(&self, held: Option<Held>) {
+    async fn release(&self, held: Option<HeldRecord>) {
         let Some(held) = held else {
             return;
         };
@@ -297,7 +321,7 @@ impl Writer {
     }
 
     /// Waits before the next try, unless nothing more is to be written.
-    async fn wait(&self, why: &str, pause: &mut Duration) -> Result<(), End> {
+    async fn wait(&self, why: &str, pause: &mut Duration) -> Result<(), WriterEnd> {
         self.log
             .change(|progress| progress.trouble = Some(why.to_owned()));
         let mut progress = self.log.progress();
@@ -305,15 +329,17 @@ impl Writer {
         let stopped = tokio::time::timeout(*pause, stopped).await;
         *pause = (*pause * 2).min(LONGEST_PAUSE);
         match stopped {
-            Ok(Ok(progress)) => Err(End::Stopped(progress.stopped.clone().unwrap_or_default())),
-            Ok(Err(_)) => Err(End::Closed),
+            Ok(Ok(progress)) => Err(WriterEnd::Stopped(
+                progress.stopped.clone().unwrap_or_default(),
+            )),
+            Ok(Err(_)) => Err(WriterEnd::Closed),
             Err(_) => Ok(()),
         }
     }
 }
 
 /// Releases a session as soon as the fleet can be reached. Nothing happens if another node has it.
-async fn release_when_reachable(fleet: Fleet, held: Held, record: SessionRecord) {
+async fn release_when_reachable(fleet: Fleet, held: HeldRecord, record: SessionRecord) {
     while let Err(why @ (NotHeld::Fleet(_) | NotHeld::Contested)) =
         fleet.change(&held, record.clone()).await
     {

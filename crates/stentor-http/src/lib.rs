@@ -37,7 +37,7 @@ pub struct HttpSettings {
     /// Certificates to trust besides the system's, for whoever names none of their own.
     pub ca_file: Option<PathBuf>,
     pub proxies: Proxies,
-    pub limits: Limits,
+    pub limits: HttpLimits,
 }
 
 /// Proxies as the environment names them.
@@ -51,7 +51,7 @@ pub struct Proxies {
 
 /// How long to wait and how much to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     pub connect_ms: u64,
     /// From the request to the head of the response. Local servers load a model in this time.
     pub answer_ms: u64,
@@ -61,7 +61,7 @@ pub struct Limits {
     pub event_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connect_ms: 20_000,
@@ -108,7 +108,7 @@ impl Http {
     }
 
     /// How long to wait and how much to take.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &HttpLimits {
         &self.settings.limits
     }
 

@@ -22,12 +22,12 @@ const IMAGE_TOKENS: u64 = 1200;
 /// The messages in context, oldest first, each with the entry it is stored in.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
-    items: Vec<Item>,
+    items: Vec<ConversationItem>,
 }
 
 /// One message in context.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct ConversationItem {
     pub entry_id: String,
     pub message: Arc<Message>,
 }
@@ -35,22 +35,22 @@ pub struct Item {
 impl Conversation {
     /// Adds the newest message.
     pub fn push(&mut self, entry_id: String, message: Arc<Message>) {
-        self.items.push(Item { entry_id, message });
+        self.items.push(ConversationItem { entry_id, message });
     }
 
     /// Takes an answer out of the context, and the results of its calls with it. Returns the
     /// entries of what was taken out.
     pub fn forget(&mut self, entry_id: &str) -> Vec<String> {
-        let is_it = |item: &Item| item.entry_id == entry_id;
+        let is_it = |item: &ConversationItem| item.entry_id == entry_id;
         let Some(at) = self.items.iter().rposition(is_it) else {
             return Vec::new();
         };
-        let Item { entry_id, message } = self.items.remove(at);
+        let ConversationItem { entry_id, message } = self.items.remove(at);
         let mut taken_out = vec![entry_id];
         let Some(answer) = message.as_assistant() else {
             return taken_out;
         };
-        let is_answered_here = |item: &Item| {
+        let is_answered_here = |item: &ConversationItem| {
             item.message.as_tool_result().is_some_and(|result| {
                 answer
                     .tool_calls()
@@ -67,13 +67,13 @@ impl Conversation {
     }
 
     /// Replaces everything before the item `first_kept` by `summary`.
-    pub fn compact(&mut self, summary: Item, first_kept: usize) {
+    pub fn compact(&mut self, summary: ConversationItem, first_kept: usize) {
         self.items
             .splice(..first_kept.min(self.items.len()), [summary]);
     }
 
     /// The items, oldest first.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[ConversationItem] {
         &self.items
     }
 
@@ -453,7 +453,7 @@ mod tests {
             json!({"role":"compactionSummary","summary":"s","tokensBefore":500,"timestamp":20}),
         );
         conversation.compact(
-            Item {
+            ConversationItem {
                 entry_id: "c".into(),
                 message: summary,
             },

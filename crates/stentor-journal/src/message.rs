@@ -39,6 +39,21 @@ pub enum KnownMessage {
     CompactionSummary(CompactionSummary),
 }
 
+impl KnownMessage {
+    /// When it was made, in milliseconds since the epoch.
+    pub fn timestamp(&self) -> u64 {
+        match self {
+            Self::User(message) | Self::Developer(message) => message.timestamp,
+            Self::Assistant(message) => message.timestamp,
+            Self::ToolResult(message) => message.timestamp,
+            Self::BashExecution(message) => message.timestamp,
+            Self::Custom(message) => message.timestamp,
+            Self::BranchSummary(message) => message.timestamp,
+            Self::CompactionSummary(message) => message.timestamp,
+        }
+    }
+}
+
 /// The roles of [`KnownMessage`], as they are written.
 const KNOWN_ROLES: [&str; 8] = [
     "user",

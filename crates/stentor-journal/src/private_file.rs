@@ -19,19 +19,19 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 
 /// Replaces a private file: a reader sees the old one or the new one, also after a crash.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut replacement = Replacement::begin(path, PRIVATE)?;
+    let mut replacement = FileReplacement::begin(path, PRIVATE)?;
     replacement.file().write_all(bytes)?;
     replacement.finish()
 }
 
 /// A file that takes the place of another when it is finished. Dropped before, it is gone and the
 /// other is as it was.
-pub struct Replacement {
+pub struct FileReplacement {
     new: NamedTempFile,
     path: PathBuf,
 }
 
-impl Replacement {
+impl FileReplacement {
     /// Begins a file beside `path`. The umask may take from `mode`.
     pub fn begin(path: &Path, mode: u32) -> io::Result<Self> {
         let folder = match path.parent() {
@@ -81,7 +81,7 @@ mod tests {
         }
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, PRIVATE);
-        drop(Replacement::begin(&path, PRIVATE).unwrap());
+        drop(FileReplacement::begin(&path, PRIVATE).unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }

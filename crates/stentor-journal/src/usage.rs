@@ -23,6 +23,10 @@ pub struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
     pub total_tokens: u64,
+    /// How full the context is, where whoever answered says so: an agent that asks its model several
+    /// times in one answer.
+    #[serde(rename = "contextTokens", skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
     pub cost: Cost,
 }
 
@@ -59,6 +63,10 @@ pub struct Prices {
     pub cache_write: f64,
 }
 
+/// What a call is taken to have counted at most: a provider, another agent or a session file may
+/// say any number, and what is calculated with it must stay one, in clients' JSON too.
+const MOST_TOKENS: u64 = 1 << 53;
+
 impl Usage {
     /// Fills in `total_tokens` and `cost` from the counts. Without prices the cost is unknown.
     ///
@@ -66,7 +74,7 @@ impl Usage {
     /// catalogue's `cache_write` is the five-minute price.
     #[must_use]
     pub fn priced(mut self, prices: Option<&Prices>) -> Self {
-        self.total_tokens = self.input + self.output + self.cache_read + self.cache_write;
+        self.total_tokens = self.all_tokens();
         let Some(prices) = prices else {
             // Whoever was asked may know what it cost: an agent with prices of its own.
             if self.cost.total > 0.0 {
@@ -95,6 +103,22 @@ impl Usage {
         self
     }
 
+    /// All that was counted, at most [`MOST_TOKENS`].
+    pub fn all_tokens(&self) -> u64 {
+        let all = self.tokens_in().saturating_add(self.output);
+        all.min(MOST_TOKENS)
+    }
+
+    /// What a model was given, from its cache or not.
+    pub fn tokens_in(&self) -> u64 {
+        self.new_tokens_in().saturating_add(self.cache_read)
+    }
+
+    /// What a model was given that was not in its cache.
+    pub fn new_tokens_in(&self) -> u64 {
+        self.input.saturating_add(self.cache_write)
+    }
+
     /// Adds another call's usage. A cache split stays unknown until some call reports one.
     pub fn add(&mut self, other: &Usage) {
         self.input = self.input.saturating_add(other.input);
@@ -115,10 +139,12 @@ impl Usage {
 
     /// How much of the context window the call filled, its answer included.
     pub fn context_tokens(&self) -> u64 {
-        if self.total_tokens > 0 {
-            self.total_tokens
+        if let Some(tokens) = self.context {
+            tokens.min(MOST_TOKENS)
+        } else if self.total_tokens > 0 {
+            self.total_tokens.min(MOST_TOKENS)
         } else {
-            self.input + self.output + self.cache_read + self.cache_write
+            self.all_tokens()
         }
     }
 

@@ -1,13 +1,14 @@
 //! A request to a provider, and what its wires have in common when they word it.
 
 use serde::Serialize;
-use stentor_agent::model::{ModelInfo, ModelRequest};
+use serde_json::Value;
+use stentor_agent::model::{ModelInfo, ModelRequest, Purpose};
 
 use crate::credential::Credential;
 
 /// A request as it goes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct HttpCall {
     pub url: String,
     /// Names in lower case. May hold credentials: never shown.
     pub headers: Vec<(&'static str, String)>,
@@ -16,11 +17,23 @@ pub struct Call {
 
 /// To whom a request goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct CallTarget<'a> {
     pub info: &'a ModelInfo,
     pub credential: &'a Credential,
     /// Where the API is, without a slash at the end.
     pub base_url: &'a str,
+    /// Tools that the provider runs itself, in the words of its API.
+    pub server_tools: &'a [Value],
+}
+
+impl<'a> CallTarget<'a> {
+    /// The tools of the provider that can be used for `request`, in a turn of the conversation only.
+    pub(crate) fn server_tools_for(&self, request: &ModelRequest) -> &'a [Value] {
+        match request.purpose {
+            Purpose::Turn => self.server_tools,
+            Purpose::Compaction | Purpose::WebSearch | Purpose::Aside => &[],
+        }
+    }
 }
 
 /// How many tokens the answer may have.

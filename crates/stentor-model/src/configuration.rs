@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::Value;
 use stentor_agent::model::{InputKind, ModelInfo, ThinkingLevel};
 use stentor_journal::usage::Prices;
 use stentor_text::redaction::public_address;
@@ -36,6 +37,8 @@ pub struct ProviderConfiguration {
     pub models: Vec<ModelConfiguration>,
     /// A PEM file of certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
+    /// Tools that the provider runs itself while it answers, in the words of its API.
+    pub server_tools: Vec<serde_json::Map<String, Value>>,
     pub oauth: Option<OAuthConfiguration>,
 }
 

@@ -64,12 +64,12 @@ pub type RenewalFuture<'a> = Pin<Box<dyn Future<Output = Option<Credential>> + S
 
 /// A credential known from the start.
 #[derive(Debug, Clone)]
-pub struct Fixed {
+pub struct FixedCredential {
     pub credential: Credential,
     pub hint: String,
 }
 
-impl CredentialSource for Fixed {
+impl CredentialSource for FixedCredential {
     fn credential(&self) -> CredentialFuture<'_> {
         Box::pin(std::future::ready(Ok(self.credential.clone())))
     }

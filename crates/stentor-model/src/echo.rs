@@ -6,6 +6,8 @@ use memchr::memchr_iter;
 use memchr::memmem::Finder;
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::ModelEvent;
+use stentor_agent::tool::ToolOutput;
+use stentor_journal::message::{ContentBlock, KnownBlock};
 use stentor_text::redaction::MASK;
 
 use crate::secret::Secret;
@@ -71,6 +73,7 @@ impl EchoFilter {
             event @ (ModelEvent::BlockStarted(_)
             | ModelEvent::Usage(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Titled(_)
             | ModelEvent::Nothing
             | ModelEvent::Finished(_)) => event,
         };
@@ -78,6 +81,20 @@ impl EchoFilter {
             self.flush();
         }
         self.ready.push_back(event);
+    }
+
+    /// The result of a call without keys.
+    pub(crate) fn cleaned(&self, mut output: ToolOutput) -> ToolOutput {
+        for block in &mut output.content {
+            if let ContentBlock::Known(KnownBlock::Text(block)) = block {
+                block.text = self.replaced(std::mem::take(&mut block.text));
+            }
+        }
+        if let Some(details) = output.details.take_if(|_| !self.keys.is_empty()) {
+            let text = self.replaced(details.to_string());
+            output.details = serde_json::from_str(&text).ok();
+        }
+        output
     }
 
     /// Nothing more comes: what was held back is no key.

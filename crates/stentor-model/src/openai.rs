@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use stentor_journal::message::{DocumentBlock, ImageBlock, ToolCall};
 
-use crate::transcript::{Part, ToolAnswer, split_media};
+use crate::transcript::{ToolAnswer, TranscriptPart, split_media};
 
 /// What a document without a name is called: the APIs want one.
 const UNNAMED_PDF: &str = "document.pdf";
@@ -55,7 +55,9 @@ pub(crate) fn arguments_text(call: &ToolCall) -> String {
 }
 
 /// The text of a result, which says itself whether the call failed, and what is not text of it.
-pub(crate) fn result_text<'p, 'a>(answer: &'p ToolAnswer<'a>) -> (Cow<'p, str>, Vec<&'p Part<'a>>) {
+pub(crate) fn result_text<'p, 'a>(
+    answer: &'p ToolAnswer<'a>,
+) -> (Cow<'p, str>, Vec<&'p TranscriptPart<'a>>) {
     let (text, media) = split_media(&answer.parts);
     match answer.is_error {
         true => (Cow::Owned(format!("Error: {text}")), media),

@@ -151,7 +151,7 @@ pub(crate) fn enforceable(request: &ModelRequest, subset: &Subset) -> Option<Val
     if !(subset.takes_any_root || is_object) || (!subset.takes_recursion && is_recursive()) {
         return None;
     }
-    let mut counts = Counts::default();
+    let mut counts = SchemaCounts::default();
     let schema = subset.part(whole, DEEPEST, &mut counts)?;
     let fits = |count: usize, most: Option<usize>| most.is_none_or(|most| count <= most);
     let fits_all =
@@ -160,7 +160,7 @@ pub(crate) fn enforceable(request: &ModelRequest, subset: &Subset) -> Option<Val
 }
 
 #[derive(Default)]
-struct Counts {
+struct SchemaCounts {
     optional: usize,
     unions: usize,
 }
@@ -171,7 +171,7 @@ impl Subset {
         &self,
         schema: &Map<String, Value>,
         depth: usize,
-        counts: &mut Counts,
+        counts: &mut SchemaCounts,
     ) -> Option<Map<String, Value>> {
         let depth = depth.checked_sub(1)?;
         let is_object = schema.get("type").is_some_and(|kind| match kind {
@@ -217,7 +217,7 @@ impl Subset {
         key: &str,
         value: &Value,
         depth: usize,
-        counts: &mut Counts,
+        counts: &mut SchemaCounts,
     ) -> Option<Option<Value>> {
         let mut within = |part: &Value| -> Option<Value> {
             let part = self.part(part.as_object()?, depth, counts)?;

@@ -7,21 +7,27 @@ use std::time::Duration;
 use futures_util::stream;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use serde_json::Value;
 use stentor_agent::model::{
-    Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, ModelStream,
+    CallStream, Model, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest,
+    ModelStream, Purpose,
 };
-use stentor_http::{Http, Limits};
+use stentor_http::{Http, HttpLimits};
 use stentor_journal::clock::SharedClock;
+use stentor_journal::message::ToolCall;
 use stentor_text::redaction::{names_a_secret, secrets_in_address};
 use stentor_wire::sse::SseDecoder;
-use tokio::time::{Instant, timeout};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
 
-use crate::answer::{AnswerBuilder, Decoder, StreamFault};
-use crate::call::{Call, Target};
+use crate::answer::{AnswerBuilder, StreamFault};
+use crate::call::{CallTarget, HttpCall};
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::echo::EchoFilter;
-use crate::failure::{Asked, fault_in};
-use crate::response::{Body, FirstBytes};
+use crate::failure::{AskedModel, fault_in};
+use crate::held_answer::HeldAnswers;
+use crate::reading::ResponseReading;
+use crate::response::{FirstBytes, ResponseBody};
 use crate::secret::Secret;
 use crate::wire::Wire;
 
@@ -35,7 +41,7 @@ const NO_ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Where a model is and how to get in.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     pub info: Arc<ModelInfo>,
     pub wire: Wire,
     /// Where the API is. Unlike the one in `info` it may hold a password.
@@ -45,9 +51,11 @@ pub struct Endpoint {
     pub headers: Vec<(String, Secret)>,
     /// Certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
+    /// Tools that the provider runs itself, in the words of its API.
+    pub server_tools: Arc<[Value]>,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// The values of headers that are keys; others are words that an answer may well have.
     fn keys(&self) -> impl Iterator<Item = &Secret> {
         let headers = self.headers.iter();
@@ -64,24 +72,26 @@ impl Endpoint {
 
 /// A model that is asked over HTTP.
 pub struct RemoteModel {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteShared>,
+    held: HeldAnswers,
 }
 
-struct Shared {
-    endpoint: Endpoint,
+struct RemoteShared {
+    endpoint: ModelEndpoint,
     http: Arc<Http>,
     clock: SharedClock,
 }
 
 impl RemoteModel {
     /// A model at `endpoint`. Nothing is opened until it is asked.
-    pub fn new(endpoint: Endpoint, http: Arc<Http>, clock: SharedClock) -> Self {
+    pub fn new(endpoint: ModelEndpoint, http: Arc<Http>, clock: SharedClock) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RemoteShared {
                 endpoint,
                 http,
                 clock,
             }),
+            held: HeldAnswers::default(),
         }
     }
 }
@@ -92,36 +102,69 @@ impl Model for RemoteModel {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let begin = StreamState::Asking(Arc::clone(&self.shared), Box::new(request));
-        Box::pin(stream::unfold(begin, next))
+        let held = self.held.clone();
+        let begin = match held.take_for(&request) {
+            Some(reading) => StreamState::Held(reading),
+            None => StreamState::Asking(Arc::clone(&self.shared), Box::new(request)),
+        };
+        Box::pin(stream::unfold((begin, held), async |(state, held)| {
+            let (event, state) = next(state, &held).await?;
+            Some((event, (state, held)))
+        }))
+    }
+
+    fn runs_itself(&self, call: &ToolCall) -> bool {
+        self.held.has(&call.id)
+    }
+
+    fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
+        self.held.follow(&call.id)
+    }
+
+    fn takes_messages(&self) -> bool {
+        !self.held.is_incomplete()
+    }
+
+    fn run_ended(&self) {
+        self.held.clear();
     }
 }
 
 /// How far an answer is.
 enum StreamState {
-    Asking(Arc<Shared>, Box<ModelRequest>),
-    Reading(Box<Reading>),
+    Asking(Arc<RemoteShared>, Box<ModelRequest>),
+    Held(Arc<Mutex<ResponseReading>>),
+    Reading(OwnedMutexGuard<ResponseReading>),
     Over,
 }
 
-async fn next(state: StreamState) -> Option<(Result<ModelEvent, ModelError>, StreamState)> {
+async fn next(
+    state: StreamState,
+    held: &HeldAnswers,
+) -> Option<(Result<ModelEvent, ModelError>, StreamState)> {
     let mut reading = match state {
         StreamState::Over => return None,
+        StreamState::Held(reading) => reading.lock_owned().await,
         StreamState::Reading(reading) => reading,
         StreamState::Asking(shared, request) => match shared.ask(&request).await {
-            Ok(reading) => Box::new(reading),
+            Ok(reading) => Arc::new(Mutex::new(reading)).lock_owned().await,
             Err(error) => return Some((Err(error), StreamState::Over)),
         },
     };
-    match reading.next().await {
-        Some(Ok(event)) => Some((Ok(event), StreamState::Reading(reading))),
-        Some(Err(error)) => Some((Err(error), StreamState::Over)),
-        None => None,
-    }
+    let event = reading.next().await?;
+    let state = match &event {
+        Ok(ModelEvent::Finished(_)) => {
+            held.hold(reading);
+            StreamState::Over
+        }
+        Ok(_) => StreamState::Reading(reading),
+        Err(_) => StreamState::Over,
+    };
+    Some((event, state))
 }
 
-impl Shared {
-    async fn ask(&self, request: &ModelRequest) -> Result<Reading, ModelError> {
+impl RemoteShared {
+    async fn ask(&self, request: &ModelRequest) -> Result<ResponseReading, ModelError> {
         let mut asked = self.asked();
         let credentials = &self.endpoint.credentials;
         let credential = credentials
@@ -134,20 +177,21 @@ impl Shared {
         {
             response = self.send(request, &renewed, &mut asked).await?;
         }
-        self.check(response, asked).await
+        self.check(response, asked, request.purpose).await
     }
 
     async fn send(
         &self,
         request: &ModelRequest,
         credential: &Credential,
-        asked: &mut Asked,
+        asked: &mut AskedModel,
     ) -> Result<reqwest::Response, ModelError> {
         asked.credentials.extend(credential.secret().cloned());
-        let target = Target {
+        let target = CallTarget {
             info: &self.endpoint.info,
             credential,
             base_url: self.base_url(credential).trim_end_matches('/'),
+            server_tools: &self.endpoint.server_tools,
         };
         let call = self.endpoint.wire.encode(target, request);
         let http_request = self.build(call, asked)?;
@@ -158,7 +202,11 @@ impl Shared {
             .map_err(|error| asked.unreachable(&error))
     }
 
-    fn build(&self, call: Call, asked: &Asked) -> Result<reqwest::RequestBuilder, ModelError> {
+    fn build(
+        &self,
+        call: HttpCall,
+        asked: &AskedModel,
+    ) -> Result<reqwest::RequestBuilder, ModelError> {
         let invalid = |what: String| asked.plain(ModelErrorKind::InvalidRequest, &what);
         let client = self
             .http
@@ -192,19 +240,24 @@ impl Shared {
     async fn check(
         &self,
         mut response: reqwest::Response,
-        asked: Asked,
-    ) -> Result<Reading, ModelError> {
+        asked: AskedModel,
+        purpose: Purpose,
+    ) -> Result<ResponseReading, ModelError> {
         let limits = *self.http.limits();
         let status = response.status();
-        let body = Body::announced(status, response.headers());
-        if status.is_success() && body == Body::Events {
-            return Ok(Reading {
+        let body = ResponseBody::announced(status, response.headers());
+        if status.is_success() && body == ResponseBody::Events {
+            return Ok(ResponseReading {
                 response,
                 events: SseDecoder::new(limits.event_bytes),
                 first_bytes: FirstBytes::default(),
                 waited: Duration::ZERO,
                 decoder: self.endpoint.wire.decoder(),
-                answer: AnswerBuilder::new(),
+                answer: match purpose {
+                    Purpose::WebSearch => AnswerBuilder::listing_sources(),
+                    Purpose::Compaction | Purpose::Aside => AnswerBuilder::hiding_server_calls(),
+                    Purpose::Turn => AnswerBuilder::new(),
+                },
                 echo: EchoFilter::new(self.endpoint.keys().chain(&asked.credentials)),
                 asked,
                 limits,
@@ -212,19 +265,24 @@ impl Shared {
             });
         }
         let text = match (&body, status.is_success()) {
-            (Body::Events | Body::Json, _) | (_, false) => body_of(&mut response, &limits).await,
-            (Body::Html | Body::Nothing | Body::Compressed(_), true) => {
+            (ResponseBody::Events | ResponseBody::Json, _) | (_, false) => {
+                body_of(&mut response, &limits).await
+            }
+            (ResponseBody::Html | ResponseBody::Nothing | ResponseBody::Compressed(_), true) => {
                 beginning_of(&mut response).await
             }
         };
         if status.is_success() {
             return Err(match body {
-                Body::Json => {
+                ResponseBody::Json => {
                     // A server that answers 200 and then explains why it does not answer.
                     let value = serde_json::from_slice(&text).unwrap_or_default();
                     asked.broken(StreamFault::Provider(fault_in(&value)))
                 }
-                Body::Events | Body::Nothing | Body::Html | Body::Compressed(_) => {
+                ResponseBody::Events
+                | ResponseBody::Nothing
+                | ResponseBody::Html
+                | ResponseBody::Compressed(_) => {
                     asked.no_answer(status.as_u16(), &body.description(&text))
                 }
             });
@@ -234,9 +292,9 @@ impl Shared {
         Err(asked.refused(status.as_u16(), response.headers(), &body, now_ms))
     }
 
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> AskedModel {
         let endpoint = &self.endpoint;
-        Asked {
+        AskedModel {
             provider: endpoint.info.provider.clone(),
             model: endpoint.info.id.clone(),
             login_hint: endpoint.credentials.hint(),
@@ -263,7 +321,7 @@ impl Shared {
     }
 }
 
-fn no_credential(asked: &Asked, error: &CredentialError) -> ModelError {
+fn no_credential(asked: &AskedModel, error: &CredentialError) -> ModelError {
     let kind = match error {
         CredentialError::Refresh { .. } => ModelErrorKind::Network,
         CredentialError::Command { .. }
@@ -274,7 +332,7 @@ fn no_credential(asked: &Asked, error: &CredentialError) -> ModelError {
 }
 
 /// The body of an error response, as far as it comes and is worth reading.
-async fn body_of(response: &mut reqwest::Response, limits: &Limits) -> Vec<u8> {
+async fn body_of(response: &mut reqwest::Response, limits: &HttpLimits) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < ERROR_BODY_BYTES {
         let patience = Duration::from_millis(limits.silence_ms);
@@ -301,118 +359,4 @@ async fn beginning_of(response: &mut reqwest::Response) -> Vec<u8> {
     let _ = timeout(NO_ANSWER_TIME, reading).await;
     body.truncate(NO_ANSWER_BYTES);
     body
-}
-
-/// An answer that is coming in.
-struct Reading {
-    response: reqwest::Response,
-    events: SseDecoder,
-    /// What came before the first event, in case none comes.
-    first_bytes: FirstBytes,
-    /// How long it was waited since the last event. Comments, which servers send to keep a
-    /// connection, are no sign that the model still works.
-    waited: Duration,
-    decoder: Box<dyn Decoder>,
-    answer: AnswerBuilder,
-    echo: EchoFilter,
-    asked: Asked,
-    limits: Limits,
-    /// Reported once everything that came before it has been.
-    failed: Option<ModelError>,
-}
-
-impl Reading {
-    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
-        loop {
-            if let Some(event) = self.echo.pop() {
-                return Some(Ok(event));
-            }
-            if let Some(event) = self.answer.pop() {
-                self.echo.push(event);
-                continue;
-            }
-            if let Some(error) = self.failed.take() {
-                return Some(Err(error));
-            }
-            if self.answer.is_finished() {
-                return None;
-            }
-            if let Err(error) = self.advance().await {
-                self.failed = Some(error);
-                self.echo.flush();
-            }
-        }
-    }
-
-    /// Takes the next event out of what has arrived, or waits for more.
-    async fn advance(&mut self) -> Result<(), ModelError> {
-        let since = Instant::now();
-        if self.decode_one()? {
-            return Ok(());
-        }
-        let limit = Duration::from_millis(self.limits.silence_ms);
-        let patience = limit.saturating_sub(self.waited);
-        // Whoever sends comments without a pause is never waited for.
-        let next = match patience.is_zero() {
-            true => None,
-            false => timeout(patience, self.response.chunk()).await.ok(),
-        };
-        self.waited += since.elapsed();
-        let broken = match next {
-            Some(Ok(Some(chunk))) => {
-                self.first_bytes.push(&chunk);
-                self.events.push(&chunk);
-                return Ok(());
-            }
-            Some(Ok(None)) => None,
-            Some(Err(error)) => Some(self.asked.lost(&error)),
-            None => Some(self.asked.silent(self.limits.silence_ms)),
-        };
-        self.end_of_input(broken)
-    }
-
-    /// Nothing more will come. An answer that says it is complete is complete, however the
-    /// connection ended.
-    fn end_of_input(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
-        if broken.is_none() {
-            self.events.finish();
-            while !self.answer.is_finished() && self.decode_one()? {}
-        }
-        if self.answer.is_finished() {
-            return Ok(());
-        }
-        if broken.is_none()
-            && let Some(body) = self.first_bytes.instead_of_events()
-        {
-            let status = self.response.status().as_u16();
-            return Err(self.asked.no_answer(status, &body));
-        }
-        self.decoder
-            .closed(&mut self.answer)
-            .map_err(|fault| broken.unwrap_or_else(|| self.asked.broken(fault)))
-    }
-
-    fn decode_one(&mut self) -> Result<bool, ModelError> {
-        let event = self
-            .events
-            .next_event()
-            .map_err(|error| self.asked.broken(error.into()))?;
-        let Some(event) = event else {
-            return Ok(false);
-        };
-        self.waited = Duration::ZERO;
-        self.first_bytes.seen_event();
-        self.decoder
-            .event(event.name, event.data, &mut self.answer)
-            .map_err(|fault| self.asked.broken(fault))?;
-        if self.decoder.held_bytes() > self.limits.event_bytes {
-            let limit = self.limits.event_bytes;
-            let what = format!("more than {limit} bytes of it arrived out of order");
-            return Err(self.asked.broken(StreamFault::TooLong(what)));
-        }
-        if self.answer.is_drained() {
-            self.answer.nothing();
-        }
-        Ok(true)
-    }
 }

@@ -10,7 +10,7 @@ const SHOWN_CHARS: usize = 200;
 
 /// What the body of a response is, from its head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum ResponseBody {
     /// Server-sent events, or nothing known to be something else: not every server labels them.
     Events,
     Json,
@@ -20,7 +20,7 @@ pub(crate) enum Body {
     Compressed(String),
 }
 
-impl Body {
+impl ResponseBody {
     pub(crate) fn announced(status: StatusCode, headers: &HeaderMap) -> Self {
         let text = |name| {
             let value = headers.get(name)?.to_str().ok()?;
@@ -90,16 +90,16 @@ impl FirstBytes {
             return None;
         }
         if self.bytes.trim_ascii().is_empty() {
-            return Some(Body::Nothing.description(&[]));
+            return Some(ResponseBody::Nothing.description(&[]));
         }
         if is_stream(&self.bytes) {
             return None;
         }
         let body = match self.bytes.trim_ascii_start().first() {
-            Some(b'<') => Body::Html,
-            Some(b'{' | b'[') => Body::Json,
-            _ if self.bytes.starts_with(GZIP) => Body::Compressed("gzip".to_owned()),
-            _ => Body::Events,
+            Some(b'<') => ResponseBody::Html,
+            Some(b'{' | b'[') => ResponseBody::Json,
+            _ if self.bytes.starts_with(GZIP) => ResponseBody::Compressed("gzip".to_owned()),
+            _ => ResponseBody::Events,
         };
         Some(body.description(&self.bytes))
     }

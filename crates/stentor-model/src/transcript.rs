@@ -9,16 +9,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
 use stentor_agent::model::{InputKind, ModelInfo};
 use stentor_journal::message::{
     AssistantMessage, ContentBlock, DocumentBlock, ImageBlock, KnownBlock, KnownMessage, Message,
     ToolCall, ToolResultMessage, UserContent,
 };
 
+use crate::server_call::{call_item, result_item};
+
 /// One turn of a conversation that is ready for a wire.
 #[derive(Debug, PartialEq)]
-pub enum Turn<'a> {
-    User(Vec<Part<'a>>),
+pub enum TranscriptTurn<'a> {
+    User(Vec<TranscriptPart<'a>>),
     Assistant(Vec<AssistantPart<'a>>),
     /// One result for each call of the turn before, in the order of the calls.
     Results(Vec<ToolAnswer<'a>>),
@@ -26,7 +29,7 @@ pub enum Turn<'a> {
 
 /// A piece of what a model is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part<'a> {
+pub enum TranscriptPart<'a> {
     Text(Cow<'a, str>),
     Image(&'a ImageBlock),
     /// A PDF, only for models that read them.
@@ -53,6 +56,12 @@ pub enum AssistantPart<'a> {
         call: &'a ToolCall,
         signature: Option<&'a str>,
     },
+    /// A call that this very model's provider has run, and what goes back of it.
+    ServerCall {
+        call: &'a ToolCall,
+        item: Value,
+        result: Option<&'a Value>,
+    },
 }
 
 /// The result of a call.
@@ -60,7 +69,7 @@ pub enum AssistantPart<'a> {
 pub struct ToolAnswer<'a> {
     pub id: String,
     pub name: &'a str,
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<TranscriptPart<'a>>,
     pub is_error: bool,
 }
 
@@ -81,7 +90,11 @@ pub const BEGINS_EARLIER: &str = "(the conversation began earlier)";
 pub const GO_ON: &str = "Go on.";
 
 /// Puts `messages` in order for `model`.
-pub fn prepare<'a>(messages: &'a [Arc<Message>], model: &ModelInfo, ids: IdRule) -> Vec<Turn<'a>> {
+pub fn prepare<'a>(
+    messages: &'a [Arc<Message>],
+    model: &ModelInfo,
+    ids: IdRule,
+) -> Vec<TranscriptTurn<'a>> {
     let mut transcript = Builder {
         model,
         ids,
@@ -118,18 +131,20 @@ pub fn prepare<'a>(messages: &'a [Arc<Message>], model: &ModelInfo, ids: IdRule)
 }
 
 /// Separates what only some wires can carry inside a tool result from its text.
-pub fn split_media<'p, 'a>(parts: &'p [Part<'a>]) -> (Cow<'p, str>, Vec<&'p Part<'a>>) {
+pub fn split_media<'p, 'a>(
+    parts: &'p [TranscriptPart<'a>],
+) -> (Cow<'p, str>, Vec<&'p TranscriptPart<'a>>) {
     let mut text = Cow::Borrowed("");
     let mut media = Vec::new();
     for part in parts {
         match part {
-            Part::Text(more) if text.is_empty() => text = Cow::Borrowed(more.as_ref()),
-            Part::Text(more) => {
+            TranscriptPart::Text(more) if text.is_empty() => text = Cow::Borrowed(more.as_ref()),
+            TranscriptPart::Text(more) => {
                 let text = text.to_mut();
                 text.push('\n');
                 text.push_str(more);
             }
-            Part::Image(_) | Part::Pdf(_) => media.push(part),
+            TranscriptPart::Image(_) | TranscriptPart::Pdf(_) => media.push(part),
         }
     }
     if text.is_empty() {
@@ -183,18 +198,18 @@ fn fnv(bytes: &[u8]) -> u64 {
 struct Builder<'a, 'm> {
     model: &'m ModelInfo,
     ids: IdRule,
-    turns: Vec<Turn<'a>>,
+    turns: Vec<TranscriptTurn<'a>>,
 }
 
 impl<'a> Builder<'a, '_> {
-    fn user(&mut self, parts: Vec<Part<'a>>) {
+    fn user(&mut self, parts: Vec<TranscriptPart<'a>>) {
         if parts.is_empty() {
             return;
         }
-        if let Some(Turn::User(last)) = self.turns.last_mut() {
+        if let Some(TranscriptTurn::User(last)) = self.turns.last_mut() {
             last.extend(parts);
         } else {
-            self.turns.push(Turn::User(parts));
+            self.turns.push(TranscriptTurn::User(parts));
         }
     }
 
@@ -212,12 +227,22 @@ impl<'a> Builder<'a, '_> {
         for block in &message.content {
             match block {
                 ContentBlock::Known(KnownBlock::ToolCall(call)) => {
+                    let signature = call.thought_signature.as_deref().filter(|_| native);
+                    if let Some(item) = call_item(signature) {
+                        let result = take_result(call, rest, used);
+                        parts.push(AssistantPart::ServerCall {
+                            call,
+                            item,
+                            result: result.and_then(result_item),
+                        });
+                        continue;
+                    }
                     let id = wire_id(&call.id, self.ids);
                     answers.push(self.answer(call, id.clone(), rest, used));
                     parts.push(AssistantPart::Call {
                         id,
                         call,
-                        signature: call.thought_signature.as_deref().filter(|_| native),
+                        signature,
                     });
                 }
                 block => parts.extend(assistant_part(block, native)),
@@ -227,19 +252,19 @@ impl<'a> Builder<'a, '_> {
             return;
         }
         if self.turns.is_empty() {
-            self.user(vec![Part::Text(BEGINS_EARLIER.into())]);
+            self.user(vec![TranscriptPart::Text(BEGINS_EARLIER.into())]);
         }
-        if let Some(Turn::Assistant(last)) = self.turns.last_mut() {
+        if let Some(TranscriptTurn::Assistant(last)) = self.turns.last_mut() {
             last.extend(parts);
         } else {
-            self.turns.push(Turn::Assistant(parts));
+            self.turns.push(TranscriptTurn::Assistant(parts));
         }
         if !answers.is_empty() {
-            self.turns.push(Turn::Results(answers));
+            self.turns.push(TranscriptTurn::Results(answers));
         }
     }
 
-    /// The result of `call`: the first unused one of its id before the next answer of a model.
+    /// What a call gave.
     fn answer(
         &self,
         call: &'a ToolCall,
@@ -247,33 +272,25 @@ impl<'a> Builder<'a, '_> {
         rest: &'a [Arc<Message>],
         used: &mut [bool],
     ) -> ToolAnswer<'a> {
-        for (message, used) in rest.iter().zip(used) {
-            match message.as_ref() {
-                Message::Known(KnownMessage::Assistant(_)) => break,
-                Message::Known(KnownMessage::ToolResult(result))
-                    if !*used && result.tool_call_id == call.id =>
-                {
-                    *used = true;
-                    return ToolAnswer {
-                        id,
-                        name: &call.name,
-                        parts: self.parts(&result.content),
-                        is_error: result.is_error,
-                    };
-                }
-                _ => {}
-            }
-        }
-        ToolAnswer {
-            id,
-            name: &call.name,
-            parts: vec![Part::Text(INTERRUPTED.into())],
-            is_error: true,
+        let name = &call.name;
+        match take_result(call, rest, used) {
+            Some(result) => ToolAnswer {
+                id,
+                name,
+                parts: self.parts(&result.content),
+                is_error: result.is_error,
+            },
+            None => ToolAnswer {
+                id,
+                name,
+                parts: vec![TranscriptPart::Text(INTERRUPTED.into())],
+                is_error: true,
+            },
         }
     }
 
     fn orphan(&mut self, result: &'a ToolResultMessage) {
-        let mut parts = vec![Part::Text(Cow::Owned(format!(
+        let mut parts = vec![TranscriptPart::Text(Cow::Owned(format!(
             "(result of a call of `{}` that is no longer part of the conversation)",
             result.tool_name
         )))];
@@ -281,43 +298,43 @@ impl<'a> Builder<'a, '_> {
         self.user(parts);
     }
 
-    fn user_parts(&self, content: &'a UserContent) -> Vec<Part<'a>> {
+    fn user_parts(&self, content: &'a UserContent) -> Vec<TranscriptPart<'a>> {
         match content {
             UserContent::Text(text) => text_part(text).into_iter().collect(),
             UserContent::Blocks(blocks) => self.parts(blocks),
         }
     }
 
-    fn parts(&self, blocks: &'a [ContentBlock]) -> Vec<Part<'a>> {
+    fn parts(&self, blocks: &'a [ContentBlock]) -> Vec<TranscriptPart<'a>> {
         blocks.iter().filter_map(|block| self.part(block)).collect()
     }
 
-    fn part(&self, block: &'a ContentBlock) -> Option<Part<'a>> {
+    fn part(&self, block: &'a ContentBlock) -> Option<TranscriptPart<'a>> {
         match block {
             ContentBlock::Known(KnownBlock::Text(block)) => text_part(&block.text),
             ContentBlock::Known(KnownBlock::Image(image)) => Some(self.image(image)),
             ContentBlock::Known(KnownBlock::Document(document)) => Some(self.document(document)),
             ContentBlock::Known(KnownBlock::Thinking(block)) => text_part(&block.thinking),
-            ContentBlock::Known(KnownBlock::RedactedThinking(_) | KnownBlock::ToolCall(_)) => {
-                Some(Part::Text("(content that only a model may send)".into()))
-            }
+            ContentBlock::Known(KnownBlock::RedactedThinking(_) | KnownBlock::ToolCall(_)) => Some(
+                TranscriptPart::Text("(content that only a model may send)".into()),
+            ),
             ContentBlock::Other(map) => {
                 let kind = map
                     .get("type")
                     .and_then(|kind| kind.as_str())
                     .unwrap_or("?");
-                Some(Part::Text(Cow::Owned(format!(
+                Some(TranscriptPart::Text(Cow::Owned(format!(
                     "(content of the unknown type `{kind}`)"
                 ))))
             }
         }
     }
 
-    fn image(&self, image: &'a ImageBlock) -> Part<'a> {
+    fn image(&self, image: &'a ImageBlock) -> TranscriptPart<'a> {
         if self.model.accepts(InputKind::Image) {
-            return Part::Image(image);
+            return TranscriptPart::Image(image);
         }
-        Part::Text(Cow::Owned(format!(
+        TranscriptPart::Text(Cow::Owned(format!(
             "(an image, {}, {} bytes, which {} cannot see)",
             image.mime_type,
             decoded_bytes(&image.data),
@@ -325,34 +342,55 @@ impl<'a> Builder<'a, '_> {
         )))
     }
 
-    fn document(&self, document: &'a DocumentBlock) -> Part<'a> {
+    fn document(&self, document: &'a DocumentBlock) -> TranscriptPart<'a> {
         let name = document.name.as_deref().unwrap_or("document");
         if document.mime_type != "application/pdf" {
-            return Part::Text(Cow::Owned(format!(
+            return TranscriptPart::Text(Cow::Owned(format!(
                 "<document name=\"{name}\">\n{}\n</document>",
                 document.data
             )));
         }
         if self.model.accepts(InputKind::Document) {
-            return Part::Pdf(document);
+            return TranscriptPart::Pdf(document);
         }
-        Part::Text(Cow::Owned(format!(
+        TranscriptPart::Text(Cow::Owned(format!(
             "(a PDF document named `{name}`, {} bytes, which {} cannot read)",
             decoded_bytes(&document.data),
             self.model.id
         )))
     }
 
-    fn finish(mut self) -> Vec<Turn<'a>> {
-        if matches!(self.turns.last(), Some(Turn::Assistant(_))) {
-            self.user(vec![Part::Text(GO_ON.into())]);
+    fn finish(mut self) -> Vec<TranscriptTurn<'a>> {
+        if matches!(self.turns.last(), Some(TranscriptTurn::Assistant(_))) {
+            self.user(vec![TranscriptPart::Text(GO_ON.into())]);
         }
         self.turns
     }
 }
 
-fn text_part(text: &str) -> Option<Part<'_>> {
-    (!text.trim().is_empty()).then_some(Part::Text(Cow::Borrowed(text)))
+/// The result of `call`: the first unused one of its id before the next answer of a model.
+fn take_result<'a>(
+    call: &ToolCall,
+    rest: &'a [Arc<Message>],
+    used: &mut [bool],
+) -> Option<&'a ToolResultMessage> {
+    for (message, used) in rest.iter().zip(used) {
+        match message.as_ref() {
+            Message::Known(KnownMessage::Assistant(_)) => break,
+            Message::Known(KnownMessage::ToolResult(result))
+                if !*used && result.tool_call_id == call.id =>
+            {
+                *used = true;
+                return Some(result);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn text_part(text: &str) -> Option<TranscriptPart<'_>> {
+    (!text.trim().is_empty()).then_some(TranscriptPart::Text(Cow::Borrowed(text)))
 }
 
 fn assistant_part(block: &ContentBlock, native: bool) -> Option<AssistantPart<'_>> {

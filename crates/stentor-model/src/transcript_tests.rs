@@ -50,14 +50,17 @@ fn short(list: Value) -> Vec<String> {
     let mut out = Vec::new();
     for turn in &turns {
         match turn {
-            Turn::User(parts) => out.push(format!("u:{}", split_media(parts).0)),
-            Turn::Assistant(parts) => out.extend(parts.iter().map(|part| match part {
+            TranscriptTurn::User(parts) => out.push(format!("u:{}", split_media(parts).0)),
+            TranscriptTurn::Assistant(parts) => out.extend(parts.iter().map(|part| match part {
                 AssistantPart::Text { text, .. } => format!("a:{text}"),
                 AssistantPart::Thinking { text, signature } => format!("t:{text}/{signature}"),
                 AssistantPart::Redacted { data } => format!("x:{data}"),
                 AssistantPart::Call { id, .. } => format!("c:{id}"),
+                AssistantPart::ServerCall { call, item, result } => {
+                    format!("s:{} {item} {result:?}", call.id)
+                }
             })),
-            Turn::Results(answers) => out.extend(
+            TranscriptTurn::Results(answers) => out.extend(
                 answers
                     .iter()
                     .map(|answer| format!("r:{}={}", answer.id, split_media(&answer.parts).0)),

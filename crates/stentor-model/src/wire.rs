@@ -3,7 +3,7 @@
 use stentor_agent::model::ModelRequest;
 
 use crate::answer::Decoder;
-use crate::call::{Call, Target};
+use crate::call::{CallTarget, HttpCall};
 use crate::{anthropic, gemini, openai_chat, openai_responses};
 
 /// An API of a provider.
@@ -48,7 +48,7 @@ impl Wire {
     }
 
     /// The request as this wire words it.
-    pub fn encode(self, target: Target<'_>, request: &ModelRequest) -> Call {
+    pub fn encode(self, target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
         match self {
             Self::AnthropicMessages => anthropic::request::encode(target, request),
             Self::OpenAiChat => openai_chat::request::encode(target, request),
@@ -80,8 +80,26 @@ pub(crate) fn decode(
     Vec<stentor_agent::model::ModelEvent>,
     Result<(), crate::answer::StreamFault>,
 ) {
+    decode_into(crate::answer::AnswerBuilder::new(), wire, events)
+}
+
+/// The same of an answer that is what a search finds.
+#[cfg(test)]
+pub(crate) fn decode_search(wire: Wire, events: &[&str]) -> Vec<stentor_agent::model::ModelEvent> {
+    let answer = crate::answer::AnswerBuilder::listing_sources();
+    decode_into(answer, wire, events).0
+}
+
+#[cfg(test)]
+fn decode_into(
+    mut answer: crate::answer::AnswerBuilder,
+    wire: Wire,
+    events: &[&str],
+) -> (
+    Vec<stentor_agent::model::ModelEvent>,
+    Result<(), crate::answer::StreamFault>,
+) {
     let mut decoder = wire.decoder();
-    let mut answer = crate::answer::AnswerBuilder::new();
     let mut result = Ok(());
     for data in events {
         result = result.and_then(|()| decoder.event("", data, &mut answer));

@@ -29,7 +29,7 @@ pub struct CallbackServer {
 }
 
 /// What the browser's request must look like.
-struct Expected {
+struct ExpectedCallback {
     port: u16,
     path: String,
     state: String,
@@ -54,7 +54,7 @@ impl CallbackServer {
         url.set_port(Some(listener.local_addr().ok()?.port()))
             .ok()?;
         let (tell, returned) = watch::channel(None);
-        let expected = Arc::new(Expected {
+        let expected = Arc::new(ExpectedCallback {
             port: url.port_or_known_default().unwrap_or_default(),
             path: url.path().to_owned(),
             state: state.to_owned(),
@@ -84,7 +84,7 @@ impl Drop for CallbackServer {
 /// Answers whoever comes, each on its own, so that one that says nothing keeps nobody waiting.
 async fn accept(
     listener: TcpListener,
-    expected: Arc<Expected>,
+    expected: Arc<ExpectedCallback>,
     tell: watch::Sender<Option<Returned>>,
 ) {
     // All end with this task.
@@ -126,7 +126,7 @@ async fn bind(port: u16) -> Option<TcpListener> {
     None
 }
 
-async fn receive(mut socket: TcpStream, expected: &Expected) -> Option<Returned> {
+async fn receive(mut socket: TcpStream, expected: &ExpectedCallback) -> Option<Returned> {
     let mut request = Vec::new();
     let mut buffer = [0; 2048];
     while !request.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -154,7 +154,7 @@ async fn receive(mut socket: TcpStream, expected: &Expected) -> Option<Returned>
     returned.ok()
 }
 
-fn read_request(head: &str, expected: &Expected) -> Result<Returned, &'static str> {
+fn read_request(head: &str, expected: &ExpectedCallback) -> Result<Returned, &'static str> {
     let mut lines = head.split("\r\n");
     let target = lines.next().and_then(|line| line.split(' ').nth(1));
     let target = target.ok_or("This is not a request.")?;

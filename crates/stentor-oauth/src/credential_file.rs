@@ -13,7 +13,7 @@ use stentor_journal::private_file;
 
 /// Why the credentials cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum CredentialFileError {
     #[error("cannot use the logins in {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error("the logins in {path} are damaged ({reason}); remove the file and log in again")]
@@ -47,9 +47,9 @@ impl CredentialFile {
     }
 
     /// Waits for the right to change the file.
-    pub async fn lock(&self) -> Result<CredentialLock, FileError> {
+    pub async fn lock(&self) -> Result<CredentialLock, CredentialFileError> {
         if self.path.as_os_str().is_empty() {
-            return Err(FileError::NoFolder);
+            return Err(CredentialFileError::NoFolder);
         }
         let path = self.path.with_extension("lock");
         self.make_folder()?;
@@ -68,7 +68,7 @@ impl CredentialFile {
                 Err(error) => return Err(self.io(error.into())),
             }
             if waited >= LONGEST_WAIT {
-                return Err(FileError::Busy {
+                return Err(CredentialFileError::Busy {
                     path: self.path.clone(),
                 });
             }
@@ -78,7 +78,7 @@ impl CredentialFile {
     }
 
     /// What is in the file. Where there is none, nothing.
-    pub fn read<T: DeserializeOwned + Default>(&self) -> Result<T, FileError> {
+    pub fn read<T: DeserializeOwned + Default>(&self) -> Result<T, CredentialFileError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             // Where there is no folder, there is no file in it.
@@ -96,7 +96,7 @@ impl CredentialFile {
         let mut text = String::new();
         file.read_to_string(&mut text)
             .map_err(|error| self.io(error))?;
-        serde_json::from_str(&text).map_err(|error| FileError::Damaged {
+        serde_json::from_str(&text).map_err(|error| CredentialFileError::Damaged {
             path: self.path.clone(),
             // Where, not what: the text around a mistake may be a token.
             reason: format!("line {}, column {}", error.line(), error.column()),
@@ -116,20 +116,24 @@ impl CredentialFile {
     }
 
     /// Replaces the file at once: whoever reads sees the old or the new, never a half.
-    pub fn write(&self, _: &CredentialLock, content: &impl Serialize) -> Result<(), FileError> {
+    pub fn write(
+        &self,
+        _: &CredentialLock,
+        content: &impl Serialize,
+    ) -> Result<(), CredentialFileError> {
         self.make_folder()?;
         let text = serde_json::to_vec_pretty(content).map_err(|error| self.io(error.into()))?;
         private_file::replace(&self.path, &text).map_err(|error| self.io(error))
     }
 
-    fn make_folder(&self) -> Result<(), FileError> {
+    fn make_folder(&self) -> Result<(), CredentialFileError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let made = private_file::create_folder(folder);
         made.map_err(|error| self.io(error))
     }
 
-    fn io(&self, source: io::Error) -> FileError {
-        FileError::Io {
+    fn io(&self, source: io::Error) -> CredentialFileError {
+        CredentialFileError::Io {
             path: self.path.clone(),
             source,
         }

@@ -9,6 +9,6 @@ mod pkce;
 pub mod secret;
 
 pub use callback::{CallbackServer, Returned};
-pub use credential_file::{CredentialFile, CredentialLock, FileError};
+pub use credential_file::{CredentialFile, CredentialFileError, CredentialLock};
 pub use pasted::{PasteError, pasted_code};
 pub use pkce::{NoRandomness, Proof, random_text};

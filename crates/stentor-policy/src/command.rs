@@ -2,21 +2,22 @@
 //!
 //! The parts are the simple commands between `&&`, `||`, `;`, `|`, `&` and line ends, in groups,
 //! subshells and substitutions too. This is no shell parser. It only has to be right where it
-//! claims to be, so everything that would need one makes the command [`Parts::Unclear`]: comments,
-//! here-documents, `$'…'`, parameter expansions with operators, quotes or brackets without end.
+//! claims to be, so everything that would need one makes the command [`CommandParts::Unclear`]: comments,
+//! here-documents, `$'…'`, parameter expansions with operators, `((…))`, quotes in calculations,
+//! quotes or brackets without end.
 
 /// A command in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum CommandParts {
     /// Each runs as one program, and together they are all that runs.
-    Clear(Vec<Part>),
+    Clear(Vec<SimpleCommand>),
     /// It may run anything.
     Unclear,
 }
 
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct SimpleCommand {
     /// As it is written.
     pub text: String,
     /// The same [`spelled_plainly`].
@@ -29,16 +30,16 @@ pub(super) struct Part {
 }
 
 /// Takes a command apart.
-pub(super) fn parts(command: &str) -> Parts {
-    let mut reader = Reader {
+pub(super) fn parts(command: &str) -> CommandParts {
+    let mut reader = CommandReader {
         chars: command.chars().collect(),
         at: 0,
         found: Vec::new(),
         is_arithmetic: false,
     };
     match reader.commands(None, 0) {
-        Some(()) if reader.at == reader.chars.len() => Parts::Clear(reader.found),
-        _ => Parts::Unclear,
+        Some(()) if reader.at == reader.chars.len() => CommandParts::Clear(reader.found),
+        _ => CommandParts::Unclear,
     }
 }
 
@@ -82,29 +83,49 @@ const MAX_DEPTH: usize = 16;
 /// What ends a word without being part of one.
 const OPERATORS: &str = ";|&<>()";
 
-struct Reader {
+struct CommandReader {
     chars: Vec<char>,
     at: usize,
-    found: Vec<Part>,
+    found: Vec<SimpleCommand>,
     /// What is read next is a calculation.
     is_arithmetic: bool,
 }
 
+/// What may stand after a `$`.
+enum Calculation {
+    None,
+    /// All that it runs was found.
+    Plain,
+    /// A shell looks for the end of it past quotes, and then expands what is between them.
+    Quoted,
+}
+
 /// The simple command that is being read.
 #[derive(Default)]
-struct Current {
+struct UnfinishedCommand {
     text: String,
     redirects: bool,
     is_arithmetic: bool,
 }
 
-impl Reader {
-    fn peek(&self) -> Option<char> {
+impl CommandReader {
+    /// The character that a shell reads next: a backslash at the end of a line joins it to the next
+    /// line before anything else is made of it, even between a `$` and its bracket.
+    fn peek(&mut self) -> Option<char> {
+        while matches!(self.chars.get(self.at..), Some(['\\', '\n', ..])) {
+            self.at += 2;
+        }
         self.chars.get(self.at).copied()
     }
 
     fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
+        self.peek()?;
+        self.next_as_written()
+    }
+
+    /// The same where a backslash means nothing, or was read already.
+    fn next_as_written(&mut self) -> Option<char> {
+        let next = self.chars.get(self.at).copied()?;
         self.at += 1;
         Some(next)
     }
@@ -115,7 +136,7 @@ impl Reader {
             return None;
         }
         let is_arithmetic = std::mem::take(&mut self.is_arithmetic);
-        let mut current = Current::default();
+        let mut current = UnfinishedCommand::default();
         loop {
             current.is_arithmetic = is_arithmetic;
             let Some(c) = self.next() else {
@@ -135,6 +156,8 @@ impl Reader {
                 '&' => self.finish(&mut current),
                 // Everything up to the line's end would be a comment, quotes included.
                 '#' if starts_word || follows_operator => return None,
+                // `((…))` calculates, and quotes in it hide no substitution.
+                '(' if starts_word && !is_arithmetic && self.peek() == Some('(') => return None,
                 '(' if starts_word => {
                     self.finish(&mut current);
                     self.is_arithmetic = is_arithmetic;
@@ -149,8 +172,8 @@ impl Reader {
         }
     }
 
-    fn finish(&mut self, current: &mut Current) {
-        let Current {
+    fn finish(&mut self, current: &mut UnfinishedCommand) {
+        let UnfinishedCommand {
             text,
             redirects,
             is_arithmetic,
@@ -163,7 +186,7 @@ impl Reader {
             .trim_matches(is_blank);
         let text = if text == "}" { "" } else { text };
         if !text.is_empty() || redirects {
-            self.found.push(Part {
+            self.found.push(SimpleCommand {
                 text: text.to_owned(),
                 plain: spelled_plainly(text),
                 redirects,
@@ -173,19 +196,12 @@ impl Reader {
     }
 
     /// A character that is no operator, and what it starts.
-    fn word_char(&mut self, c: char, current: &mut Current, depth: usize) -> Option<()> {
+    fn word_char(&mut self, c: char, current: &mut UnfinishedCommand, depth: usize) -> Option<()> {
         current.text.push(c);
         match c {
-            '\\' => {
-                let escaped = self.next()?;
-                if escaped == '\n' {
-                    current.text.pop();
-                } else {
-                    current.text.push(escaped);
-                }
-            }
+            '\\' => current.text.push(self.next_as_written()?),
             '\'' => loop {
-                let quoted = self.next()?;
+                let quoted = self.next_as_written()?;
                 current.text.push(quoted);
                 if quoted == '\'' {
                     break;
@@ -199,13 +215,13 @@ impl Reader {
         Some(())
     }
 
-    fn double_quoted(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+    fn double_quoted(&mut self, current: &mut UnfinishedCommand, depth: usize) -> Option<()> {
         loop {
             let c = self.next()?;
             current.text.push(c);
             match c {
                 '"' => return Some(()),
-                '\\' => current.text.push(self.next()?),
+                '\\' => current.text.push(self.next_as_written()?),
                 '`' => self.backquoted(current, depth)?,
                 '$' => self.dollar(current, depth, true)?,
                 _ => {}
@@ -214,13 +230,22 @@ impl Reader {
     }
 
     /// After a `$`: a substitution is a command of its own.
-    fn dollar(&mut self, current: &mut Current, depth: usize, is_quoted: bool) -> Option<()> {
+    fn dollar(
+        &mut self,
+        current: &mut UnfinishedCommand,
+        depth: usize,
+        is_quoted: bool,
+    ) -> Option<()> {
         match self.peek() {
             Some('(') => {
                 let from = self.at;
-                if self.calculation(depth).is_none() {
-                    self.at = from + 1;
-                    self.commands(Some(')'), depth + 1)?;
+                match self.calculation(depth) {
+                    Calculation::Plain => {}
+                    Calculation::Quoted => return None,
+                    Calculation::None => {
+                        self.at = from + 1;
+                        self.commands(Some(')'), depth + 1)?;
+                    }
                 }
                 let inner = self.chars.get(from..self.at)?;
                 current.text.extend(inner);
@@ -243,23 +268,30 @@ impl Reader {
         Some(())
     }
 
-    /// At the first bracket of `$((…))`. Nothing, and nothing found, if it is no calculation.
-    fn calculation(&mut self, depth: usize) -> Option<()> {
-        self.chars.get(self.at + 1).filter(|c| **c == '(')?;
+    /// At the first bracket of `$((…))`. Where it is no calculation, nothing was found.
+    fn calculation(&mut self, depth: usize) -> Calculation {
         let found = self.found.len();
-        self.at += 2;
+        self.at += 1;
+        if self.peek() != Some('(') {
+            return Calculation::None;
+        }
+        self.at += 1;
         self.is_arithmetic = true;
         let end = self.commands(Some(')'), depth + 2);
         if end.is_none() || self.next() != Some(')') {
             self.found.truncate(found);
             self.is_arithmetic = false;
-            return None;
+            return Calculation::None;
         }
-        Some(())
+        let is_quoted = |part: &SimpleCommand| part.is_arithmetic && part.text.contains('\'');
+        match self.found.iter().skip(found).any(is_quoted) {
+            true => Calculation::Quoted,
+            false => Calculation::Plain,
+        }
     }
 
     /// A substitution between backquotes, read as a command of its own.
-    fn backquoted(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+    fn backquoted(&mut self, current: &mut UnfinishedCommand, depth: usize) -> Option<()> {
         let mut inner = String::new();
         loop {
             match self.next()? {
@@ -271,7 +303,7 @@ impl Reader {
         }
         current.text.push_str(&inner);
         current.text.push('`');
-        let mut reader = Reader {
+        let mut reader = CommandReader {
             chars: inner.chars().collect(),
             at: 0,
             found: Vec::new(),
@@ -282,7 +314,7 @@ impl Reader {
         Some(())
     }
 
-    fn redirection_out(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+    fn redirection_out(&mut self, current: &mut UnfinishedCommand, depth: usize) -> Option<()> {
         current.text.push('>');
         match self.peek() {
             Some('(') => return self.process_substitution(current, depth),
@@ -296,7 +328,11 @@ impl Reader {
 
     /// After the sign of `<(…)` or `>(…)`: commands of their own, whose place a file takes. It is
     /// a word or part of one, and what follows is no file of a redirection.
-    fn process_substitution(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+    fn process_substitution(
+        &mut self,
+        current: &mut UnfinishedCommand,
+        depth: usize,
+    ) -> Option<()> {
         let from = self.at;
         self.at += 1;
         self.commands(Some(')'), depth + 1)?;
@@ -307,7 +343,7 @@ impl Reader {
 
     /// After `>&` or `<&`: to or from another descriptor, which goes wherever that one goes. Only a
     /// whole word is a descriptor: `>&1x` writes the file `1x`.
-    fn descriptor(&mut self, current: &mut Current) -> Option<()> {
+    fn descriptor(&mut self, current: &mut UnfinishedCommand) -> Option<()> {
         current.text.push(self.next()?);
         let word = self.word_ahead();
         let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -318,7 +354,7 @@ impl Reader {
     }
 
     /// The only file that is as good as none is `/dev/null`, written like that.
-    fn redirected_to(&mut self, current: &mut Current) {
+    fn redirected_to(&mut self, current: &mut UnfinishedCommand) {
         while self.peek().is_some_and(is_blank) {
             current.text.extend(self.next());
         }
@@ -334,7 +370,7 @@ impl Reader {
         ahead.iter().take_while(|c| !is_end(**c)).collect()
     }
 
-    fn redirection_in(&mut self, current: &mut Current, depth: usize) -> Option<()> {
+    fn redirection_in(&mut self, current: &mut UnfinishedCommand, depth: usize) -> Option<()> {
         current.text.push('<');
         match self.peek() {
             Some('(') => self.process_substitution(current, depth),

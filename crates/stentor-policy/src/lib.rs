@@ -46,7 +46,7 @@ mod scope;
 mod shell_words;
 mod touches;
 
-pub use memory::{Always, AnswerStore, InvalidAnswer, Remembered};
+pub use memory::{AlwaysAnswers, AnswerStore, InvalidAnswer, RememberedAnswer};
 pub use path_guard::{PathGuard, WriteLimit};
 pub use path_rules::{DeniedPaths, PathRules};
 pub use permission::{Decision, PermissionAnswer, PermissionMode, UnknownPermissionMode};

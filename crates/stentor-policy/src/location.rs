@@ -7,7 +7,7 @@ use super::rule::Subject;
 
 /// Where the paths of a call are.
 #[derive(Debug)]
-pub(super) struct Location {
+pub(super) struct CallLocation {
     /// The first path that is not in the working folder or one like it.
     outside: Option<PathBuf>,
     /// The same, where folders that may be read count as inside.
@@ -15,7 +15,7 @@ pub(super) struct Location {
     names_no_path: bool,
 }
 
-impl Location {
+impl CallLocation {
     pub(super) fn of(subject: &Subject<'_>, roots: &[PathBuf], readable: &[PathBuf]) -> Self {
         let roots: Vec<PathBuf> = std::iter::once(subject.cwd)
             .chain(roots.iter().map(PathBuf::as_path))

@@ -5,13 +5,13 @@
 //! not certain which word begins a command, every word that may is taken for one. Where no word
 //! says what runs (`$X x`, `… | sh`), that is noted, so that rules can ask.
 
-use super::command::{self, Parts};
+use super::command::{self, CommandParts};
 use super::here_documents;
-use super::shell_words::{Split, Word, is_assignment, split};
+use super::shell_words::{ShellWord, Split, is_assignment, split};
 
 /// What a command runs, as far as it can be seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Inside {
+pub(super) struct InnerCommands {
     /// Each with its words separated by one blank and without quotes, its program by its name.
     pub commands: Vec<String>,
     /// It goes on where nobody looked: deeper, or longer, than anyone writes.
@@ -21,9 +21,9 @@ pub(super) struct Inside {
 }
 
 /// The commands inside a command, itself included.
-pub(super) fn inside(command: &str) -> Inside {
-    let mut search = Search {
-        found: Inside::default(),
+pub(super) fn inside(command: &str) -> InnerCommands {
+    let mut search = CommandSearch {
+        found: InnerCommands::default(),
         bytes_left: MAX_BYTES,
         names_startup_file: false,
         is_interactive: false,
@@ -46,7 +46,7 @@ const BEFORE_COMMANDS: [&str; 9] = [
 ];
 
 /// Programs that run what follows their options, and how many words come before it.
-const WRAPPERS: [(&str, usize); 56] = [
+const WRAPPERS: [(&str, usize); 57] = [
     ("builtin", 0),
     ("busybox", 0),
     ("bwrap", 0),
@@ -68,6 +68,7 @@ const WRAPPERS: [(&str, usize); 56] = [
     ("gosu", 1),
     ("i386", 0),
     ("ionice", 0),
+    ("jobs", 0),
     ("linux32", 0),
     ("linux64", 0),
     ("logsave", 1),
@@ -123,14 +124,14 @@ const STARTUP_FILE: &str = "ENV";
 /// Programs that run what a file says.
 const SOURCES: [&str; 2] = [".", "source"];
 
-struct Search {
-    found: Inside,
+struct CommandSearch {
+    found: InnerCommands,
     bytes_left: usize,
     names_startup_file: bool,
     is_interactive: bool,
 }
 
-impl Search {
+impl CommandSearch {
     /// Looks at a whole command, or at the script a command was given.
     fn look_into(&mut self, command: &str, depth: usize) {
         if depth > MAX_DEPTH {
@@ -143,13 +144,13 @@ impl Search {
             return self.look_into_here_documents(&outside, &bodies, depth);
         }
         match command::parts(command) {
-            Parts::Clear(parts) => {
+            CommandParts::Clear(parts) => {
                 for part in parts {
                     self.look_at(&part.text, depth, part.is_arithmetic);
                 }
             }
             // Not understood, so it is cut wherever a command could end, and also taken as a whole.
-            Parts::Unclear => {
+            CommandParts::Unclear => {
                 self.look_at(command, depth, false);
                 self.look_at_pieces(command, depth);
             }
@@ -157,14 +158,28 @@ impl Search {
     }
 
     fn look_at_pieces(&mut self, text: &str, depth: usize) {
-        let mut before = ' ';
-        let ends_command = |c: char| {
-            let is_parameter = std::mem::replace(&mut before, c) == '$' && c == '{';
-            matches!(c, ';' | '&' | '|' | '\n' | '(' | ')' | '`' | '{' | '}') && !is_parameter
-        };
-        for piece in text.split(ends_command) {
+        let (mut rest, mut from, mut before) = (text, 0, ' ');
+        let mut is_backquoted = false;
+        for (at, c) in text.char_indices() {
+            let follows_dollar = std::mem::replace(&mut before, c) == '$';
+            if !matches!(c, ';' | '&' | '|' | '\n' | '(' | ')' | '`' | '{' | '}')
+                || (follows_dollar && c == '{')
+            {
+                continue;
+            }
+            let (piece, behind) = rest.split_at(at - from);
             self.look_at(piece, depth, false);
+            // The word that is cut here has what a substitution yields in it: `sh -c "$(…)"`.
+            if c == '(' && follows_dollar {
+                self.look_at(&format!("{piece}_"), depth, false);
+            } else if c == '`' && !is_backquoted {
+                self.look_at(&format!("{piece}$_"), depth, false);
+            }
+            is_backquoted ^= c == '`';
+            rest = behind.get(c.len_utf8()..).unwrap_or_default();
+            from = at + c.len_utf8();
         }
+        self.look_at(rest, depth, false);
     }
 
     /// What stands in a here-document runs if a shell reads it. Otherwise it is text, though it may
@@ -223,9 +238,9 @@ impl Search {
             for (offset, what) in inner(name, rest) {
                 let offset = at + 1 + offset;
                 match what {
-                    Inner::Command => starts.push((offset, true)),
-                    Inner::Operand => starts.push((offset, false)),
-                    Inner::Script(script) => {
+                    InnerCommand::Command => starts.push((offset, true)),
+                    InnerCommand::Operand => starts.push((offset, false)),
+                    InnerCommand::Script(script) => {
                         if self.script_runs_unknown(&script, depth) {
                             // What it runs may be among its arguments: `sh -c 'exec "$@"' _ rm x`.
                             let arguments = offset + 1..words.len();
@@ -239,7 +254,7 @@ impl Search {
 
     /// What a word says in quotes may be evaluated later: as a subscript (`let 'x[$(rm x)]'`, also
     /// by way of a variable), as a prompt (`PS4='$(rm x)'`). What only looks so denies at most.
-    fn look_at_evaluated(&mut self, word: &Word, depth: usize) {
+    fn look_at_evaluated(&mut self, word: &ShellWord, depth: usize) {
         let text = word.text.as_str();
         let sets = |variable: &&str| text.strip_prefix(*variable).is_some_and(is_value);
         self.found.runs_unknown |= RUN_BY_SHELLS.iter().any(sets);
@@ -254,7 +269,7 @@ impl Search {
     }
 
     /// Looks at a script, and says whether it runs something that cannot be known.
-    fn script_runs_unknown(&mut self, script: &Word, depth: usize) -> bool {
+    fn script_runs_unknown(&mut self, script: &ShellWord, depth: usize) -> bool {
         let before = std::mem::take(&mut self.found.runs_unknown);
         self.look_into(&script.text, depth + 1);
         // What is put into a script may end one command in it and begin another.
@@ -263,7 +278,7 @@ impl Search {
         runs_unknown
     }
 
-    fn note(&mut self, words: &[Word]) {
+    fn note(&mut self, words: &[ShellWord]) {
         let Some((program, rest)) = words.split_first() else {
             return;
         };
@@ -291,31 +306,31 @@ impl Search {
 }
 
 /// What a program runs of its words.
-enum Inner {
+enum InnerCommand {
     /// What begins at this word.
     Command,
     /// The same, though the word is rather something else that the program needs.
     Operand,
     /// What the word says.
-    Script(Word),
+    Script(ShellWord),
 }
 
 /// What the program `name` runs of the words after it, by their place.
-fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
+fn inner(name: &str, rest: &[ShellWord]) -> Vec<(usize, InnerCommand)> {
     if SHELLS.contains(&name) {
         return shell_scripts(rest);
     }
     match name {
         "eval" => {
-            let ends_options = |word: &Word| word.text == "--";
+            let ends_options = |word: &ShellWord| word.text == "--";
             let script = rest.get(usize::from(rest.first().is_some_and(ends_options))..);
             vec![(
                 rest.len(),
-                Inner::Script(joined(script.unwrap_or_default())),
+                InnerCommand::Script(joined(script.unwrap_or_default())),
             )]
         }
         _ if EVALUATORS.contains(&name) => {
-            let scripts = rest.iter().cloned().map(Inner::Script);
+            let scripts = rest.iter().cloned().map(InnerCommand::Script);
             scripts.enumerate().collect()
         }
         "trap" => trapped(rest),
@@ -338,16 +353,16 @@ fn inner(name: &str, rest: &[Word]) -> Vec<(usize, Inner)> {
 }
 
 /// The words as one script.
-fn joined(words: &[Word]) -> Word {
+fn joined(words: &[ShellWord]) -> ShellWord {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    Word {
+    ShellWord {
         text: texts.join(" "),
         is_expanded: words.iter().any(|word| word.is_expanded),
         is_pattern: words.iter().any(|word| word.is_pattern),
     }
 }
 
-fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
+fn wrapped(rest: &[ShellWord], mut operands: usize) -> Vec<(usize, InnerCommand)> {
     let mut found = Vec::new();
     let mut after_option = false;
     for (offset, word) in rest.iter().enumerate() {
@@ -356,10 +371,13 @@ fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
             after_option = true;
             let following = rest.get(offset + 1..).unwrap_or_default();
             let script = script_in_option(word, following);
-            found.extend(script.map(|script| (offset, Inner::Script(with_options(script)))));
+            found.extend(script.map(|script| (offset, InnerCommand::Script(with_options(script)))));
             // `env -S '-i rm x'`.
             if is_several_words(text) {
-                found.push((offset, Inner::Script(with_options(with_blanks(word)))));
+                found.push((
+                    offset,
+                    InnerCommand::Script(with_options(with_blanks(word))),
+                ));
             }
             continue;
         }
@@ -368,26 +386,26 @@ fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
         // To `env` it is one whatever stands before the sign.
         let may_be_value = is_value || text.contains('=');
         if is_several_words(text) && (after_option || !is_value) {
-            found.push((offset, Inner::Script(with_blanks(word))));
+            found.push((offset, InnerCommand::Script(with_blanks(word))));
         }
         if may_be_value {
             if !is_value {
-                found.push((offset, Inner::Operand));
+                found.push((offset, InnerCommand::Operand));
             }
             continue;
         }
         // It may also be what the option before it takes, or an operand.
         if std::mem::take(&mut after_option) {
-            found.push((offset, Inner::Command));
+            found.push((offset, InnerCommand::Command));
             continue;
         }
         match operands.checked_sub(1) {
             Some(left) => {
-                found.push((offset, Inner::Operand));
+                found.push((offset, InnerCommand::Operand));
                 operands = left;
             }
             None => {
-                found.push((offset, Inner::Command));
+                found.push((offset, InnerCommand::Command));
                 break;
             }
         }
@@ -397,7 +415,7 @@ fn wrapped(rest: &[Word], mut operands: usize) -> Vec<(usize, Inner)> {
 
 /// The script in an option that holds it: `env -S'rm x'`, `env --split-string='rm x'`,
 /// `su -c'rm x'`, `su --command='rm x'`. What follows belongs to the command for `env`.
-fn script_in_option(option: &Word, following: &[Word]) -> Option<Word> {
+fn script_in_option(option: &ShellWord, following: &[ShellWord]) -> Option<ShellWord> {
     let script = match option.text.strip_prefix("--") {
         Some(long) => {
             let (name, script) = long.split_once('=')?;
@@ -408,20 +426,20 @@ fn script_in_option(option: &Word, following: &[Word]) -> Option<Word> {
     if script.is_empty() {
         return None;
     }
-    let script = Word {
+    let script = ShellWord {
         text: script.to_owned(),
         ..option.clone()
     };
-    let words: Vec<Word> = std::iter::once(script)
+    let words: Vec<ShellWord> = std::iter::once(script)
         .chain(following.iter().cloned())
         .collect();
     Some(with_blanks(&joined(&words)))
 }
 
 /// What `env -S` is given may begin with options of `env`.
-fn with_options(script: Word) -> Word {
+fn with_options(script: ShellWord) -> ShellWord {
     match script.text.trim_start().starts_with('-') {
-        true => Word {
+        true => ShellWord {
             text: format!("env {}", script.text),
             ..script
         },
@@ -430,10 +448,10 @@ fn with_options(script: Word) -> Word {
 }
 
 /// The script with the blanks that `env -S` takes these for.
-fn with_blanks(script: &Word) -> Word {
+fn with_blanks(script: &ShellWord) -> ShellWord {
     let blanks = ["\\_", "\\t", "\\n", "\\v", "\\f", "\\r"];
     let replace = |text: String, blank: &&str| text.replace(blank, " ");
-    Word {
+    ShellWord {
         text: blanks.iter().fold(script.text.clone(), replace),
         ..script.clone()
     }
@@ -445,7 +463,7 @@ fn is_several_words(text: &str) -> bool {
 
 /// The words after `-c` up to the first that is more than one word to a shell: those before it
 /// may belong to options.
-fn shell_scripts(rest: &[Word]) -> Vec<(usize, Inner)> {
+fn shell_scripts(rest: &[ShellWord]) -> Vec<(usize, InnerCommand)> {
     let Some(option) = rest.iter().position(takes_script) else {
         return Vec::new();
     };
@@ -454,7 +472,7 @@ fn shell_scripts(rest: &[Word]) -> Vec<(usize, Inner)> {
         if word.text.starts_with('-') {
             continue;
         }
-        found.push((offset, Inner::Script(word.clone())));
+        found.push((offset, InnerCommand::Script(word.clone())));
         if is_several_words(&word.text) || word.is_expanded {
             break;
         }
@@ -462,15 +480,15 @@ fn shell_scripts(rest: &[Word]) -> Vec<(usize, Inner)> {
     found
 }
 
-fn takes_script(word: &Word) -> bool {
+fn takes_script(word: &ShellWord) -> bool {
     has_short_option(word, 'c')
 }
 
-fn is_interactive(word: &Word) -> bool {
+fn is_interactive(word: &ShellWord) -> bool {
     has_short_option(word, 'i')
 }
 
-fn has_short_option(word: &Word, option: char) -> bool {
+fn has_short_option(word: &ShellWord, option: char) -> bool {
     let text = word.text.as_str();
     text.starts_with('-') && !text.starts_with("--") && text.contains(option)
 }
@@ -482,27 +500,38 @@ fn is_loader(name: &str) -> bool {
 
 /// True when a shell runs what it reads from its input, or from what cannot be looked up: without
 /// `-c` and without a file that has a name. So it is when a word comes to mean another program.
-fn runs_input(name: &str, rest: &[Word], is_fed: bool) -> bool {
+fn runs_input(name: &str, rest: &[ShellWord], is_fed: bool) -> bool {
     if name == "alias" {
         return rest.iter().any(|word| word.text.contains('='));
     }
     if name == "hash" {
         return rest.iter().any(|word| word.text.starts_with("-p"));
     }
+    // It runs what was typed before, unless it only lists it.
+    if name == "fc" {
+        let has = |option| rest.iter().any(|word| has_short_option(word, option));
+        return has('s') || !has('l');
+    }
+    // A setting may be a command, and this one stands in a variable.
+    if name == "git" {
+        return rest
+            .iter()
+            .any(|word| word.text.starts_with("--config-env"));
+    }
     if SOURCES.contains(&name) {
         return !rest.first().is_some_and(is_script_file);
     }
     // What they run ends with words that they read: `xargs env` runs any.
     if name == "xargs" || name == "parallel" {
-        let is_runner = |(offset, what): &(usize, Inner)| {
+        let is_runner = |(offset, what): &(usize, InnerCommand)| {
             let name = rest.get(*offset).map_or("", |word| base_name(&word.text));
             let is_wrapper = WRAPPERS.iter().any(|(wrapper, _)| *wrapper == name);
-            matches!(what, Inner::Command) && (is_wrapper || name == "eval")
+            matches!(what, InnerCommand::Command) && (is_wrapper || name == "eval")
         };
         let is_bare = name == "parallel" && rest.iter().all(|word| word.text.starts_with('-'));
         return is_bare || wrapped(rest, 0).iter().any(is_runner);
     }
-    let only_tells = |word: &Word| ["--version", "--help"].contains(&word.text.as_str());
+    let only_tells = |word: &ShellWord| ["--version", "--help"].contains(&word.text.as_str());
     if !SHELLS.contains(&name)
         || rest
             .iter()
@@ -525,7 +554,7 @@ fn runs_input(name: &str, rest: &[Word], is_fed: bool) -> bool {
 }
 
 /// True for a file with a name of its own.
-fn is_script_file(word: &Word) -> bool {
+fn is_script_file(word: &ShellWord) -> bool {
     let is_stream = ["/dev/", "/proc/"]
         .iter()
         .any(|folder| word.text.starts_with(folder) && word.text != "/dev/null");
@@ -533,19 +562,19 @@ fn is_script_file(word: &Word) -> bool {
 }
 
 /// What `trap` keeps to be run is its first argument.
-fn trapped(rest: &[Word]) -> Vec<(usize, Inner)> {
+fn trapped(rest: &[ShellWord]) -> Vec<(usize, InnerCommand)> {
     let action = rest
         .iter()
         .find(|word| !word.text.starts_with('-'))
         .cloned();
     action
-        .map(|action| (rest.len(), Inner::Script(action)))
+        .map(|action| (rest.len(), InnerCommand::Script(action)))
         .into_iter()
         .collect()
 }
 
 /// The values of `git -c NAME=VALUE`: some settings are commands (`alias.x=!rm`, `core.pager=rm`).
-fn git_settings(rest: &[Word]) -> Vec<(usize, Inner)> {
+fn git_settings(rest: &[ShellWord]) -> Vec<(usize, InnerCommand)> {
     let mut found = Vec::new();
     for (offset, option) in rest.iter().enumerate() {
         if option.text != "-c" {
@@ -555,21 +584,21 @@ fn git_settings(rest: &[Word]) -> Vec<(usize, Inner)> {
             continue;
         };
         if let Some((_, value)) = setting.text.split_once('=') {
-            let script = Word {
+            let script = ShellWord {
                 text: value.trim_start_matches('!').to_owned(),
                 ..setting.clone()
             };
-            found.push((offset + 1, Inner::Script(script)));
+            found.push((offset + 1, InnerCommand::Script(script)));
         }
     }
     found
 }
 
-fn after_exec(rest: &[Word]) -> Vec<(usize, Inner)> {
+fn after_exec(rest: &[ShellWord]) -> Vec<(usize, InnerCommand)> {
     let runs = |word: &str| ["-exec", "-execdir", "-ok", "-okdir"].contains(&word);
     let options = rest.iter().enumerate().filter(|(_, word)| runs(&word.text));
     options
-        .map(|(offset, _)| (offset + 1, Inner::Command))
+        .map(|(offset, _)| (offset + 1, InnerCommand::Command))
         .collect()
 }
 

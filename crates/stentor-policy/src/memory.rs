@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stentor_text::visible::visible;
 
-use super::command::{Part, Parts};
-use super::protected_paths::needs_its_own_permission;
+use super::command::{CommandParts, SimpleCommand};
+use super::protected_paths::ProtectedFolders;
 use super::rule::{RuleDecision, Subject};
-use super::scope::{About, starts_with_words};
+use super::scope::{AnswerSubject, starts_with_words};
 use super::touches::Touches;
 
 /// Stores "always" answers beyond the session they were given in.
 pub trait AnswerStore: Send + Sync {
     /// Stores an answer for the sessions to come.
-    fn store(&self, answer: &Remembered) -> Result<(), Box<dyn Error + Send + Sync>>;
+    fn store(&self, answer: &RememberedAnswer) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
 /// An answer that holds from when it was given, and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "AnswerText", into = "AnswerText")]
-pub struct Remembered {
+pub struct RememberedAnswer {
     tool: String,
-    about: About,
+    about: AnswerSubject,
     decision: RuleDecision,
 }
 
@@ -66,7 +66,7 @@ pub enum InvalidAnswer {
     Relative { tool: String, path: PathBuf },
 }
 
-impl TryFrom<AnswerText> for Remembered {
+impl TryFrom<AnswerText> for RememberedAnswer {
     type Error = InvalidAnswer;
 
     fn try_from(text: AnswerText) -> Result<Self, InvalidAnswer> {
@@ -88,15 +88,15 @@ impl TryFrom<AnswerText> for Remembered {
             return Err(InvalidAnswer::Relative { tool, path });
         }
         let named = [
-            command.map(About::Command),
-            words.map(|words| About::stored_for_words(decision, words)),
-            folder.map(About::Folder),
-            path.map(About::Path),
-            host.map(About::Host),
-            call.map(About::Call),
+            command.map(AnswerSubject::Command),
+            words.map(|words| AnswerSubject::stored_for_words(decision, words)),
+            folder.map(AnswerSubject::Folder),
+            path.map(AnswerSubject::Path),
+            host.map(AnswerSubject::Host),
+            call.map(AnswerSubject::Call),
         ];
         let mut named = named.into_iter().flatten();
-        let about = named.next().unwrap_or(About::EveryCall);
+        let about = named.next().unwrap_or(AnswerSubject::EveryCall);
         match named.next() {
             Some(_) => Err(InvalidAnswer::Ambiguous(tool)),
             None => Ok(Self {
@@ -108,8 +108,8 @@ impl TryFrom<AnswerText> for Remembered {
     }
 }
 
-impl From<Remembered> for AnswerText {
-    fn from(answer: Remembered) -> Self {
+impl From<RememberedAnswer> for AnswerText {
+    fn from(answer: RememberedAnswer) -> Self {
         let mut text = Self {
             tool: answer.tool,
             command: None,
@@ -121,19 +121,19 @@ impl From<Remembered> for AnswerText {
             decision: answer.decision,
         };
         match answer.about {
-            About::EveryCall => {}
-            About::Command(command) => text.command = Some(command),
-            About::Words(words) => text.words = Some(words),
-            About::Folder(folder) => text.folder = Some(folder),
-            About::Path(path) => text.path = Some(path),
-            About::Host(host) => text.host = Some(host),
-            About::Call(words) => text.call = Some(words),
+            AnswerSubject::EveryCall => {}
+            AnswerSubject::Command(command) => text.command = Some(command),
+            AnswerSubject::Words(words) => text.words = Some(words),
+            AnswerSubject::Folder(folder) => text.folder = Some(folder),
+            AnswerSubject::Path(path) => text.path = Some(path),
+            AnswerSubject::Host(host) => text.host = Some(host),
+            AnswerSubject::Call(words) => text.call = Some(words),
         }
         text
     }
 }
 
-impl fmt::Display for Remembered {
+impl fmt::Display for RememberedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decision = match self.decision {
             RuleDecision::Allow | RuleDecision::Ask => "allow",
@@ -141,23 +141,23 @@ impl fmt::Display for Remembered {
         };
         write!(f, "{decision} {}", self.tool)?;
         match &self.about {
-            About::EveryCall => Ok(()),
-            About::Command(command) => write!(f, " exactly `{command}`"),
-            About::Words(words) => write!(f, " commands that start with `{words}`"),
-            About::Folder(folder) => write!(f, " in {} and below", folder.display()),
-            About::Path(path) => write!(f, " on {}", path.display()),
-            About::Host(host) => write!(f, " from {host}"),
-            About::Call(words) => write!(f, " exactly `{words}`"),
+            AnswerSubject::EveryCall => Ok(()),
+            AnswerSubject::Command(command) => write!(f, " exactly `{command}`"),
+            AnswerSubject::Words(words) => write!(f, " commands that start with `{words}`"),
+            AnswerSubject::Folder(folder) => write!(f, " in {} and below", folder.display()),
+            AnswerSubject::Path(path) => write!(f, " on {}", path.display()),
+            AnswerSubject::Host(host) => write!(f, " from {host}"),
+            AnswerSubject::Call(words) => write!(f, " exactly `{words}`"),
         }
     }
 }
 
-impl Remembered {
+impl RememberedAnswer {
     /// True when nothing is left of an earlier answer once this one is given: it was about the same
     /// calls, or about one of them. A denial of one of them stays.
     pub fn replaces(&self, earlier: &Self) -> bool {
         let covers = match (&self.about, &earlier.about) {
-            (About::Words(words), About::Command(command)) => {
+            (AnswerSubject::Words(words), AnswerSubject::Command(command)) => {
                 starts_with_words(command, words)
                     && (self.decision == RuleDecision::Deny
                         || earlier.decision == RuleDecision::Allow)
@@ -171,19 +171,24 @@ impl Remembered {
     pub fn scope(&self) -> String {
         let tool = &self.tool;
         let scope = match &self.about {
-            About::EveryCall => format!("every call of {tool}"),
-            About::Command(_) => "exactly this command".to_owned(),
-            About::Words(words) => format!("commands that start with `{words}`"),
-            About::Folder(folder) => format!("{tool} in {} and below", folder.display()),
-            About::Path(path) => format!("{tool} on {}", path.display()),
-            About::Host(host) => format!("{tool} from {host}"),
-            About::Call(_) => "exactly this call".to_owned(),
+            AnswerSubject::EveryCall => format!("every call of {tool}"),
+            AnswerSubject::Command(_) => "exactly this command".to_owned(),
+            AnswerSubject::Words(words) => format!("commands that start with `{words}`"),
+            AnswerSubject::Folder(folder) => format!("{tool} in {} and below", folder.display()),
+            AnswerSubject::Path(path) => format!("{tool} on {}", path.display()),
+            AnswerSubject::Host(host) => format!("{tool} from {host}"),
+            AnswerSubject::Call(_) => "exactly this call".to_owned(),
         };
         visible(&scope).into_owned()
     }
 
     /// True when the answer was about a call like this, or like this part of it.
-    fn matches(&self, subject: &Subject<'_>, roots: &[PathBuf], part: Option<&Part>) -> bool {
+    fn matches(
+        &self,
+        subject: &Subject<'_>,
+        protected: ProtectedFolders<'_>,
+        part: Option<&SimpleCommand>,
+    ) -> bool {
         if self.tool != subject.tool {
             return false;
         }
@@ -199,30 +204,34 @@ impl Remembered {
             }
         };
         match &self.about {
-            About::EveryCall => {
+            AnswerSubject::EveryCall => {
                 let is_plain =
                     subject.paths.is_empty() && subject.command.is_none() && subject.web.is_empty();
                 // One that only its words describe was not meant by a yes to others.
                 is_plain && (is_denial || subject.words.is_none())
             }
-            About::Call(words) => subject.words == Some(words),
+            AnswerSubject::Call(words) => subject.words == Some(words),
             // A path alone does not say what it does there.
-            About::Folder(_) | About::Path(_) if !is_denial && subject.words.is_some() => false,
-            About::Command(command) => subject.command == Some(command),
-            About::Words(words) if is_denial => {
+            AnswerSubject::Folder(_) | AnswerSubject::Path(_)
+                if !is_denial && subject.words.is_some() =>
+            {
+                false
+            }
+            AnswerSubject::Command(command) => subject.command == Some(command),
+            AnswerSubject::Words(words) if is_denial => {
                 let spelled = part.into_iter().flat_map(|part| [&part.text, &part.plain]);
                 let mut all = spelled.chain(&subject.inside.commands);
                 all.any(|text| starts_with_words(text, words))
             }
-            About::Words(words) => {
-                part.is_some_and(|part| !part.redirects && starts_with_words(&part.text, words))
-            }
-            About::Folder(folder) => {
+            AnswerSubject::Words(words) => part.is_some_and(|part| {
+                !part.redirects && !part.is_arithmetic && starts_with_words(&part.text, words)
+            }),
+            AnswerSubject::Folder(folder) => {
                 covers(&|path| path.starts_with(folder))
-                    && (is_denial || !needs_its_own_permission(subject, roots))
+                    && (is_denial || !protected.need_their_own_permission(subject))
             }
-            About::Path(only) => covers(&|path| path == only),
-            About::Host(only) => {
+            AnswerSubject::Path(only) => covers(&|path| path == only),
+            AnswerSubject::Host(only) => {
                 let mut same = subject.web.iter().map(|address| address.host == *only);
                 match is_denial {
                     true => same.any(|same| same),
@@ -235,17 +244,17 @@ impl Remembered {
 
 /// What is remembered of a call when a person says "always", either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Always {
-    pub allow: Remembered,
-    pub reject: Remembered,
+pub struct AlwaysAnswers {
+    pub allow: RememberedAnswer,
+    pub reject: RememberedAnswer,
 }
 
-impl Always {
+impl AlwaysAnswers {
     /// The same for a call of `tool` that touches this, links resolved.
     pub fn about(tool: &str, touches: &Touches, cwd: &Path) -> Self {
-        let answer = |decision| Remembered {
+        let answer = |decision| RememberedAnswer {
             tool: tool.to_owned(),
-            about: About::of(decision, touches, cwd),
+            about: AnswerSubject::of(decision, touches, cwd),
             decision,
         };
         Self {
@@ -257,26 +266,26 @@ impl Always {
     /// The same, where a yes is about this path and no other.
     #[must_use]
     pub(super) fn allowing_only(mut self, path: PathBuf) -> Self {
-        self.allow.about = About::Path(path);
+        self.allow.about = AnswerSubject::Path(path);
         self
     }
 }
 
 /// What was answered about calls like this one. Every part of a command must have been allowed;
-/// one that was denied is enough. `roots` count as the working folder does.
+/// one that was denied is enough.
 pub(super) fn recall(
-    remembered: &[Remembered],
+    remembered: &[RememberedAnswer],
     subject: &Subject<'_>,
-    roots: &[PathBuf],
+    protected: ProtectedFolders<'_>,
 ) -> Option<RuleDecision> {
-    let parts: Vec<Option<&Part>> = match &subject.parts {
-        Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Some).collect(),
-        Some(Parts::Clear(_) | Parts::Unclear) | None => vec![None],
+    let parts: Vec<Option<&SimpleCommand>> = match &subject.parts {
+        Some(CommandParts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Some).collect(),
+        Some(CommandParts::Clear(_) | CommandParts::Unclear) | None => vec![None],
     };
-    let answer = |part: Option<&Part>| {
+    let answer = |part: Option<&SimpleCommand>| {
         remembered
             .iter()
-            .filter(|answer| answer.matches(subject, roots, part))
+            .filter(|answer| answer.matches(subject, protected, part))
             .map(|answer| answer.decision)
             .max()
     };

@@ -18,7 +18,7 @@ pub struct PathRules {
 /// The paths below a folder that a tool may not look at.
 #[derive(Debug)]
 pub struct DeniedPaths {
-    rules: Vec<Prepared>,
+    rules: Vec<PreparedRule>,
     root: PathBuf,
     /// Where the folder really is.
     resolved_root: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct DeniedPaths {
 
 /// A rule with its pattern made ready for many paths.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedRule {
     /// Without one it is about every path.
     pattern: Option<PathPattern>,
     specificity: (usize, u8, bool),
@@ -56,7 +56,7 @@ impl PathRules {
         rules.clone().any(Rule::denies_paths).then(|| DeniedPaths {
             rules: rules
                 .by_ref()
-                .map(|rule| Prepared {
+                .map(|rule| PreparedRule {
                     pattern: rule.path_pattern(cwd),
                     specificity: rule.specificity(),
                     decision: rule.decision(),
@@ -79,7 +79,7 @@ impl DeniedPaths {
                 Some(root.join(below))
             }),
         };
-        let matches = |rule: &&Prepared| {
+        let matches = |rule: &&PreparedRule| {
             let Some(pattern) = &rule.pattern else {
                 return true;
             };
@@ -107,11 +107,11 @@ mod tests {
 
     fn rules(text: &str) -> PathRules {
         #[derive(serde::Deserialize)]
-        struct Rules {
+        struct RuleList {
             rules: Vec<Rule>,
         }
         let text = format!("rules = [{text}]");
-        PathRules::of(&toml::from_str::<Rules>(&text).unwrap().rules)
+        PathRules::of(&toml::from_str::<RuleList>(&text).unwrap().rules)
     }
 
     #[test]

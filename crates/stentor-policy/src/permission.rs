@@ -30,6 +30,43 @@ pub enum PermissionAnswer {
     Cancelled,
 }
 
+impl PermissionAnswer {
+    /// What a person can choose, in the usual order.
+    pub const CHOICES: [Self; 4] = [
+        Self::AllowOnce,
+        Self::AllowAlways,
+        Self::RejectOnce,
+        Self::RejectAlways,
+    ];
+
+    /// Its name, as in a file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow_once",
+            Self::AllowAlways => "allow_always",
+            Self::RejectOnce => "reject_once",
+            Self::RejectAlways => "reject_always",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// What most clients call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "Allow",
+            Self::AllowAlways => "Always allow",
+            Self::RejectOnce => "Reject",
+            Self::RejectAlways => "Always reject",
+            Self::Cancelled => "Cancel",
+        }
+    }
+
+    /// Whether it answers later calls as well.
+    pub fn is_for_good(self) -> bool {
+        matches!(self, Self::AllowAlways | Self::RejectAlways)
+    }
+}
+
 /// The stance a session takes where no rule decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::location::Location;
-use crate::memory::{self, Always, Remembered};
+use crate::location::CallLocation;
+use crate::memory::{self, AlwaysAnswers, RememberedAnswer};
 use crate::path_guard::PathGuard;
 use crate::path_rules::PathRules;
 use crate::permission::{Decision, PermissionAnswer, PermissionMode};
+use crate::protected_paths::ProtectedFolders;
 use crate::rule::{self, Rule, RuleDecision, Subject};
 use crate::touches::{ToolEffect, Touches};
-use crate::{protected_paths, reasons, scope};
+use crate::{reasons, scope};
 
 /// Decides about tool calls.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,9 @@ pub struct Policy {
     roots: Vec<PathBuf>,
     /// Folders in which reading is as free as in the working folder.
     readable: Vec<PathBuf>,
-    remembered: Vec<Remembered>,
+    /// The program's own folders.
+    own: Vec<PathBuf>,
+    remembered: Vec<RememberedAnswer>,
     path_guard: PathGuard,
     /// The rules about paths, if they are another policy's.
     path_rules: Option<PathRules>,
@@ -66,9 +69,17 @@ impl Policy {
         self
     }
 
+    /// The same with the folders that hold the program's own configuration and data: writing there
+    /// needs a permission that names the file.
+    #[must_use]
+    pub fn with_own_folders(mut self, own: Vec<PathBuf>) -> Self {
+        self.own = own;
+        self
+    }
+
     /// The same with answers that were kept from sessions before.
     #[must_use]
-    pub fn with_remembered(mut self, remembered: Vec<Remembered>) -> Self {
+    pub fn with_remembered(mut self, remembered: Vec<RememberedAnswer>) -> Self {
         self.remembered = remembered;
         self
     }
@@ -121,7 +132,7 @@ impl Policy {
         if let Some(why) = self.path_guard.stops(&subject, &self.roots) {
             return Decision::Deny(reasons::denied_by_path_guard(&subject, &why));
         }
-        let location = Location::of(&subject, &self.roots, &self.readable);
+        let location = CallLocation::of(&subject, &self.roots, &self.readable);
         match mode {
             PermissionMode::ReadOnly => {
                 return decide_read_only(&subject, &location, says == Some(RuleDecision::Ask));
@@ -134,7 +145,7 @@ impl Policy {
             | PermissionMode::AcceptEdits
             | PermissionMode::All => {}
         }
-        if let Some(answer) = memory::recall(&self.remembered, &subject, &self.roots) {
+        if let Some(answer) = memory::recall(&self.remembered, &subject, self.protected()) {
             return match answer {
                 RuleDecision::Deny => Decision::Deny(reasons::denied_before(&subject)),
                 RuleDecision::Ask | RuleDecision::Allow => Decision::Allow,
@@ -150,7 +161,7 @@ impl Policy {
             Some(rule) => Decision::Ask(reasons::asked_by_rule(&subject, rule)),
             None => {
                 // Last, and not for a rule or an answer: those were about it by name.
-                let protected = protected_paths::protected(&subject, &self.roots);
+                let protected = self.protected().touched_by(&subject);
                 match (decide_by_mode(mode, &subject, &location), protected) {
                     (Decision::Allow, Some((path, why)))
                         if mode == PermissionMode::AcceptEdits && effect == ToolEffect::Writes =>
@@ -164,10 +175,15 @@ impl Policy {
     }
 
     /// What an "always" would be remembered as, to a call of `tool` that touches this, links resolved.
-    pub fn always(&self, tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> Always {
-        let always = Always::about(tool, touches, cwd);
-        let is_protected =
-            |path: &&PathBuf| protected_paths::is_protected_anywhere(path, cwd, &self.roots);
+    pub fn always(
+        &self,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &Touches,
+        cwd: &Path,
+    ) -> AlwaysAnswers {
+        let always = AlwaysAnswers::about(tool, touches, cwd);
+        let is_protected = |path: &&PathBuf| self.protected().contain(path, cwd);
         match touches.paths.iter().find(is_protected) {
             Some(path) if effect == ToolEffect::Writes && touches.command.is_none() => {
                 always.allowing_only(path.clone())
@@ -176,10 +192,17 @@ impl Policy {
         }
     }
 
+    fn protected(&self) -> ProtectedFolders<'_> {
+        ProtectedFolders {
+            roots: &self.roots,
+            own: &self.own,
+        }
+    }
+
     /// Keeps an "always" for the rest of the session, and gives it back to be kept longer if it is
     /// new. Other answers leave nothing behind.
     ///
-    /// What a call must be like the one asked about is in [`Always`], and what the choice said:
+    /// What a call must be like the one asked about is in [`AlwaysAnswers`], and what the choice said:
     /// - for a command: be that command, or start with the same words if no words that follow can
     ///   do harm (`scope`). Denials reach as far as two words say what is run;
     /// - for paths: all are in the folder of the first one asked about, or below. Where that
@@ -187,7 +210,11 @@ impl Policy {
     ///   path is like it. Writing what is protected is allowed only by its own path;
     /// - for an address on the web: be on the same host;
     /// - otherwise: be of the same tool.
-    pub fn remember(&mut self, always: &Always, answer: PermissionAnswer) -> Option<Remembered> {
+    pub fn remember(
+        &mut self,
+        always: &AlwaysAnswers,
+        answer: PermissionAnswer,
+    ) -> Option<RememberedAnswer> {
         let remembered = match answer {
             PermissionAnswer::AllowAlways => &always.allow,
             PermissionAnswer::RejectAlways => &always.reject,
@@ -203,7 +230,11 @@ impl Policy {
     }
 }
 
-fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Location) -> Decision {
+fn decide_by_mode(
+    mode: PermissionMode,
+    subject: &Subject<'_>,
+    location: &CallLocation,
+) -> Decision {
     let is_free = match (mode, subject.effect) {
         // Nothing shows that it is true.
         (PermissionMode::Plan, _) if subject.claims_to_read => false,
@@ -224,7 +255,7 @@ fn decide_by_mode(mode: PermissionMode, subject: &Subject<'_>, location: &Locati
     }
 }
 
-fn decide_read_only(subject: &Subject<'_>, location: &Location, would_ask: bool) -> Decision {
+fn decide_read_only(subject: &Subject<'_>, location: &CallLocation, would_ask: bool) -> Decision {
     match subject.effect {
         ToolEffect::Nothing if !would_ask => Decision::Allow,
         ToolEffect::Reads if location.is_readable() && !would_ask => Decision::Allow,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stentor_text::visible::visible;
 
-use super::location::Location;
+use super::location::CallLocation;
 use super::rule::{Rule, Subject};
 use super::touches::ToolEffect;
 
@@ -36,7 +36,7 @@ pub(super) fn denied_by_path_guard(subject: &Subject<'_>, why: &str) -> String {
 }
 
 /// The session only reads.
-pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &Location) -> String {
+pub(super) fn denied_by_read_only(subject: &Subject<'_>, location: &CallLocation) -> String {
     let why = match (subject.effect, location.outside()) {
         (ToolEffect::Reads, Some(path)) => format!(
             "{} is outside the working folder, and this session may only read inside it",
@@ -104,7 +104,7 @@ pub(super) fn asked_for_protected(subject: &Subject<'_>, path: &Path, why: &str)
 }
 
 /// The mode wants it asked.
-pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &Location) -> String {
+pub(super) fn asked_by_mode(subject: &Subject<'_>, location: &CallLocation) -> String {
     if let Some(path) = location.outside() {
         return format!(
             "{} touches {}, which is outside the working folder",

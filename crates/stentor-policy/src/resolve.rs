@@ -10,14 +10,14 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
     const MOST_LINKS: usize = 40;
     let mut links = 0;
     let mut resolved = PathBuf::from("/");
-    let mut ahead: VecDeque<Step> = steps(path).collect();
+    let mut ahead: VecDeque<PathStep> = steps(path).collect();
     while let Some(step) = ahead.pop_front() {
         match step {
-            Step::Root => resolved = PathBuf::from("/"),
-            Step::Up => {
+            PathStep::Root => resolved = PathBuf::from("/"),
+            PathStep::Up => {
                 resolved.pop();
             }
-            Step::Down(name) => {
+            PathStep::Down(name) => {
                 let next = resolved.join(name);
                 match std::fs::read_link(&next) {
                     Ok(target) => {
@@ -37,17 +37,17 @@ pub fn resolve(path: &Path) -> Option<PathBuf> {
     Some(resolved)
 }
 
-enum Step {
+enum PathStep {
     Root,
     Up,
     Down(OsString),
 }
 
-fn steps(path: &Path) -> impl Iterator<Item = Step> + '_ {
+fn steps(path: &Path) -> impl Iterator<Item = PathStep> + '_ {
     path.components().filter_map(|component| match component {
-        Component::RootDir => Some(Step::Root),
-        Component::ParentDir => Some(Step::Up),
-        Component::Normal(name) => Some(Step::Down(name.to_owned())),
+        Component::RootDir => Some(PathStep::Root),
+        Component::ParentDir => Some(PathStep::Up),
+        Component::Normal(name) => Some(PathStep::Down(name.to_owned())),
         Component::CurDir | Component::Prefix(_) => None,
     })
 }

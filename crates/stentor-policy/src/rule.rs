@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
-use super::command::{self, Part, Parts};
+use super::command::{self, CommandParts, SimpleCommand};
 use super::host_pattern;
-use super::look_through::{self, Inside};
+use super::look_through::{self, InnerCommands};
 use super::pattern::Wildcard;
 use super::resolve::resolve;
 use super::touches::{ToolEffect, Touches, WebAddress};
@@ -131,9 +131,11 @@ pub(super) struct Subject<'a> {
     pub cwd: &'a Path,
     pub paths: Vec<TouchedPath>,
     pub command: Option<&'a str>,
-    pub parts: Option<Parts>,
+    pub parts: Option<CommandParts>,
+    /// The parts of text for a program that runs, if that is a shell. They only make it stricter.
+    pub input_parts: Vec<SimpleCommand>,
     /// The commands that the command runs through others.
-    pub inside: Inside,
+    pub inside: InnerCommands,
     pub web: &'a [WebAddress],
     pub claims_to_read: bool,
     pub words: Option<&'a str>,
@@ -153,6 +155,10 @@ impl<'a> Subject<'a> {
         cwd: &'a Path,
     ) -> Self {
         let command = touches.command.as_deref();
+        let (parts, input_parts) = match (touches.is_input, command.map(command::parts)) {
+            (true, Some(CommandParts::Clear(parts))) => (Some(CommandParts::Unclear), parts),
+            (_, parts) => (parts, Vec::new()),
+        };
         Self {
             tool,
             effect,
@@ -172,7 +178,8 @@ impl<'a> Subject<'a> {
                 })
                 .collect(),
             command,
-            parts: command.map(command::parts),
+            parts,
+            input_parts,
             inside: command.map(look_through::inside).unwrap_or_default(),
             web: &touches.web,
             claims_to_read: touches.claims_to_read,
@@ -183,10 +190,10 @@ impl<'a> Subject<'a> {
 
 /// What of a call a rule is held against.
 #[derive(Clone, Copy)]
-enum Piece<'a> {
+enum RuleSubject<'a> {
     /// The whole: it has no command, or none that is understood.
     Call,
-    Part(&'a Part),
+    Part(&'a SimpleCommand),
     /// A command that its command runs through another.
     Inside(&'a str),
     /// What its command runs and nobody could look at.
@@ -198,19 +205,22 @@ enum Piece<'a> {
 /// Each part of a command is decided by itself. Then the strictest counts, and the whole is
 /// allowed only if every part is. What a command runs through others can only make it stricter.
 pub(super) fn strongest<'r>(rules: &'r [Rule], subject: &Subject<'_>) -> Option<&'r Rule> {
-    let pieces: Vec<Piece<'_>> = match &subject.parts {
-        Some(Parts::Clear(parts)) if !parts.is_empty() => parts.iter().map(Piece::Part).collect(),
-        Some(Parts::Clear(_) | Parts::Unclear) | None => vec![Piece::Call],
+    let pieces: Vec<RuleSubject<'_>> = match &subject.parts {
+        Some(CommandParts::Clear(parts)) if !parts.is_empty() => {
+            parts.iter().map(RuleSubject::Part).collect()
+        }
+        Some(CommandParts::Clear(_) | CommandParts::Unclear) | None => vec![RuleSubject::Call],
     };
     let decided: Vec<Option<&Rule>> = pieces
         .into_iter()
         .map(|piece| most_specific(rules, subject, piece))
         .collect();
     let commands = subject.inside.commands.iter();
-    let unseen = subject.inside.has_more.then_some(Piece::Unseen);
+    let unseen = subject.inside.has_more.then_some(RuleSubject::Unseen);
     let inside = commands
-        .map(|command| Piece::Inside(command))
+        .map(|command| RuleSubject::Inside(command))
         .chain(unseen)
+        .chain(subject.input_parts.iter().map(RuleSubject::Part))
         .filter_map(|piece| most_specific(rules, subject, piece));
     let strictest = decided
         .iter()
@@ -235,14 +245,14 @@ pub(super) fn unable_to_look<'r>(rules: &'r [Rule], subject: &Subject<'_>) -> Op
     rules
         .iter()
         .filter(|rule| rule.text.decision > RuleDecision::Allow)
-        .filter(|rule| rule.matches(subject, Piece::Unseen))
+        .filter(|rule| rule.matches(subject, RuleSubject::Unseen))
         .max_by_key(|rule| (rule.text.decision, rule.specificity()))
 }
 
 fn most_specific<'r>(
     rules: &'r [Rule],
     subject: &Subject<'_>,
-    piece: Piece<'_>,
+    piece: RuleSubject<'_>,
 ) -> Option<&'r Rule> {
     rules
         .iter()
@@ -257,7 +267,7 @@ impl Rule {
     }
 
     /// True when the rule is about this piece of the call.
-    fn matches(&self, subject: &Subject<'_>, piece: Piece<'_>) -> bool {
+    fn matches(&self, subject: &Subject<'_>, piece: RuleSubject<'_>) -> bool {
         let RuleText {
             tool,
             effect,
@@ -279,7 +289,7 @@ impl Rule {
             && match command {
                 Some(command) => matches_command(command, subject, piece, allows),
                 // It is about whole calls, and was held against this one already.
-                None => matches!(piece, Piece::Call | Piece::Part(_)),
+                None => matches!(piece, RuleSubject::Call | RuleSubject::Part(_)),
             }
     }
 
@@ -323,7 +333,12 @@ impl Rule {
 }
 
 /// Allowing needs certainty; denying and asking take every hint.
-fn matches_command(pattern: &str, subject: &Subject<'_>, piece: Piece<'_>, allows: bool) -> bool {
+fn matches_command(
+    pattern: &str,
+    subject: &Subject<'_>,
+    piece: RuleSubject<'_>,
+    allows: bool,
+) -> bool {
     let Some(whole) = subject.command else {
         return false;
     };
@@ -332,15 +347,18 @@ fn matches_command(pattern: &str, subject: &Subject<'_>, piece: Piece<'_>, allow
         return true;
     }
     match piece {
-        Piece::Call | Piece::Part(_) if wildcard.is_anything() => true,
-        Piece::Call => !allows && wildcard.matches_command(whole),
-        Piece::Part(part) if allows => !part.redirects && wildcard.matches_command(&part.text),
-        Piece::Part(part) => [part.text.as_str(), &part.plain, whole]
+        RuleSubject::Call | RuleSubject::Part(_) if wildcard.is_anything() => true,
+        RuleSubject::Call => !allows && wildcard.matches_command(whole),
+        // A calculation evaluates what its variables hold, whatever they are called.
+        RuleSubject::Part(part) if allows => {
+            !part.redirects && !part.is_arithmetic && wildcard.matches_command(&part.text)
+        }
+        RuleSubject::Part(part) => [part.text.as_str(), &part.plain, whole]
             .into_iter()
             .any(|text| wildcard.matches_command(text)),
-        Piece::Inside(_) | Piece::Unseen if wildcard.is_anything() => false,
-        Piece::Inside(command) => wildcard.matches_command(command),
-        Piece::Unseen => !allows,
+        RuleSubject::Inside(_) | RuleSubject::Unseen if wildcard.is_anything() => false,
+        RuleSubject::Inside(command) => wildcard.matches_command(command),
+        RuleSubject::Unseen => !allows,
     }
 }
 

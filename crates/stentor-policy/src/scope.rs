@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command::{self, Part, Parts, is_blank};
+use super::command::{self, CommandParts, SimpleCommand, is_blank};
 use super::resolve::resolve;
 use super::rule::RuleDecision;
 use super::touches::Touches;
 
 /// What an answer is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum AnswerSubject {
     EveryCall,
     /// This command and no other.
     Command(String),
@@ -51,7 +51,7 @@ const RUN_OTHERS: [&str; 26] = [
     "python3", "node", "perl", "ruby",
 ];
 
-impl About {
+impl AnswerSubject {
     /// What an "always" to a call is about: its words where it has no better description, else its
     /// command, else its host, else its paths.
     pub(super) fn of(decision: RuleDecision, touches: &Touches, cwd: &Path) -> Self {
@@ -59,7 +59,12 @@ impl About {
             return Self::Call(words.clone());
         }
         if let Some(command) = &touches.command {
-            return about_command(decision, command);
+            return match decision {
+                RuleDecision::Allow | RuleDecision::Ask if touches.is_input => {
+                    Self::Command(command.clone())
+                }
+                _ => about_command(decision, command),
+            };
         }
         match (touches.web.first(), touches.paths.first()) {
             (Some(address), _) => Self::Host(address.host.clone()),
@@ -90,11 +95,11 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// True when nothing that the command runs changes anything.
-pub(super) fn only_reads(parts: &Parts) -> bool {
-    let Parts::Clear(parts) = parts else {
+pub(super) fn only_reads(parts: &CommandParts) -> bool {
+    let CommandParts::Clear(parts) = parts else {
         return false;
     };
-    let reads = |part: &Part| {
+    let reads = |part: &SimpleCommand| {
         let mut starts = READ_ONLY.into_iter();
         let is_known = starts.any(|start| starts_with_words(&part.text, start));
         !part.redirects && !part.is_arithmetic && is_known
@@ -107,9 +112,9 @@ fn harmless_start(command: &str) -> Option<&'static str> {
     starts.find(|start| starts_with_words(command, start))
 }
 
-fn about_command(decision: RuleDecision, command: &str) -> About {
-    let exactly = || About::Command(command.to_owned());
-    let Parts::Clear(parts) = command::parts(command) else {
+fn about_command(decision: RuleDecision, command: &str) -> AnswerSubject {
+    let exactly = || AnswerSubject::Command(command.to_owned());
+    let CommandParts::Clear(parts) = command::parts(command) else {
         return exactly();
     };
     let [only] = parts.as_slice() else {
@@ -120,11 +125,11 @@ fn about_command(decision: RuleDecision, command: &str) -> About {
         RuleDecision::Deny => first_two_words(only),
         RuleDecision::Allow | RuleDecision::Ask => harmless_start(&only.text).map(str::to_owned),
     };
-    words.map_or_else(exactly, About::Words)
+    words.map_or_else(exactly, AnswerSubject::Words)
 }
 
 /// What a denial is about: it may reach further than a permission.
-fn first_two_words(part: &Part) -> Option<String> {
+fn first_two_words(part: &SimpleCommand) -> Option<String> {
     let mut words = words_of(&part.text);
     let program = words.next()?;
     let second = words.next()?;
@@ -134,7 +139,7 @@ fn first_two_words(part: &Part) -> Option<String> {
     says_much.then(|| format!("{program} {second}"))
 }
 
-fn about_path(path: &Path, cwd: &Path) -> About {
+fn about_path(path: &Path, cwd: &Path) -> AnswerSubject {
     let path = resolve(path).unwrap_or_else(|| path.to_owned());
     let folder = match path.is_dir() {
         true => Some(path.as_path()),
@@ -143,13 +148,13 @@ fn about_path(path: &Path, cwd: &Path) -> About {
     let cwd = resolve(cwd).unwrap_or_else(|| cwd.to_owned());
     let home = std::env::home_dir().and_then(|home| resolve(&home));
     match folder {
-        Some(folder) if folder == cwd => About::Folder(cwd),
+        Some(folder) if folder == cwd => AnswerSubject::Folder(cwd),
         // Too much would be allowed at once.
         Some(folder) if cwd.starts_with(folder) || home.as_deref() == Some(folder) => {
-            About::Path(path)
+            AnswerSubject::Path(path)
         }
-        Some(folder) => About::Folder(folder.to_owned()),
-        None => About::Path(path),
+        Some(folder) => AnswerSubject::Folder(folder.to_owned()),
+        None => AnswerSubject::Path(path),
     }
 }
 
@@ -157,12 +162,12 @@ fn about_path(path: &Path, cwd: &Path) -> About {
 mod tests {
     use super::*;
 
-    fn allowed(command: &str) -> About {
+    fn allowed(command: &str) -> AnswerSubject {
         let touches = Touches {
             command: Some(command.to_owned()),
             ..Touches::default()
         };
-        About::of(RuleDecision::Allow, &touches, Path::new("/"))
+        AnswerSubject::of(RuleDecision::Allow, &touches, Path::new("/"))
     }
 
     #[test]
@@ -175,7 +180,11 @@ mod tests {
             ("ls *.rs </dev/null 2>&1 >/dev/null", "ls"),
             ("echo hello", "echo"),
         ] {
-            assert_eq!(allowed(command), About::Words(words.into()), "{command}");
+            assert_eq!(
+                allowed(command),
+                AnswerSubject::Words(words.into()),
+                "{command}"
+            );
         }
         for command in [
             "git log",
@@ -219,7 +228,7 @@ mod tests {
         ] {
             assert_eq!(
                 allowed(command),
-                About::Command(command.into()),
+                AnswerSubject::Command(command.into()),
                 "{command}"
             );
         }
@@ -247,6 +256,15 @@ mod tests {
             ("cat f", false),
             ("", false),
             ("ls # x", false),
+            ("((echo '$(touch x)'))", false),
+            ("(\\\n(echo '$(touch x)'))", false),
+            ("echo $((echo '$(touch x)'))", false),
+            ("echo $(\\\n(echo '$(touch x)'))", false),
+            ("echo \"$\\\n(touch x)\"", false),
+            ("echo \"$\\\n{x:-$(touch x)}\"", false),
+            ("((ls) ; ls)", false),
+            ("( (ls); ls)", true),
+            ("echo \\\n\"a\\\nb\" 'c\\\nd'", true),
         ] {
             assert_eq!(only_reads(&command::parts(command)), expected, "{command}");
         }
@@ -254,11 +272,14 @@ mod tests {
 
     #[test]
     fn a_permission_kept_from_before_counts_for_no_more_than_is_harmless() {
-        let kept = |words: &str| About::stored_for_words(RuleDecision::Allow, words.into());
-        assert_eq!(kept("find ."), About::Command("find .".into()));
-        assert_eq!(kept("git status"), About::Words("git status".into()));
-        assert_eq!(kept("ls -l"), About::Words("ls -l".into()));
-        let denied = About::stored_for_words(RuleDecision::Deny, "npm publish".into());
-        assert_eq!(denied, About::Words("npm publish".into()));
+        let kept = |words: &str| AnswerSubject::stored_for_words(RuleDecision::Allow, words.into());
+        assert_eq!(kept("find ."), AnswerSubject::Command("find .".into()));
+        assert_eq!(
+            kept("git status"),
+            AnswerSubject::Words("git status".into())
+        );
+        assert_eq!(kept("ls -l"), AnswerSubject::Words("ls -l".into()));
+        let denied = AnswerSubject::stored_for_words(RuleDecision::Deny, "npm publish".into());
+        assert_eq!(denied, AnswerSubject::Words("npm publish".into()));
     }
 }

@@ -7,16 +7,16 @@ use super::command::is_blank;
 #[derive(Debug, Default)]
 pub(super) struct Split {
     /// Without redirections, wherever they stand.
-    pub words: Vec<Word>,
+    pub words: Vec<ShellWord>,
     /// What `<<<` gives to the command's input.
-    pub here: Vec<Word>,
+    pub here: Vec<ShellWord>,
     /// The file that `<` gives to it.
-    pub input: Option<Word>,
+    pub input: Option<ShellWord>,
 }
 
 /// A word without its quotes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// Substitutions and parameters as they are written.
     pub text: String,
     /// It has a substitution or a parameter, so what it says is known only when it runs.
@@ -27,12 +27,12 @@ pub(super) struct Word {
 
 /// Takes a simple command apart.
 pub(super) fn split(text: &str) -> Split {
-    let mut reader = Reader {
+    let mut reader = WordReader {
         chars: text.chars().collect(),
         at: 0,
     };
     let mut split = Split::default();
-    let mut target = Target::Word;
+    let mut target = WordRole::Word;
     loop {
         while reader.next_if(|c| is_blank(c) || c == '\n').is_some() {}
         let (word, is_quoted) = reader.word();
@@ -43,11 +43,11 @@ pub(super) fn split(text: &str) -> Split {
             && (word.text.bytes().all(|byte| byte.is_ascii_digit())
                 || (word.text.starts_with('{') && word.text.ends_with('}')));
         if (!word.text.is_empty() || is_quoted) && !is_descriptor {
-            match std::mem::replace(&mut target, Target::Word) {
-                Target::Word => split.words.push(word),
-                Target::File => {}
-                Target::Here => split.here.push(word),
-                Target::Input => split.input = Some(word),
+            match std::mem::replace(&mut target, WordRole::Word) {
+                WordRole::Word => split.words.push(word),
+                WordRole::File => {}
+                WordRole::Here => split.here.push(word),
+                WordRole::Input => split.input = Some(word),
             }
         }
         if reader.peek().is_none() {
@@ -59,11 +59,11 @@ pub(super) fn split(text: &str) -> Split {
                 operator.push(c);
             }
             target = match operator.as_str() {
-                "<<<" => Target::Here,
-                "<" => Target::Input,
+                "<<<" => WordRole::Here,
+                "<" => WordRole::Input,
                 // Only in what was not understood.
-                "&" | "&&" => Target::Word,
-                _ => Target::File,
+                "&" | "&&" => WordRole::Word,
+                _ => WordRole::File,
             };
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn is_assignment(word: &str) -> bool {
 }
 
 /// What the next word is.
-enum Target {
+enum WordRole {
     Word,
     File,
     Here,
@@ -94,12 +94,12 @@ fn is_redirection(c: char) -> bool {
     matches!(c, '<' | '>' | '&')
 }
 
-struct Reader {
+struct WordReader {
     chars: Vec<char>,
     at: usize,
 }
 
-impl Reader {
+impl WordReader {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -116,8 +116,8 @@ impl Reader {
     }
 
     /// The word that starts here, and whether it has quotes.
-    fn word(&mut self) -> (Word, bool) {
-        let mut word = Word::default();
+    fn word(&mut self) -> (ShellWord, bool) {
+        let mut word = ShellWord::default();
         let mut is_quoted = false;
         loop {
             if self.is_process_substitution() {
@@ -168,7 +168,7 @@ impl Reader {
         matches!(self.peek(), Some('<' | '>')) && self.chars.get(self.at + 1) == Some(&'(')
     }
 
-    fn double_quoted(&mut self, word: &mut Word) {
+    fn double_quoted(&mut self, word: &mut ShellWord) {
         while let Some(c) = self.next() {
             match c {
                 '"' => return,
@@ -184,7 +184,7 @@ impl Reader {
     }
 
     /// After a `$` or a backquote: takes all of what it starts, blanks included.
-    fn expansion(&mut self, sign: char, word: &mut Word) {
+    fn expansion(&mut self, sign: char, word: &mut ShellWord) {
         word.text.push(sign);
         let end = match (sign, self.peek()) {
             ('`', _) => None,
@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// After `NAME[`: a subscript may hold blanks, if an assignment follows it.
-    fn subscript(&mut self, word: &mut Word) {
+    fn subscript(&mut self, word: &mut ShellWord) {
         let from = self.at;
         let mut text = String::from("[");
         self.at -= 1;

@@ -30,6 +30,9 @@ pub struct Touches {
     pub settled: Option<Vec<Option<PathBuf>>>,
     /// The shell command, if there is one.
     pub command: Option<String>,
+    /// The command is text for a program that runs already. That may be no shell, or one in which
+    /// words mean something else by now, so no part of it is known to be harmless.
+    pub is_input: bool,
     /// What it asks for over the network.
     pub web: Vec<WebAddress>,
     /// Whoever brought the tool says that it only reads. Nothing shows that this is true, so it is

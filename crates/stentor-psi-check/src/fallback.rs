@@ -11,30 +11,30 @@ use std::str::CharIndices;
 use stentor_wire::edn::Value;
 
 /// Reads a whole frame: one line, one map, nothing but the forms a frame may contain.
-pub fn read_frame(line: &str) -> Result<Value<'static>, Refusal> {
+pub fn read_frame(line: &str) -> Result<Value<'static>, FrameRefusal> {
     read(line, Forms::Frame)
 }
 
 /// Reads a frame that carries a query result, where sets, lists and symbols may occur as well.
-pub fn read_query_frame(line: &str) -> Result<Value<'static>, Refusal> {
+pub fn read_query_frame(line: &str) -> Result<Value<'static>, FrameRefusal> {
     read(line, Forms::Query)
 }
 
 /// Why the frontend would not understand the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FrameRefusal {
     /// In bytes.
     pub offset: usize,
     pub reason: &'static str,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for FrameRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at byte {}", self.reason, self.offset)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for FrameRefusal {}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Forms {
@@ -45,9 +45,9 @@ enum Forms {
 /// The parser recurses; frames are nowhere near as deep.
 const MAX_DEPTH: usize = 200;
 
-fn read(line: &str, forms: Forms) -> Result<Value<'static>, Refusal> {
+fn read(line: &str, forms: Forms) -> Result<Value<'static>, FrameRefusal> {
     if let Some(offset) = line.find(['\n', '\r']) {
-        return Err(Refusal {
+        return Err(FrameRefusal {
             offset,
             reason: "more than one line",
         });
@@ -66,7 +66,7 @@ fn read(line: &str, forms: Forms) -> Result<Value<'static>, Refusal> {
     }
     match value {
         Value::Map(_) => Ok(value),
-        _ => Err(Refusal {
+        _ => Err(FrameRefusal {
             offset: 0,
             reason: "a frame is a map",
         }),
@@ -81,7 +81,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn form(&mut self) -> Result<Value<'static>, Refusal> {
+    fn form(&mut self) -> Result<Value<'static>, FrameRefusal> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return self.refuse("too deep");
@@ -106,7 +106,7 @@ impl Parser<'_> {
         value
     }
 
-    fn map(&mut self) -> Result<Value<'static>, Refusal> {
+    fn map(&mut self) -> Result<Value<'static>, FrameRefusal> {
         let mut items = self.items('}')?.into_iter();
         let mut seen: Vec<Value<'static>> = Vec::new();
         let mut entries = Vec::new();
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 
     /// The forms up to the closing bracket. The opening one is at hand.
-    fn items(&mut self, close: char) -> Result<Vec<Value<'static>>, Refusal> {
+    fn items(&mut self, close: char) -> Result<Vec<Value<'static>>, FrameRefusal> {
         self.chars.next();
         let mut items = Vec::new();
         loop {
@@ -137,7 +137,7 @@ impl Parser<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Refusal> {
+    fn string(&mut self) -> Result<String, FrameRefusal> {
         self.chars.next();
         let mut text = String::new();
         loop {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Refusal> {
+    fn escape(&mut self) -> Result<char, FrameRefusal> {
         match self.chars.next().map(|(_, char)| char) {
             Some('n') => Ok('\n'),
             Some('r') => Ok('\r'),
@@ -175,7 +175,7 @@ impl Parser<'_> {
     }
 
     /// A keyword, a number, or one of the three words.
-    fn word(&mut self) -> Result<Value<'static>, Refusal> {
+    fn word(&mut self) -> Result<Value<'static>, FrameRefusal> {
         let start = self.offset();
         while self
             .peek()
@@ -185,7 +185,7 @@ impl Parser<'_> {
         }
         let word = self.line.get(start..self.offset()).unwrap_or_default();
         let refusal = |reason| {
-            Err(Refusal {
+            Err(FrameRefusal {
                 offset: start,
                 reason,
             })
@@ -230,8 +230,8 @@ impl Parser<'_> {
             .map_or(self.line.len(), |(offset, _)| *offset)
     }
 
-    fn refuse<T>(&mut self, reason: &'static str) -> Result<T, Refusal> {
-        Err(Refusal {
+    fn refuse<T>(&mut self, reason: &'static str) -> Result<T, FrameRefusal> {
+        Err(FrameRefusal {
             offset: self.offset(),
             reason,
         })

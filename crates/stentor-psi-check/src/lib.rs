@@ -6,23 +6,57 @@
 
 pub mod fallback;
 
+use fallback::FrameRefusal;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::psi::{ErrorCode, Topic};
 
+/// What the frontend would not understand about a frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misunderstood {
+    #[error(transparent)]
+    Unreadable(#[from] FrameRefusal),
+    #[error("a frame is a map")]
+    NoMap,
+    #[error("frames of kind {0:?} do not go out")]
+    Kind(Option<String>),
+    #[error("no :{0}")]
+    Missing(String),
+    #[error("a key that is no keyword")]
+    NoKeyword,
+    #[error(":{0} is none of its keys")]
+    UnknownKey(String),
+    #[error(":{0} is nil instead of left out")]
+    Nil(String),
+    #[error(":ok is true, or it is an error frame")]
+    NotOk,
+    #[error("{0} is no error code")]
+    UnknownCode(String),
+    #[error("{0} is no topic")]
+    UnknownTopic(String),
+    #[error(":seq counts from one")]
+    Uncounted,
+    #[error("the payload of an event is a map")]
+    NoPayload,
+    #[error("no :{key} in the payload of {topic}")]
+    MissingInPayload { key: String, topic: String },
+    #[error(":{0} is a string with something in it")]
+    NoText(String),
+}
+
 /// Reads a frame, or says what the frontend would not understand about it.
-pub fn check(line: &str) -> Result<Value<'static>, String> {
+pub fn check(line: &str) -> Result<Value<'static>, Misunderstood> {
     let frame = fallback::read_frame(line).or_else(|refusal| {
         // Only the answer to a query may have forms that the others may not.
-        let frame = fallback::read_query_frame(line).map_err(|refusal| refusal.to_string())?;
+        let frame = fallback::read_query_frame(line)?;
         if frame.get("op").and_then(Value::as_str) == Some("query_eql")
             && frame.get("kind").and_then(Value::as_keyword) == Some("response")
         {
             Ok(frame)
         } else {
-            Err(refusal.to_string())
+            Err(refusal)
         }
     })?;
-    let map = frame.as_map().ok_or("a frame is a map")?;
+    let map = frame.as_map().ok_or(Misunderstood::NoMap)?;
     let kind = map.get("kind").and_then(Value::as_keyword);
     let (required, optional): (&[&str], &[&str]) = match kind {
         Some("response") => (&["id", "kind", "op", "ok"], &["data"]),
@@ -31,18 +65,19 @@ pub fn check(line: &str) -> Result<Value<'static>, String> {
             &["id", "op", "retryable", "data"],
         ),
         Some("event") => (&["kind", "event", "data", "seq", "ts"], &["id"]),
-        other => return Err(format!("frames of kind {other:?} do not go out")),
+        other => return Err(Misunderstood::Kind(other.map(str::to_owned))),
     };
     for key in required {
-        map.get(key).ok_or_else(|| format!("no :{key}"))?;
+        let missing = || Misunderstood::Missing((*key).to_owned());
+        map.get(key).ok_or_else(missing)?;
     }
     for (key, value) in map.iter() {
-        let name = key.as_keyword().ok_or("a key that is no keyword")?;
+        let name = key.as_keyword().ok_or(Misunderstood::NoKeyword)?;
         if !required.contains(&name) && !optional.contains(&name) {
-            return Err(format!(":{name} is none of its keys"));
+            return Err(Misunderstood::UnknownKey(name.to_owned()));
         }
         if value.is_nil() {
-            return Err(format!(":{name} is nil instead of left out"));
+            return Err(Misunderstood::Nil(name.to_owned()));
         }
     }
     match kind {
@@ -53,37 +88,40 @@ pub fn check(line: &str) -> Result<Value<'static>, String> {
     Ok(frame)
 }
 
-fn check_response(map: &Map<'_>) -> Result<(), String> {
+fn check_response(map: &Map<'_>) -> Result<(), Misunderstood> {
     text(map, "id")?;
     text(map, "op")?;
     match map.get("ok") {
         Some(Value::Bool(true)) => Ok(()),
-        _ => Err(":ok is true, or it is an error frame".to_owned()),
+        _ => Err(Misunderstood::NotOk),
     }
 }
 
-fn check_error(map: &Map<'_>) -> Result<(), String> {
+fn check_error(map: &Map<'_>) -> Result<(), Misunderstood> {
     let code = text(map, "error-code")?;
     text(map, "error-message")?;
     let known = ErrorCode::ALL.iter().any(|known| known.as_str() == code);
-    known
-        .then_some(())
-        .ok_or_else(|| format!("{code} is no error code"))
+    match known {
+        true => Ok(()),
+        false => Err(Misunderstood::UnknownCode(code.to_owned())),
+    }
 }
 
-fn check_event(map: &Map<'_>) -> Result<(), String> {
+fn check_event(map: &Map<'_>) -> Result<(), Misunderstood> {
     let name = text(map, "event")?;
-    let topic = Topic::parse(name).ok_or_else(|| format!("{name} is no topic"))?;
+    let topic = Topic::parse(name).ok_or_else(|| Misunderstood::UnknownTopic(name.to_owned()))?;
     let seq = map.get("seq").and_then(Value::as_i64).unwrap_or_default();
     if seq < 1 {
-        return Err(":seq counts from one".to_owned());
+        return Err(Misunderstood::Uncounted);
     }
     text(map, "ts")?;
     let data = map.get("data").and_then(Value::as_map);
-    let data = data.ok_or("the payload of an event is a map")?;
+    let data = data.ok_or(Misunderstood::NoPayload)?;
     for key in topic.required_keys() {
-        data.get(key)
-            .ok_or_else(|| format!("no :{key} in the payload of {name}"))?;
+        if data.get(key).is_none() {
+            let (key, topic) = ((*key).to_owned(), name.to_owned());
+            return Err(Misunderstood::MissingInPayload { key, topic });
+        }
     }
     if topic.is_gated() {
         text(data, "session-id")?;
@@ -91,11 +129,10 @@ fn check_event(map: &Map<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn text<'v>(map: &'v Map<'_>, key: &str) -> Result<&'v str, String> {
-    map.get(key)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-        .ok_or_else(|| format!(":{key} is a string with something in it"))
+fn text<'v>(map: &'v Map<'_>, key: &str) -> Result<&'v str, Misunderstood> {
+    let text = map.get(key).and_then(Value::as_str);
+    let text = text.filter(|text| !text.is_empty());
+    text.ok_or_else(|| Misunderstood::NoText(key.to_owned()))
 }
 
 #[cfg(test)]
@@ -154,7 +191,7 @@ mod tests {
                 "a form that is not allowed at byte 55",
             ),
         ] {
-            assert_eq!(check(line).unwrap_err(), why, "{line}");
+            assert_eq!(check(line).unwrap_err().to_string(), why, "{line}");
         }
     }
 }

@@ -21,7 +21,7 @@ use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy}
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_journal::clock::SystemClock;
 use stentor_journal::session_files::SessionFiles;
-use stentor_model::script::{Format, ScriptModel};
+use stentor_model::script::{ScriptFormat, ScriptModel};
 use stentor_serve::connection::Connection;
 use stentor_serve::psi::{self, PsiOptions};
 use stentor_serve::stdio::Pipes;
@@ -118,7 +118,7 @@ fn serve(stdin: OwnedFd, stdout: OwnedFd, deltas: usize, interval: Duration) {
 fn agent(deltas: usize) -> Agent {
     let script =
         format!("[[turn]]\nsteps = [ {{ text = \"a few words \", repeat = {deltas} }} ]\n");
-    let model = ScriptModel::parse(&script, Format::Toml, "m").expect("a scenario");
+    let model = ScriptModel::parse(&script, ScriptFormat::Toml, "m").expect("a scenario");
     let info = Arc::clone(model.info());
     let environment = Environment {
         models: Arc::new(One(model)),

@@ -26,12 +26,12 @@ pub enum Access {
 
 /// A client that is to be served.
 pub struct Connection {
-    carrier: Carrier,
+    carrier: ConnectionCarrier,
     access: Access,
 }
 
 /// What carries the bytes, and what ends the connection besides its client.
-enum Carrier {
+enum ConnectionCarrier {
     /// The pipes of the process, which is there for this client alone: its signals end it.
     Stdio(Pipes),
     /// One socket of several. The server ends it.
@@ -45,7 +45,7 @@ enum Carrier {
 }
 
 /// Where a client's bytes come from.
-pub enum Source {
+pub enum InputSource {
     Pipe(OwnedFd),
     Socket {
         /// What was read already, and comes first.
@@ -55,8 +55,8 @@ pub enum Source {
 }
 
 /// A connection that a dialect has begun to serve.
-pub(crate) struct Opened {
-    pub source: Source,
+pub(crate) struct OpenedConnection {
+    pub source: InputSource,
     pub output: Output,
     pub signals: EndSignals,
 }
@@ -65,7 +65,7 @@ impl Connection {
     /// The frontend that started this process.
     pub fn stdio(pipes: Pipes) -> Self {
         Self {
-            carrier: Carrier::Stdio(pipes),
+            carrier: ConnectionCarrier::Stdio(pipes),
             access: Access::Drive,
         }
     }
@@ -82,7 +82,7 @@ impl Connection {
     ) -> io::Result<Self> {
         let stream = stream.try_clone()?;
         Ok(Self {
-            carrier: Carrier::Socket {
+            carrier: ConnectionCarrier::Socket {
                 stream,
                 read_ahead,
                 stop,
@@ -98,14 +98,14 @@ impl Connection {
     }
 
     /// Starts writing, and listens to what ends it.
-    pub(crate) fn open(self) -> io::Result<Opened> {
+    pub(crate) fn open(self) -> io::Result<OpenedConnection> {
         match self.carrier {
-            Carrier::Stdio(pipes) => Ok(Opened {
-                source: Source::Pipe(pipes.stdin),
+            ConnectionCarrier::Stdio(pipes) => Ok(OpenedConnection {
+                source: InputSource::Pipe(pipes.stdin),
                 output: Output::write_to(pipes.stdout)?,
                 signals: EndSignals::listen()?,
             }),
-            Carrier::Socket {
+            ConnectionCarrier::Socket {
                 stream,
                 read_ahead,
                 stop,
@@ -115,8 +115,8 @@ impl Connection {
                 let watched = tokio::net::UnixStream::from_std(stream.try_clone()?)?;
                 let stream = tokio::net::UnixStream::from_std(stream)?;
                 let (rest, target) = stream.into_split();
-                Ok(Opened {
-                    source: Source::Socket { read_ahead, rest },
+                Ok(OpenedConnection {
+                    source: InputSource::Socket { read_ahead, rest },
                     output: Output::write_to_socket(target, watched, given_up),
                     signals: EndSignals::of_server(stop),
                 })
@@ -125,7 +125,7 @@ impl Connection {
     }
 }
 
-impl From<OwnedFd> for Source {
+impl From<OwnedFd> for InputSource {
     fn from(pipe: OwnedFd) -> Self {
         Self::Pipe(pipe)
     }

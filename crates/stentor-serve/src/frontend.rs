@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveSessions;
+use stentor_agent::reservations::Reservations;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store::JournalStore;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 use tokio::sync::watch;
 
 use crate::acp::{self, AcpOptions};
@@ -41,14 +42,36 @@ pub struct Storing {
 
 impl Storing {
     /// Makes the folder of a client, if it is not there and can be made. Blocks.
-    pub(crate) fn make_folder(&self, cwd: &Path) -> Result<(), Refused> {
+    pub(crate) fn make_folder(&self, cwd: &Path) -> Result<(), AttachRefusal> {
         if cwd.is_dir() || !self.journals.can_make_folder(cwd) {
             return Ok(());
         }
-        self.journals.make_folder(cwd).map_err(|why| Refused {
+        self.journals.make_folder(cwd).map_err(|why| AttachRefusal {
             message: why.to_string(),
             status: 1,
         })
+    }
+}
+
+impl Storing {
+    /// Reserves capacity for the next session of a client in a folder.
+    pub(crate) fn reserve(
+        &self,
+        cwd: &Path,
+        reservations: &Reservations,
+    ) -> Result<(), AttachRefusal> {
+        let Some(folder) = self.files.folder(cwd) else {
+            return Ok(());
+        };
+        let reserved = self.journals.reserve(&folder, cwd);
+        let reserved = reserved.map_err(|why| AttachRefusal {
+            message: why.to_string(),
+            status: AttachRefusal::FULL,
+        })?;
+        if let Some(reserved) = reserved {
+            reservations.put(reserved);
+        }
+        Ok(())
     }
 }
 
@@ -60,7 +83,7 @@ impl fmt::Debug for Storing {
 
 /// Why a client could not be served at all.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub enum DialectError {
     #[error(transparent)]
     Synaps(#[from] SynapsError),
     #[error("the page cannot be served: {0}")]
@@ -70,7 +93,7 @@ pub enum ServeError {
 /// Sets frontends up from what their clients say: reads the configuration and prepares an agent.
 pub trait FrontendSetup: Send + Sync {
     /// The frontend of a client, or why it is not served. Reads files.
-    fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused>;
+    fn frontend(&self, client: &ClientHello) -> Result<Frontend, AttachRefusal>;
 }
 
 /// How a client of a server shares its sessions.
@@ -82,6 +105,8 @@ pub struct Sharing {
     pub visits: bool,
     /// Where the id of the session is published that it opened last.
     pub opened: Option<watch::Sender<Option<String>>>,
+    /// Capacity for the next sessions that it begins.
+    pub reservations: Reservations,
 }
 
 impl Frontend {
@@ -90,7 +115,9 @@ impl Frontend {
     pub fn sharing(self, sharing: &Sharing) -> Self {
         let observes = sharing.access == Access::Observe;
         let share = |agent: Agent| {
-            let mut agent = agent.sharing(sharing.live.clone(), observes);
+            let mut agent = agent
+                .sharing(sharing.live.clone(), observes)
+                .with_reservations(sharing.reservations.clone());
             if sharing.visits {
                 agent = agent.visiting();
             }
@@ -148,7 +175,7 @@ impl Frontend {
     }
 
     /// Serves its client until that goes away. Returns the exit status, or why it could not begin.
-    pub async fn serve(self, connection: Connection) -> Result<u8, ServeError> {
+    pub async fn serve(self, connection: Connection) -> Result<u8, DialectError> {
         match self {
             Self::Acp(agent, options) => Ok(acp::serve(agent, connection, options).await),
             Self::Omp(agent, options) => Ok(omp::serve(agent, connection, options).await),
@@ -156,7 +183,7 @@ impl Frontend {
             Self::Synaps(agent, options) => Ok(synaps::serve(agent, connection, options).await?),
             Self::Page(agent, options) => page::serve(agent, connection, options)
                 .await
-                .map_err(ServeError::Page),
+                .map_err(DialectError::Page),
         }
     }
 }

@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 use std::thread;
 
 use stentor_agent::tasks;
-use stentor_wire::framing::{Line, LineReader};
+use stentor_wire::framing::{FramedLine, LineReader};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::mpsc;
 
-use crate::connection::Source;
+use crate::connection::InputSource;
 
 /// Lines read ahead. The reader waits when it is full, and with it the client.
 const LINES: usize = 32;
@@ -20,7 +20,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// One line a client wrote, or what was there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum InputLine {
     Line(String),
     /// A line over the dialect's limit. It was skipped.
     TooLong,
@@ -30,16 +30,16 @@ pub enum Input {
 
 /// What clients write, in order. Ends when they close the pipe.
 pub struct InputLines {
-    lines: mpsc::Receiver<Input>,
+    lines: mpsc::Receiver<InputLine>,
 }
 
 impl InputLines {
     /// Reads stdin in a thread of its own: a read that blocks must not hold up anything else. A socket
     /// is read by a task.
-    pub fn read(source: impl Into<Source>, limit_bytes: usize) -> Self {
+    pub fn read(source: impl Into<InputSource>, limit_bytes: usize) -> Self {
         let (sender, lines) = mpsc::channel(LINES);
         match source.into() {
-            Source::Pipe(pipe) => {
+            InputSource::Pipe(pipe) => {
                 let reading = move || read_pipe(pipe, limit_bytes, &sender);
                 let thread = thread::Builder::new().name("stdin".to_owned());
                 if let Err(error) = thread.spawn(reading) {
@@ -47,7 +47,7 @@ impl InputLines {
                     tracing::error!(%error, "stdin cannot be read");
                 }
             }
-            Source::Socket { read_ahead, rest } => {
+            InputSource::Socket { read_ahead, rest } => {
                 tasks::spawn(read_socket(read_ahead, rest, limit_bytes, sender));
             }
         }
@@ -55,12 +55,12 @@ impl InputLines {
     }
 
     /// The next line; `None` when there will be none.
-    pub async fn next(&mut self) -> Option<Input> {
+    pub async fn next(&mut self) -> Option<InputLine> {
         self.lines.recv().await
     }
 }
 
-fn read_pipe(pipe: OwnedFd, limit_bytes: usize, sender: &mpsc::Sender<Input>) {
+fn read_pipe(pipe: OwnedFd, limit_bytes: usize, sender: &mpsc::Sender<InputLine>) {
     let mut lines = LineReader::new(limit_bytes);
     let mut pipe = File::from(pipe);
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -91,7 +91,7 @@ async fn read_socket(
     read_ahead: Vec<u8>,
     socket: OwnedReadHalf,
     limit_bytes: usize,
-    sender: mpsc::Sender<Input>,
+    sender: mpsc::Sender<InputLine>,
 ) {
     let mut lines = LineReader::new(limit_bytes);
     let mut buffer = read_ahead;
@@ -122,7 +122,7 @@ async fn read_socket(
 async fn read_some(
     socket: &OwnedReadHalf,
     buffer: &mut Vec<u8>,
-    sender: &mpsc::Sender<Input>,
+    sender: &mpsc::Sender<InputLine>,
 ) -> io::Result<usize> {
     buffer.clear();
     loop {
@@ -142,10 +142,10 @@ fn failed(error: &io::Error) {
     tracing::warn!(%error, "stdin failed; continuing as if it had been closed");
 }
 
-fn owned(line: Line<'_>) -> Input {
+fn owned(line: FramedLine<'_>) -> InputLine {
     match line {
-        Line::Text(text) => Input::Line(text.to_owned()),
-        Line::TooLong => Input::TooLong,
-        Line::InvalidUtf8 => Input::InvalidUtf8,
+        FramedLine::Text(text) => InputLine::Line(text.to_owned()),
+        FramedLine::TooLong => InputLine::TooLong,
+        FramedLine::InvalidUtf8 => InputLine::InvalidUtf8,
     }
 }

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 /// The sessions that are loaded. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct LoadedSessions {
-    shared: Arc<Shared>,
+    shared: Arc<LoadedShared>,
 }
 
-struct Shared {
+struct LoadedShared {
     max: usize,
     /// So many more may be loaded while others are being unloaded.
     overlap: usize,
@@ -39,7 +39,7 @@ struct LoadedState {
 
 /// One session that is loaded. Dropping it notes that it is not any more.
 pub(crate) struct Loaded {
-    shared: Arc<Shared>,
+    shared: Arc<LoadedShared>,
     /// Its place among the idle ones, and what fires when it is asked to unload.
     idle: Option<(u64, CancellationToken)>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Loaded {
 impl LoadedSessions {
     /// At most `max` sessions, and at least one.
     pub fn new(max: usize) -> Self {
-        let shared = Shared {
+        let shared = LoadedShared {
             max: max.max(1),
             overlap: max / 4,
             state: Mutex::default(),
@@ -75,7 +75,7 @@ impl LoadedSessions {
     }
 
     fn try_admit(&self) -> bool {
-        let Shared { max, overlap, .. } = *self.shared;
+        let LoadedShared { max, overlap, .. } = *self.shared;
         let mut state = self.shared.lock();
         state.ask_to_unload(max - 1);
         let may_load = state.loaded < max + overlap || state.leaving == 0;
@@ -86,7 +86,7 @@ impl LoadedSessions {
     }
 }
 
-impl Shared {
+impl LoadedShared {
     fn lock(&self) -> MutexGuard<'_, LoadedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,15 +3,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
-
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::session::SessionError;
 
 /// Logins of the user.
 pub trait Login: Send + Sync {
     /// The providers one can log in at.
-    fn providers(&self) -> Vec<LoginProvider>;
+    fn providers(&self) -> Vec<ProviderLogin>;
 
     /// Begins a login: says where a person has to go.
     fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun>;
@@ -23,12 +23,12 @@ pub trait Login: Send + Sync {
     fn cancel(&self, provider: &str);
 
     /// Forgets all logins and all keys that are stored, those of MCP servers too.
-    fn forget_all(&self) -> LoginFuture<'_, Forgotten>;
+    fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials>;
 }
 
 /// What was stored and is forgotten, by the names that people know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct ForgottenCredentials {
     /// Providers one was logged in at.
     pub logins: Vec<String>,
     /// Providers of which there was a key.
@@ -37,7 +37,7 @@ pub struct Forgotten {
     pub servers: Vec<String>,
 }
 
-impl Forgotten {
+impl ForgottenCredentials {
     /// It in words, unless there was nothing.
     pub(crate) fn in_words(&self) -> Option<String> {
         let part = |what: &str, names: &[String]| {
@@ -53,14 +53,14 @@ impl Forgotten {
     }
 }
 
-/// The answer of a [`Login`]. The error is text for a person.
-pub type LoginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+/// The answer of a [`Login`]. The error is for a person.
+pub type LoginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send + 'a>>;
 
 /// The logins as one sees them who only watches.
 pub(crate) struct WatchedLogin(pub Arc<dyn Login>);
 
 impl Login for WatchedLogin {
-    fn providers(&self) -> Vec<LoginProvider> {
+    fn providers(&self) -> Vec<ProviderLogin> {
         self.0.providers()
     }
 
@@ -74,20 +74,18 @@ impl Login for WatchedLogin {
 
     fn cancel(&self, _: &str) {}
 
-    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
+    fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials> {
         only_watched()
     }
 }
 
 fn only_watched<'a, T: Send + 'a>() -> LoginFuture<'a, T> {
-    Box::pin(std::future::ready(Err(
-        SessionError::OnlyObserves.to_string()
-    )))
+    Box::pin(std::future::ready(Err(SessionError::OnlyObserves.into())))
 }
 
 /// A provider one can log in at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginProvider {
+pub struct ProviderLogin {
     pub id: String,
     pub name: String,
     pub logged_in: bool,

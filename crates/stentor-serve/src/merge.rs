@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// What is to be written next.
-pub enum Next<A> {
+pub enum MergedItem<A> {
     Event(Event),
     Answer(A),
     /// This session is gone, and all its events were given out.
@@ -24,15 +24,15 @@ pub enum Next<A> {
 }
 
 /// An answer and its place.
-pub struct Placed<A> {
+pub struct PlacedAnswer<A> {
     /// Without one it follows the answers before it and nothing else.
-    pub after: Option<After>,
+    pub after: Option<EventPlace>,
     pub answer: A,
 }
 
 /// A place among the events of a session: behind all up to a number, before later ones.
 #[derive(Debug, Clone)]
-pub struct After {
+pub struct EventPlace {
     pub session: Arc<str>,
     pub seq: u64,
 }
@@ -40,11 +40,11 @@ pub struct After {
 /// The events of sessions and the answers to commands, as one sequence.
 pub struct Merge<A> {
     sources: Vec<Subscription>,
-    answers: mpsc::Receiver<Placed<A>>,
+    answers: mpsc::Receiver<PlacedAnswer<A>>,
     /// Somebody can still answer.
     answering: bool,
     /// An answer that goes behind events that still wait.
-    answer: Option<Placed<A>>,
+    answer: Option<PlacedAnswer<A>>,
     /// An event that was taken out when an answer was seen that goes before it.
     event: Option<Event>,
     /// The source that is looked at first: each has its turn.
@@ -55,7 +55,7 @@ pub struct Merge<A> {
 
 impl<A> Merge<A> {
     /// No sources yet: only answers come.
-    pub fn new(answers: mpsc::Receiver<Placed<A>>) -> Self {
+    pub fn new(answers: mpsc::Receiver<PlacedAnswer<A>>) -> Self {
         Self {
             sources: Vec::new(),
             answers,
@@ -84,13 +84,13 @@ impl<A> Merge<A> {
     }
 
     /// What is to be written next, if it is there already.
-    pub fn ready(&mut self) -> Option<Next<A>> {
+    pub fn ready(&mut self) -> Option<MergedItem<A>> {
         let answer = self.answer.take().or_else(|| self.answers.try_recv().ok());
         if let Some(answer) = answer {
             return Some(self.in_its_place(answer));
         }
         if let Some(event) = self.event.take() {
-            return Some(Next::Event(event));
+            return Some(MergedItem::Event(event));
         }
         if self.rests_until.is_some() {
             return None;
@@ -101,16 +101,16 @@ impl<A> Merge<A> {
 
     /// What goes before something else at a place: an answer that waits for its events, and events
     /// up to the place.
-    pub fn before(&mut self, place: &After) -> Option<Next<A>> {
+    pub fn before(&mut self, place: &EventPlace) -> Option<MergedItem<A>> {
         if let Some(answer) = self.answer.take() {
             return Some(self.in_its_place(answer));
         }
-        self.event_up_to(Some(place)).map(Next::Event)
+        self.event_up_to(Some(place)).map(MergedItem::Event)
     }
 
     /// Waits for what is to be written next. `None` when nothing more can come. What was not given
     /// out when the future is dropped is given out later.
-    pub async fn next(&mut self) -> Option<Next<A>> {
+    pub async fn next(&mut self) -> Option<MergedItem<A>> {
         loop {
             if let Some(next) = self.ready() {
                 return Some(next);
@@ -127,7 +127,7 @@ impl<A> Merge<A> {
                 (index, event) = next_event(&mut self.sources, self.rests_until) => {
                     return Some(match event {
                         Some(event) => self.behind_answers(event),
-                        None => Next::Gone(Arc::clone(self.sources.swap_remove(index).session())),
+                        None => MergedItem::Gone(Arc::clone(self.sources.swap_remove(index).session())),
                     });
                 }
             }
@@ -135,29 +135,29 @@ impl<A> Merge<A> {
     }
 
     /// The answer, unless an event goes before it.
-    fn in_its_place(&mut self, answer: Placed<A>) -> Next<A> {
+    fn in_its_place(&mut self, answer: PlacedAnswer<A>) -> MergedItem<A> {
         match self.event_up_to(answer.after.as_ref()) {
             Some(event) => {
                 self.answer = Some(answer);
-                Next::Event(event)
+                MergedItem::Event(event)
             }
-            None => Next::Answer(answer.answer),
+            None => MergedItem::Answer(answer.answer),
         }
     }
 
     /// The event, unless an answer that was made before it came while it was looked for.
-    fn behind_answers(&mut self, event: Event) -> Next<A> {
+    fn behind_answers(&mut self, event: Event) -> MergedItem<A> {
         match self.answers.try_recv() {
             Ok(answer) => {
                 self.event = Some(event);
                 self.in_its_place(answer)
             }
-            Err(_) => Next::Event(event),
+            Err(_) => MergedItem::Event(event),
         }
     }
 
-    fn event_up_to(&mut self, after: Option<&After>) -> Option<Event> {
-        let After { session, seq } = after?;
+    fn event_up_to(&mut self, after: Option<&EventPlace>) -> Option<Event> {
+        let EventPlace { session, seq } = after?;
         let goes_before = |event: &mut Event| event.session == *session && event.seq <= *seq;
         if let Some(event) = self.event.take_if(goes_before) {
             return Some(event);
@@ -222,11 +222,11 @@ mod tests {
         Hub::new(Arc::from(name), Arc::new(CountingClock::starting_at(0)))
     }
 
-    fn shown(next: Next<&str>) -> String {
+    fn shown(next: MergedItem<&str>) -> String {
         match next {
-            Next::Event(event) => format!("{}{}", event.session, event.seq),
-            Next::Answer(answer) => answer.to_owned(),
-            Next::Gone(session) => format!("{session} gone"),
+            MergedItem::Event(event) => format!("{}{}", event.session, event.seq),
+            MergedItem::Answer(answer) => answer.to_owned(),
+            MergedItem::Gone(session) => format!("{session} gone"),
         }
     }
 
@@ -246,11 +246,11 @@ mod tests {
         let first = merge.take_event().unwrap();
         for (session, seq, answer) in [("a", 0, "x"), ("b", 2, "y"), ("a", 2, "z")] {
             let session = Arc::from(session);
-            let after = Some(After { session, seq });
-            sender.send(Placed { after, answer }).await.unwrap();
+            let after = Some(EventPlace { session, seq });
+            sender.send(PlacedAnswer { after, answer }).await.unwrap();
         }
         let after = None;
-        let last = Placed { after, answer: "!" };
+        let last = PlacedAnswer { after, answer: "!" };
         sender.send(last).await.unwrap();
         let mut seen = vec![shown(merge.behind_answers(first))];
         while let Some(next) = merge.ready() {

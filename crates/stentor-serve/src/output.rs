@@ -28,12 +28,12 @@ const LARGE_BYTES: usize = 1024 * 1024;
 /// The way to a client. Clones write to the same pipe; a frame is never torn apart.
 #[derive(Clone)]
 pub struct Output {
-    shared: Arc<Shared>,
+    shared: Arc<OutputShared>,
 }
 
-struct Shared {
+struct OutputShared {
     state: Mutex<OutputState>,
-    writer: Writer,
+    writer: OutputWriter,
     /// Tells writers that there is room, that all is written, or that the pipe is closed.
     progress: Notify,
     /// Ends when the client is given up because it keeps others waiting.
@@ -41,13 +41,13 @@ struct Shared {
 }
 
 /// What writes, and how it is told that something waits.
-enum Writer {
+enum OutputWriter {
     Thread(Condvar),
     Task(Notify),
 }
 
 /// What there is for the writer to do.
-enum Work<'a> {
+enum WriterWork<'a> {
     /// The buffer is to be written.
     Write,
     /// Nothing, until it is told otherwise.
@@ -80,8 +80,8 @@ pub struct Closed;
 impl Output {
     /// Starts the threads that own `target`.
     pub fn write_to(target: OwnedFd) -> io::Result<Self> {
-        let writer = Writer::Thread(Condvar::new());
-        let shared = Shared::new(writer, CancellationToken::new());
+        let writer = OutputWriter::Thread(Condvar::new());
+        let shared = OutputShared::new(writer, CancellationToken::new());
         thread::start(&shared, target)?;
         Ok(Self { shared })
     }
@@ -93,7 +93,7 @@ impl Output {
         watched: UnixStream,
         given_up: CancellationToken,
     ) -> Self {
-        let shared = Shared::new(Writer::Task(Notify::new()), given_up);
+        let shared = OutputShared::new(OutputWriter::Task(Notify::new()), given_up);
         task::start(&shared, target, watched);
         Self { shared }
     }
@@ -199,7 +199,7 @@ impl Output {
     }
 }
 
-impl Writer {
+impl OutputWriter {
     fn wake(&self) {
         match self {
             Self::Thread(work) => work.notify_one(),
@@ -208,8 +208,8 @@ impl Writer {
     }
 }
 
-impl Shared {
-    fn new(writer: Writer, given_up: CancellationToken) -> Arc<Self> {
+impl OutputShared {
+    fn new(writer: OutputWriter, given_up: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             given_up,
             state: Mutex::default(),
@@ -250,7 +250,7 @@ impl Shared {
     }
 
     /// Puts what waits into the buffer of the writer, whose content it has written.
-    fn next_work(&self, in_hand: &mut Vec<u8>) -> Work<'_> {
+    fn next_work(&self, in_hand: &mut Vec<u8>) -> WriterWork<'_> {
         let mut state = self.lock();
         state.written += in_hand.len() as u64;
         state.taken += 1;
@@ -261,11 +261,11 @@ impl Shared {
         }
         if state.waiting.is_empty() {
             if state.finished {
-                return Work::End;
+                return WriterWork::End;
             }
             self.progress.notify_waiters();
             state.writer_sleeps = true;
-            return Work::Sleep(state);
+            return WriterWork::Sleep(state);
         }
         state.writer_sleeps = false;
         std::mem::swap(&mut state.waiting, in_hand);
@@ -273,7 +273,7 @@ impl Shared {
         drop(state);
         // There is room again, and what was in hand before is written.
         self.progress.notify_waiters();
-        Work::Write
+        WriterWork::Write
     }
 
     /// A write failed.

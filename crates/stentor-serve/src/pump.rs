@@ -9,7 +9,7 @@ use stentor_agent::hub::Subscription;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::merge::{After, Merge, Next, Placed};
+use crate::merge::{EventPlace, Merge, MergedItem, PlacedAnswer};
 use crate::output::{Closed, Output};
 
 /// Answers that may wait for the pump. Who has more waits.
@@ -40,7 +40,7 @@ pub trait EventEncoder: Send {
 #[derive(Clone)]
 pub struct Answers {
     session: Arc<str>,
-    sender: mpsc::Sender<Placed<QueuedAnswer>>,
+    sender: mpsc::Sender<PlacedAnswer<QueuedAnswer>>,
 }
 
 struct QueuedAnswer {
@@ -95,8 +95,8 @@ impl Answers {
         written: Option<oneshot::Sender<()>>,
     ) -> Result<(), Closed> {
         let session = Arc::clone(&self.session);
-        let placed = Placed {
-            after: Some(After { session, seq }),
+        let placed = PlacedAnswer {
+            after: Some(EventPlace { session, seq }),
             answer: QueuedAnswer { write, written },
         };
         self.sender.send(placed).await.map_err(|_| Closed)
@@ -107,7 +107,7 @@ impl Answers {
 #[derive(Clone)]
 pub struct WeakAnswers {
     session: Arc<str>,
-    sender: mpsc::WeakSender<Placed<QueuedAnswer>>,
+    sender: mpsc::WeakSender<PlacedAnswer<QueuedAnswer>>,
 }
 
 impl WeakAnswers {
@@ -206,7 +206,7 @@ impl<E: EventEncoder> Pump<E> {
         after_seq: u64,
         write: impl FnOnce(&mut E, &mut Vec<u8>) -> T,
     ) -> T {
-        let after = After {
+        let after = EventPlace {
             session: Arc::clone(&self.session),
             seq: after_seq,
         };
@@ -222,20 +222,20 @@ impl<E: EventEncoder> Pump<E> {
         self.frames.is_empty()
     }
 
-    fn write(&mut self, next: Next<QueuedAnswer>) {
+    fn write(&mut self, next: MergedItem<QueuedAnswer>) {
         self.end_long_frame();
         match next {
-            Next::Event(event) => {
+            MergedItem::Event(event) => {
                 self.encoder.encode(&event, &mut self.frames);
                 while self.frames.len() < BATCH_BYTES && self.encoder.next_part(&mut self.frames) {}
                 let rest = self.encoder.rest();
                 self.merge.rest(rest.map(|rest| Instant::now() + rest));
             }
-            Next::Answer(answer) => {
+            MergedItem::Answer(answer) => {
                 (answer.write)(&mut self.frames);
                 self.waiting.extend(answer.written);
             }
-            Next::Gone(_) => {}
+            MergedItem::Gone(_) => {}
         }
     }
 

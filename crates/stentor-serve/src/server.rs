@@ -16,9 +16,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stentor_agent::live_sessions::{LiveSessions, Released};
+use stentor_agent::live_sessions::{LiveSessions, ReleaseOutcome};
+use stentor_agent::reservations::Reservations;
 use stentor_agent::tasks;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +29,7 @@ use crate::proxy::Peers;
 
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
-use clients::{ClientPlace, Clients};
+use clients::{ClientSlot, Clients};
 use link::Links;
 use proxied::ProxiedClient;
 
@@ -38,10 +39,10 @@ const FAILED: u8 = 1;
 /// What the connections of a server share. Clones are the same server.
 #[derive(Clone)]
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
 }
 
-struct Shared {
+struct ServerShared {
     setup: Arc<dyn FrontendSetup>,
     options: ServerOptions,
     clients: Clients,
@@ -66,7 +67,7 @@ struct Shared {
 }
 
 /// Has a server be reached over HTTP from this machine, or says why it cannot be.
-pub type HttpOpener = Box<dyn Fn(&Server) -> Result<(), Refused> + Send + Sync>;
+pub type HttpOpener = Box<dyn Fn(&Server) -> Result<(), AttachRefusal> + Send + Sync>;
 
 /// What a server is started with.
 #[derive(Debug, Clone)]
@@ -98,11 +99,11 @@ impl ServerOptions {
 }
 
 /// A client that has been admitted and set up.
-pub struct Admitted {
+pub struct AdmittedConnection {
     server: Server,
     client: AdmittedClient,
     access: Access,
-    place: ClientPlace,
+    place: ClientSlot,
 }
 
 /// Where an admitted client is served.
@@ -124,7 +125,7 @@ impl Server {
         options: ServerOptions,
         storing: Option<Storing>,
     ) -> Self {
-        let shared = Shared {
+        let shared = ServerShared {
             setup,
             storing,
             clients: Clients::default(),
@@ -219,7 +220,7 @@ impl Server {
     }
 
     /// Is reached over HTTP from here on, if it is not already.
-    fn open_http(&self) -> Result<(), Refused> {
+    fn open_http(&self) -> Result<(), AttachRefusal> {
         if self.http().is_some() {
             return Ok(());
         }
@@ -236,7 +237,7 @@ impl Server {
     }
 
     /// Lets go of the session in a file, if nobody has it open and nothing goes on in it.
-    pub async fn release(&self, file: &Path) -> Released {
+    pub async fn release(&self, file: &Path) -> ReleaseOutcome {
         self.shared.live.release(file).await
     }
 
@@ -262,16 +263,23 @@ impl Server {
     }
 
     /// Sets a client up, unless there are too many or it cannot be.
-    pub async fn admit(&self, client: ClientHello, access: Access) -> Result<Admitted, Refused> {
+    pub async fn admit(
+        &self,
+        client: ClientHello,
+        access: Access,
+    ) -> Result<AdmittedConnection, AttachRefusal> {
         let place = self.enter(&client, access)?;
         let client = match self.shared.peers.get() {
-            None => AdmittedClient::Here(self.frontend(client, access, None).await?),
+            None => {
+                let frontend = self.frontend(client, access, None, Reservations::default());
+                AdmittedClient::Here(frontend.await?)
+            }
             Some(peers) => {
                 let proxied = ProxiedClient::begin(self, Arc::clone(peers), client, access);
                 AdmittedClient::Proxied(proxied.await?)
             }
         };
-        Ok(Admitted {
+        Ok(AdmittedConnection {
             server: self.clone(),
             client,
             access,
@@ -280,7 +288,7 @@ impl Server {
     }
 
     /// A place for one more client, if it may come.
-    fn enter(&self, client: &ClientHello, access: Access) -> Result<ClientPlace, Refused> {
+    fn enter(&self, client: &ClientHello, access: Access) -> Result<ClientSlot, AttachRefusal> {
         if self.is_stopping() {
             return Err(refused("the server is stopping"));
         }
@@ -298,18 +306,24 @@ impl Server {
         Ok(self.shared.clients.enter(client, access, permit))
     }
 
-    /// The frontend of a client, which publishes the sessions that it opens.
+    /// The frontend of a client, which publishes the sessions that it opens, and has capacity for the
+    /// one that it begins with.
     async fn frontend(
         &self,
         client: ClientHello,
         access: Access,
         opened: Option<watch::Sender<Option<String>>>,
-    ) -> Result<Frontend, Refused> {
+        reservations: Reservations,
+    ) -> Result<Frontend, AttachRefusal> {
+        if let (Some(storing), true) = (&self.shared.storing, client.begins) {
+            storing.reserve(Path::new(&client.cwd), &reservations)?;
+        }
         let sharing = Sharing {
             live: self.shared.live.clone(),
             access,
             visits: client.visits,
             opened,
+            reservations,
         };
         let setup = Arc::clone(&self.shared.setup);
         let storing = self.shared.storing.clone();
@@ -341,7 +355,7 @@ impl Server {
         access: Access,
         stream: UnixStream,
         read_ahead: Vec<u8>,
-    ) -> Result<u8, Refused> {
+    ) -> Result<u8, AttachRefusal> {
         let end = self.shared.end.child_token();
         let given_up = CancellationToken::new();
         let connection = Connection::of_server(&stream, read_ahead, access, end, given_up.clone());
@@ -364,11 +378,11 @@ impl Server {
     }
 }
 
-impl Admitted {
+impl AdmittedConnection {
     /// Serves the client at the other end of `stream` until it goes away or the server stops.
     /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
     /// the exit status of a program that was started for this client, or why it was not served.
-    pub async fn serve(self, stream: UnixStream, read_ahead: Vec<u8>) -> Result<u8, Refused> {
+    pub async fn serve(self, stream: UnixStream, read_ahead: Vec<u8>) -> Result<u8, AttachRefusal> {
         let served = match self.client {
             AdmittedClient::Here(frontend) => {
                 let serving = self
@@ -383,8 +397,8 @@ impl Admitted {
     }
 }
 
-fn refused(message: impl Into<String>) -> Refused {
-    Refused {
+fn refused(message: impl Into<String>) -> AttachRefusal {
+    AttachRefusal {
         message: message.into(),
         status: FAILED,
     }

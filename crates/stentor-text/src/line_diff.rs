@@ -7,7 +7,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// Lines of the old text that other lines of the new text replaced. One of the two may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct LineChange {
     pub old: Range<usize>,
     pub new: Range<usize>,
 }
@@ -18,7 +18,7 @@ pub struct LineDiff<'a> {
     pub old: Vec<&'a str>,
     pub new: Vec<&'a str>,
     /// In order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LineChange>,
 }
 
 /// Changes that are near each other, with unchanged lines around them.
@@ -26,12 +26,12 @@ pub struct LineDiff<'a> {
 pub struct Hunk<'a> {
     pub old: Range<usize>,
     pub new: Range<usize>,
-    pub changes: &'a [Change],
+    pub changes: &'a [LineChange],
 }
 
 /// A line of a diff, with its index in the text it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum DiffLine<'a> {
     Same { old: usize, text: &'a str },
     Removed { old: usize, text: &'a str },
     Added { new: usize, text: &'a str },
@@ -44,7 +44,7 @@ impl<'a> LineDiff<'a> {
         let mut diff = Diff::compute(Algorithm::Myers, &input);
         diff.postprocess_lines(&input);
         let range = |range: Range<u32>| range.start as usize..range.end as usize;
-        let changes = diff.hunks().map(|hunk| Change {
+        let changes = diff.hunks().map(|hunk| LineChange {
             old: range(hunk.before),
             new: range(hunk.after),
         });
@@ -57,7 +57,7 @@ impl<'a> LineDiff<'a> {
 
     /// The changes with up to `context` unchanged lines around them.
     pub fn hunks(&self, context: usize) -> impl Iterator<Item = Hunk<'_>> {
-        let is_near = move |a: &Change, b: &Change| b.old.start - a.old.end <= 2 * context;
+        let is_near = move |a: &LineChange, b: &LineChange| b.old.start - a.old.end <= 2 * context;
         let around = move |range: Range<usize>, most: usize| {
             range.start.saturating_sub(context)..(range.end + context).min(most)
         };
@@ -73,7 +73,7 @@ impl<'a> LineDiff<'a> {
     }
 
     /// The lines of a hunk in order.
-    pub fn lines(&self, hunk: &Hunk<'_>) -> Vec<Line<'a>> {
+    pub fn lines(&self, hunk: &Hunk<'_>) -> Vec<DiffLine<'a>> {
         let mut lines = Vec::new();
         let mut at = hunk.old.start;
         let texts = |all: &[&'a str], range: Range<usize>| -> Vec<(usize, &'a str)> {
@@ -81,13 +81,13 @@ impl<'a> LineDiff<'a> {
             range.zip(texts.iter().copied()).collect()
         };
         let same = |range| texts(&self.old, range).into_iter();
-        let same = |range| same(range).map(|(old, text)| Line::Same { old, text });
+        let same = |range| same(range).map(|(old, text)| DiffLine::Same { old, text });
         for change in hunk.changes {
             lines.extend(same(at..change.old.start));
             let removed = texts(&self.old, change.old.clone()).into_iter();
-            lines.extend(removed.map(|(old, text)| Line::Removed { old, text }));
+            lines.extend(removed.map(|(old, text)| DiffLine::Removed { old, text }));
             let added = texts(&self.new, change.new.clone()).into_iter();
-            lines.extend(added.map(|(new, text)| Line::Added { new, text }));
+            lines.extend(added.map(|(new, text)| DiffLine::Added { new, text }));
             at = change.old.end;
         }
         lines.extend(same(at..hunk.old.end));
@@ -103,9 +103,9 @@ impl<'a> LineDiff<'a> {
             let _ = writeln!(patch, "@@ -{old} +{new} @@");
             for line in self.lines(&hunk) {
                 let (sign, text) = match line {
-                    Line::Same { text, .. } => (' ', text),
-                    Line::Removed { text, .. } => ('-', text),
-                    Line::Added { text, .. } => ('+', text),
+                    DiffLine::Same { text, .. } => (' ', text),
+                    DiffLine::Removed { text, .. } => ('-', text),
+                    DiffLine::Added { text, .. } => ('+', text),
                 };
                 patch.push(sign);
                 patch.push_str(text);
@@ -169,17 +169,17 @@ mod tests {
         fn the_new_text_comes_out_of_the_old_one(before in "[ab\n]{0,30}", after in "[ab\n]{0,30}") {
             let diff = LineDiff::new(&before, &after);
             let whole = diff.hunks(1_000).map(|hunk| diff.lines(&hunk)).collect::<Vec<_>>().concat();
-            let side = |kept: fn(&Line<'_>) -> bool| -> String {
-                let text = |line: &Line<'_>| match line {
-                    Line::Same { text, .. } | Line::Removed { text, .. } | Line::Added { text, .. } => {
+            let side = |kept: fn(&DiffLine<'_>) -> bool| -> String {
+                let text = |line: &DiffLine<'_>| match line {
+                    DiffLine::Same { text, .. } | DiffLine::Removed { text, .. } | DiffLine::Added { text, .. } => {
                         (*text).to_owned()
                     }
                 };
                 whole.iter().filter(|line| kept(line)).map(text).collect()
             };
             if before != after {
-                proptest::prop_assert_eq!(side(|line| !matches!(line, Line::Added { .. })), before.clone());
-                proptest::prop_assert_eq!(side(|line| !matches!(line, Line::Removed { .. })), after.clone());
+                proptest::prop_assert_eq!(side(|line| !matches!(line, DiffLine::Added { .. })), before.clone());
+                proptest::prop_assert_eq!(side(|line| !matches!(line, DiffLine::Removed { .. })), after.clone());
             }
         }
     }

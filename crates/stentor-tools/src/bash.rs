@@ -14,12 +14,13 @@ use stentor_agent::tool::{
 
 use crate::background::{self, BackgroundCommand, Stdin};
 use crate::process::{
-    self, Capture, CommandInput, Ending, Finished, OutputLimits, ShellProgram, Watch,
+    self, Capture, CommandEnding, CommandInput, CommandObserver, FinishedCommand, OutputLimits,
+    ShellProgram,
 };
 use crate::shell::LocalShell;
 use crate::tool_call;
 use crate::tool_error::ToolError;
-use crate::truncation::{Limit, MAX_BYTES, Truncation, size};
+use crate::truncation::{MAX_BYTES, TruncatedBy, Truncation, size};
 
 /// The name of the tool.
 pub const BASH: &str = "bash";
@@ -114,10 +115,10 @@ impl Bash {
         {
             return of_place(ran, &limit, &context).await;
         }
-        let mut watch = Report(context.progress.clone());
+        let mut watch = CommandProgress(context.progress.clone());
         let left_running = context.host.left_running();
         let finished = process::run(
-            process::Command {
+            process::CommandToRun {
                 program: &self.program,
                 text: &command,
                 cwd: &context.cwd,
@@ -219,9 +220,9 @@ impl TimeLimit {
 }
 
 /// Tells the clients how far the command is.
-struct Report(Progress);
+struct CommandProgress(Progress);
 
-impl Watch for Report {
+impl CommandObserver for CommandProgress {
     fn state(&mut self, capture: &Capture) {
         let shown = capture.shown();
         let text = shown.content.clone();
@@ -231,7 +232,7 @@ impl Watch for Report {
 }
 
 /// The result of a command that ran here.
-fn result(finished: &Finished, limit: &TimeLimit) -> ToolOutput {
+fn result(finished: &FinishedCommand, limit: &TimeLimit) -> ToolOutput {
     let capture = &finished.capture;
     let shown = capture.shown();
     let mut text = shown.content.clone();
@@ -268,16 +269,16 @@ async fn of_place(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let ending = match ran.exit_code {
-        _ if ran.timed_out => Ending::TimedOut,
-        _ if context.cancel.is_cancelled() => Ending::Aborted,
-        Some(code) => Ending::Exited(code),
-        None => Ending::Aborted,
+        _ if ran.timed_out => CommandEnding::TimedOut,
+        _ if context.cancel.is_cancelled() => CommandEnding::Aborted,
+        Some(code) => CommandEnding::Exited(code),
+        None => CommandEnding::Aborted,
     };
     let mut capture = Capture::new(&context.spill_dir);
     let mut fresh = String::new();
     capture.append(ran.output.as_bytes(), &mut fresh).await;
     capture.finish(&mut fresh).await;
-    let mut output = result(&Finished { ending, capture }, limit);
+    let mut output = result(&FinishedCommand { ending, capture }, limit);
     if ran.truncated {
         output
             .content
@@ -291,27 +292,29 @@ async fn of_place(
 fn with_ending(
     text: String,
     details: Option<Value>,
-    ending: Ending,
+    ending: CommandEnding,
     limit: &TimeLimit,
 ) -> ToolOutput {
     const SIGNALS: i32 = 128;
     let status = match ending {
-        Ending::Exited(0) => {
+        CommandEnding::Exited(0) => {
             let text = or_no_output(text);
             return ToolOutput {
                 details,
                 ..ToolOutput::text(text)
             };
         }
-        Ending::Exited(code) => format!("Command exited with code {code}"),
-        Ending::Signalled(signal) => format!("Command exited with code {}", SIGNALS + signal),
-        Ending::Exceeded(limit) => format!("Command stopped: {limit}"),
-        Ending::Aborted => "Command aborted".to_owned(),
-        Ending::TimedOut => format!("Command timed out after {} seconds", limit.seconds),
+        CommandEnding::Exited(code) => format!("Command exited with code {code}"),
+        CommandEnding::Signalled(signal) => {
+            format!("Command exited with code {}", SIGNALS + signal)
+        }
+        CommandEnding::Exceeded(limit) => format!("Command stopped: {limit}"),
+        CommandEnding::Aborted => "Command aborted".to_owned(),
+        CommandEnding::TimedOut => format!("Command timed out after {} seconds", limit.seconds),
     };
     let text = match ending {
-        Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => text,
-        Ending::Exited(_) | Ending::Signalled(_) => or_no_output(text),
+        CommandEnding::Exceeded(_) | CommandEnding::Aborted | CommandEnding::TimedOut => text,
+        CommandEnding::Exited(_) | CommandEnding::Signalled(_) => or_no_output(text),
     };
     let text = match text.is_empty() {
         true => status,
@@ -364,8 +367,8 @@ fn cut_note(shown: &Truncation, capture: &Capture) -> String {
         return format!("\n\n[Showing last {part} of line {total} (line is {line}). {whole}]");
     }
     let limit = match shown.truncated_by {
-        Some(Limit::Bytes) => format!(" ({} limit)", size(MAX_BYTES)),
-        Some(Limit::Lines) | None => String::new(),
+        Some(TruncatedBy::Bytes) => format!(" ({} limit)", size(MAX_BYTES)),
+        Some(TruncatedBy::Lines) | None => String::new(),
     };
     format!("\n\n[Showing lines {first}-{total} of {total}{limit}. {whole}]")
 }

@@ -20,11 +20,11 @@ pub(crate) struct ContentBudget {
     texts: usize,
     pictures: usize,
     picture_bytes: usize,
-    left_out: LeftOut,
+    left_out: OmittedContent,
 }
 
 #[derive(Default)]
-struct LeftOut {
+struct OmittedContent {
     bytes: usize,
     /// Pictures beyond the limits.
     pictures: usize,
@@ -40,7 +40,7 @@ impl ContentBudget {
             texts: TEXTS,
             pictures: PICTURES,
             picture_bytes: PICTURE_BYTES,
-            left_out: LeftOut::default(),
+            left_out: OmittedContent::default(),
         }
     }
 
@@ -80,7 +80,7 @@ impl ContentBudget {
 
     /// What was left out, in a line that comes last.
     pub fn left_out(&self) -> Option<ContentBlock> {
-        let LeftOut {
+        let OmittedContent {
             bytes,
             pictures,
             no_pictures,

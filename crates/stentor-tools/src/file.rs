@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use crate::folder::Folder;
-use crate::paths::Target;
+use crate::paths::FileTarget;
 use crate::tool_error::ToolError;
 
 /// To read a file: without `O_NONBLOCK`, opening a FIFO blocks until somebody writes.
@@ -19,7 +19,7 @@ pub(crate) const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
 /// Opens the regular file that a call was judged by: only what is still there without a link on the
 /// way. Pipes, devices and sockets are refused without waiting for whoever is at their other end.
-pub(crate) fn open_judged(target: &Target) -> Result<(File, Metadata), ToolError> {
+pub(crate) fn open_judged(target: &FileTarget) -> Result<(File, Metadata), ToolError> {
     let (file, metadata) = Folder::open_target(target, "access", TO_READ)?;
     must_be_regular(&target.given, &metadata)?;
     Ok((file, metadata))
@@ -48,7 +48,7 @@ pub(crate) fn must_be_regular(path: &Path, metadata: &Metadata) -> Result<(), To
 /// A reader sees the old content or the new one, never a part. The mode stays, and of a link the
 /// target is replaced, not the link. Where a new file could not stand for the old one (other hard
 /// links, another owner, a folder that takes no new files) the old one is rewritten in place.
-pub(crate) fn replace(target: &Target, content: &[u8]) -> Result<(), ToolError> {
+pub(crate) fn replace(target: &FileTarget, content: &[u8]) -> Result<(), ToolError> {
     let path = target.given.as_path();
     let (folder, name) = Folder::of_file_made(target)?;
     let Some(name) = name else {
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn target(path: &Path) -> Target {
-        Target::of(path.to_owned())
+    fn target(path: &Path) -> FileTarget {
+        FileTarget::of(path.to_owned())
     }
 
     fn names(folder: &Path) -> Vec<String> {

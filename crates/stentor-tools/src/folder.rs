@@ -13,7 +13,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::paths::Target;
+use crate::paths::FileTarget;
 use crate::tool_error::ToolError;
 
 /// An open folder.
@@ -33,7 +33,7 @@ const ENTER: OFlags = PASS
 impl Folder {
     /// The folder of the target's file, and the file's name in it; no name for `/`.
     pub(crate) fn of_file<'a>(
-        target: &'a Target,
+        target: &'a FileTarget,
         call: &'static str,
     ) -> Result<(Self, Option<&'a OsStr>), ToolError> {
         let resolved = target.resolved()?;
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// The same, where folders that are missing are made.
-    pub(crate) fn of_file_made(target: &Target) -> Result<(Self, Option<&OsStr>), ToolError> {
+    pub(crate) fn of_file_made(target: &FileTarget) -> Result<(Self, Option<&OsStr>), ToolError> {
         let resolved = target.resolved()?;
         let folder = resolved.parent().unwrap_or(Path::new("/"));
         let make_missing = |parent: BorrowedFd<'_>, name: &OsStr| {
@@ -66,7 +66,7 @@ impl Folder {
 
     /// Opens what the target is, which must not have become a link.
     pub(crate) fn open_target(
-        target: &Target,
+        target: &FileTarget,
         call: &'static str,
         flags: OFlags,
     ) -> Result<(File, Metadata), ToolError> {
@@ -165,14 +165,14 @@ fn why_not(errno: Errno, folder: &OwnedFd, name: &OsStr) -> Errno {
     }
 }
 
-fn on_the_way(error: io::Error, call: &'static str, target: &Target) -> ToolError {
+fn on_the_way(error: io::Error, call: &'static str, target: &FileTarget) -> ToolError {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => changed(target),
         _ => ToolError::system(call, &target.given)(error),
     }
 }
 
-fn changed(target: &Target) -> ToolError {
+fn changed(target: &FileTarget) -> ToolError {
     ToolError::refused(format!(
         "{} was changed while permission was decided: it, or a folder on its path, has become a \
          link. Nothing was changed; check it again.",

@@ -15,8 +15,8 @@ use stentor_agent::tool::{
 use tokio_util::sync::CancellationToken;
 
 use crate::folder::Folder;
-use crate::paths::{self, Target};
-use crate::search::{LeftOut, Listing};
+use crate::paths::{self, FileTarget};
+use crate::search::{DeniedResults, ResultListing};
 use crate::tool_error::ToolError;
 use crate::{file, tool_call};
 
@@ -76,9 +76,9 @@ impl Tool for Ls {
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> ToolFuture {
         tool_call::outcome(async move {
             let Arguments { path, limit } = tool_call::arguments("ls", arguments)?;
-            let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
+            let target = FileTarget::judged(path.as_deref().unwrap_or_default(), &context);
             let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
-            let left_out = LeftOut::below(&target.given, &self.spec, &context);
+            let left_out = DeniedResults::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             tool_call::blocking(&context.cancel, move || {
                 list(&target, limit, left_out, &token)
@@ -89,9 +89,9 @@ impl Tool for Ls {
 }
 
 fn list(
-    target: &Target,
+    target: &FileTarget,
     limit: u64,
-    mut left_out: LeftOut,
+    mut left_out: DeniedResults,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let given = target.given.as_path();
@@ -141,7 +141,7 @@ fn list(
     if lines.is_empty() {
         lines.push("(empty directory)".to_owned());
     }
-    let mut listing = Listing::new(lines);
+    let mut listing = ResultListing::new(lines);
     left_out.note_on(&mut listing);
     if more {
         listing.note(

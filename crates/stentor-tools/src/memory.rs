@@ -24,7 +24,7 @@ pub struct Memory {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    action: Action,
+    action: MemoryAction,
     text: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
@@ -35,7 +35,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum MemoryAction {
     Remember,
     Search,
     List,
@@ -117,7 +117,7 @@ fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<Tool
     let limit = tool_call::whole_number("limit", arguments.limit, 1)?.unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit.min(MAX_LIMIT)).unwrap_or(usize::MAX);
     match arguments.action {
-        Action::Remember => {
+        MemoryAction::Remember => {
             let note = store
                 .remember(NewNote {
                     text: needed("text", arguments.text)?,
@@ -128,7 +128,7 @@ fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<Tool
                 .map_err(fault)?;
             Ok(with_notes(format!("Remembered as {}.", note.id), &[note]))
         }
-        Action::Search => {
+        MemoryAction::Search => {
             let query = needed("query", arguments.query)?;
             let found = store.search(&query, limit).map_err(fault)?;
             Ok(with_notes(
@@ -136,11 +136,11 @@ fn act(store: &MemoryStore, arguments: Arguments, folder: String) -> Result<Tool
                 &found,
             ))
         }
-        Action::List => {
+        MemoryAction::List => {
             let recent = store.recent(limit).map_err(fault)?;
             Ok(with_notes(listing(&recent, "There are no notes."), &recent))
         }
-        Action::Forget => {
+        MemoryAction::Forget => {
             let note = store.forget(&needed("id", arguments.id)?).map_err(fault)?;
             Ok(with_notes(
                 format!("Forgot {}: {}", note.id, note.text),

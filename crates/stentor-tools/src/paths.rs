@@ -10,13 +10,13 @@ use crate::tool_error::ToolError;
 
 /// The file a call is about: as it was named, and where that is.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct FileTarget {
     pub given: PathBuf,
     /// Nothing when its links go in circles.
     resolved: Option<PathBuf>,
 }
 
-impl Target {
+impl FileTarget {
     /// What the call was judged by; where nobody judged it, what the path means now.
     pub(crate) fn judged(path: &str, context: &ToolContext) -> Self {
         let given = absolute(path, &context.cwd);

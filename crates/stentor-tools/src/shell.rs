@@ -2,7 +2,9 @@
 
 use stentor_agent::tool::{Shell, ShellFuture, ShellJob, ShellResult};
 
-use crate::process::{self, CommandInput, Ending, Finished, OutputLimits, ShellProgram, Watch};
+use crate::process::{
+    self, CommandEnding, CommandInput, CommandObserver, FinishedCommand, OutputLimits, ShellProgram,
+};
 
 /// Runs the user's commands on this machine, without a time limit.
 pub(crate) struct LocalShell {
@@ -22,7 +24,7 @@ impl Shell for LocalShell {
         Box::pin(async move {
             let mut stream = Stream(&job);
             let finished = process::run(
-                process::Command {
+                process::CommandToRun {
                     program: &program,
                     text: &job.command,
                     cwd: &job.cwd,
@@ -36,8 +38,7 @@ impl Shell for LocalShell {
                 },
                 &mut stream,
             )
-            .await
-            .map_err(|fault| fault.to_string())?;
+            .await?;
             Ok(result(&finished))
         })
     }
@@ -45,27 +46,33 @@ impl Shell for LocalShell {
 
 struct Stream<'a>(&'a ShellJob);
 
-impl Watch for Stream<'_> {
+impl CommandObserver for Stream<'_> {
     fn fresh(&mut self, text: &str) {
         (self.0.output)(text);
     }
 }
 
-fn result(finished: &Finished) -> ShellResult {
+fn result(finished: &FinishedCommand) -> ShellResult {
     let mut shown = finished.capture.shown();
-    if let Ending::Exceeded(limit) = finished.ending {
+    if let CommandEnding::Exceeded(limit) = finished.ending {
         shown.content.push_str(&format!("\n[stopped: {limit}]\n"));
     }
     ShellResult {
         exit_code: match finished.ending {
-            Ending::Exited(code) => Some(code),
-            Ending::Signalled(_) | Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => None,
+            CommandEnding::Exited(code) => Some(code),
+            CommandEnding::Signalled(_)
+            | CommandEnding::Exceeded(_)
+            | CommandEnding::Aborted
+            | CommandEnding::TimedOut => None,
         },
         signal: match finished.ending {
-            Ending::Signalled(signal) => Some(signal),
-            Ending::Exited(_) | Ending::Exceeded(_) | Ending::Aborted | Ending::TimedOut => None,
+            CommandEnding::Signalled(signal) => Some(signal),
+            CommandEnding::Exited(_)
+            | CommandEnding::Exceeded(_)
+            | CommandEnding::Aborted
+            | CommandEnding::TimedOut => None,
         },
-        cancelled: finished.ending == Ending::Aborted,
+        cancelled: finished.ending == CommandEnding::Aborted,
         truncated: shown.truncated,
         total_lines: shown.total_lines,
         total_bytes: shown.total_bytes,

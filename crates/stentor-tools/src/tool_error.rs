@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use stentor_agent::box_error::BoxError;
+use stentor_agent::permission::CallRefused;
 use stentor_agent::tool::ToolOutput;
 
 /// Why a tool did not do what it was asked. Its text becomes the result of the call.
@@ -22,9 +24,12 @@ pub(crate) enum ToolError {
         #[source]
         error: io::Error,
     },
+    /// The session lets the call not run.
+    #[error(transparent)]
+    NotPermitted(#[from] CallRefused),
     /// The place the tool works in said no.
-    #[error("{0}")]
-    Place(String),
+    #[error(transparent)]
+    Place(BoxError),
 }
 
 impl ToolError {
@@ -43,7 +48,7 @@ impl ToolError {
     pub(crate) fn code(&self) -> Option<&'static str> {
         match self {
             Self::System { error, .. } => code_and_words(error).map(|(code, _)| code),
-            Self::Aborted | Self::Refused(_) | Self::Place(_) => None,
+            Self::Aborted | Self::Refused(_) | Self::NotPermitted(_) | Self::Place(_) => None,
         }
     }
 }

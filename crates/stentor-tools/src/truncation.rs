@@ -15,7 +15,7 @@ pub(crate) const NO_LINE_LIMIT: u64 = 9_007_199_254_740_991;
 pub(crate) struct Truncation {
     pub content: String,
     pub truncated: bool,
-    pub truncated_by: Option<Limit>,
+    pub truncated_by: Option<TruncatedBy>,
     pub total_lines: u64,
     pub total_bytes: u64,
     pub output_lines: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Truncation {
 /// Which limit cut a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Limit {
+pub(crate) enum TruncatedBy {
     Lines,
     Bytes,
 }
@@ -63,7 +63,7 @@ pub(crate) fn head(text: &str, max_lines: u64) -> Truncation {
     if !total.exceeds(max_lines) {
         return whole(text, total, max_lines);
     }
-    let mut kept = Kept::default();
+    let mut kept = KeptLines::default();
     let mut end = 0;
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         if !kept.takes(line.len() as u64, max_lines) {
@@ -85,7 +85,7 @@ pub(crate) fn tail(tail: &str, total: Extent) -> Truncation {
         return whole(tail, total, MAX_LINES);
     }
     let text = tail.strip_suffix('\n').unwrap_or(tail);
-    let mut kept = Kept::default();
+    let mut kept = KeptLines::default();
     for line in text.rsplit('\n') {
         if !kept.takes(line.len() as u64, MAX_LINES) {
             break;
@@ -150,23 +150,23 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// Lines taken so far, and what stopped the taking.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptLines {
     pub lines: u64,
     /// With the newlines between them.
     pub bytes: u64,
-    pub stopped_by: Option<Limit>,
+    pub stopped_by: Option<TruncatedBy>,
 }
 
-impl Kept {
+impl KeptLines {
     /// Takes a line if it fits.
     pub(crate) fn takes(&mut self, line_bytes: u64, max_lines: u64) -> bool {
         if self.lines >= max_lines {
-            self.stopped_by = Some(Limit::Lines);
+            self.stopped_by = Some(TruncatedBy::Lines);
             return false;
         }
         let bytes = self.bytes + u64::from(self.lines > 0) + line_bytes;
         if bytes > MAX_BYTES {
-            self.stopped_by = Some(Limit::Bytes);
+            self.stopped_by = Some(TruncatedBy::Bytes);
             return false;
         }
         self.bytes = bytes;
@@ -178,7 +178,7 @@ impl Kept {
         Truncation {
             content: String::new(),
             truncated: true,
-            truncated_by: Some(self.stopped_by.unwrap_or(Limit::Bytes)),
+            truncated_by: Some(self.stopped_by.unwrap_or(TruncatedBy::Bytes)),
             total_lines: total.lines,
             total_bytes: total.bytes,
             output_lines: self.lines,
@@ -254,7 +254,7 @@ mod tests {
     fn a_last_line_too_long_is_shown_by_its_end_at_a_character() {
         let text = format!("first\n{}\n", "é".repeat(30_000));
         let cut = tail(&text, Extent::of(&text));
-        assert!(cut.last_line_partial && cut.truncated_by == Some(Limit::Bytes));
+        assert!(cut.last_line_partial && cut.truncated_by == Some(TruncatedBy::Bytes));
         assert_eq!((cut.output_lines, cut.output_bytes), (1, 51_200));
         assert_eq!(cut.content, "é".repeat(25_600));
     }

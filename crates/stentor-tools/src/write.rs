@@ -10,7 +10,7 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::paths::{self, Target};
+use crate::paths::{self, FileTarget};
 use crate::tool_error::ToolError;
 use crate::{file, tool_call};
 
@@ -79,7 +79,7 @@ async fn write(
     context: ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let Arguments { path, content } = tool_call::arguments("write", arguments)?;
-    let target = Target::judged(&path, &context);
+    let target = FileTarget::judged(&path, &context);
     let length = content.len();
     let writing = context
         .place

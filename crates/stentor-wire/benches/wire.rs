@@ -4,7 +4,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use serde_json::json;
 use stentor_wire::edn::{self, EdnWriter, Keyword};
-use stentor_wire::framing::{Line, LineReader};
+use stentor_wire::framing::{FramedLine, LineReader};
 use stentor_wire::jsonrpc;
 
 fn main() {
@@ -167,7 +167,7 @@ fn framing(bencher: Bencher<'_, '_>, chunk_bytes: usize) {
         let mut seen_bytes = 0;
         for mut chunk in input.as_bytes().chunks(chunk_bytes) {
             while let Some(line) = reader.next_line(&mut chunk) {
-                if let Line::Text(text) = line {
+                if let FramedLine::Text(text) = line {
                     seen_bytes += text.len();
                 }
             }

@@ -20,20 +20,20 @@ pub struct Hello {
     /// The version of the handshake, [`VERSION`].
     pub stentor: u32,
     #[serde(flatten)]
-    pub wish: Wish,
+    pub wish: AttachRequest,
 }
 
 /// What a client wants of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wish {
+pub enum AttachRequest {
     /// To be served in a dialect.
     #[serde(rename = "client")]
     Serve(ClientHello),
     /// To go on with a link whose connection broke.
-    Resume(Resume),
+    Resume(LinkResume),
     /// Something about the server itself, answered by one line.
-    Control(Control),
+    Control(ServerControl),
     /// That the server lets go of a session that nobody uses.
     Release(Release),
 }
@@ -60,11 +60,15 @@ pub struct ClientHello {
     /// It is about to open a session by itself and needs none to begin with.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub visits: bool,
+    /// It is about to begin a new session: without capacity for that it is refused with
+    /// [`AttachRefusal::FULL`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins: bool,
 }
 
 /// A link that is to go on over this connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resume {
+pub struct LinkResume {
     /// Names the link; only its relay knows it.
     pub token: String,
     /// How many bytes of the dialect the relay has received.
@@ -81,7 +85,7 @@ pub struct Release {
 /// What can be asked of the server itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Control {
+pub enum ServerControl {
     Status,
     Stop,
     /// To be reached over HTTP from this machine, if it is not already.
@@ -94,29 +98,29 @@ pub struct Welcome {
     /// The version of the handshake, [`VERSION`].
     pub stentor: u32,
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: AttachOutcome,
 }
 
 /// Whether a client is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum AttachOutcome {
     /// The dialect's bytes follow.
-    Served(Served),
+    Served(ServedClient),
     /// The link goes on.
-    Resumed(Resumed),
+    Resumed(ResumedLink),
     /// The server does not have the session any more.
     Released {
         /// It had it.
         was_live: bool,
     },
     /// Nothing follows.
-    Refused(Refused),
+    Refused(AttachRefusal),
 }
 
 /// What a client learns of the server that serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Served {
+pub struct ServedClient {
     /// A life of the server.
     pub epoch: String,
     /// The process of the server.
@@ -131,23 +135,29 @@ pub struct Served {
 
 /// What a relay learns whose link goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
+pub struct ResumedLink {
     /// How many bytes of the dialect the server has received.
     pub received: u64,
 }
 
 /// Why a client is not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct AttachRefusal {
     /// For a person.
     pub message: String,
     /// The exit status of a program that was started for this client.
     pub status: u8,
 }
 
+impl AttachRefusal {
+    /// The status when there is no capacity left: somewhere else, or later, there may be some
+    /// (`EX_TEMPFAIL`).
+    pub const FULL: u8 = 75;
+}
+
 impl Hello {
     /// The first line of a client, its end included.
-    pub fn line(wish: Wish) -> Result<Vec<u8>, serde_json::Error> {
+    pub fn line(wish: AttachRequest) -> Result<Vec<u8>, serde_json::Error> {
         line(&Self {
             stentor: VERSION,
             wish,
@@ -170,7 +180,7 @@ impl Hello {
 
 impl Welcome {
     /// The first line of the server, its end included.
-    pub fn line(outcome: Outcome) -> Result<Vec<u8>, serde_json::Error> {
+    pub fn line(outcome: AttachOutcome) -> Result<Vec<u8>, serde_json::Error> {
         line(&Self {
             stentor: VERSION,
             outcome,
@@ -210,8 +220,9 @@ mod tests {
             observe: false,
             link: false,
             visits: false,
+            begins: false,
         };
-        let line = Hello::line(Wish::Serve(client.clone())).unwrap();
+        let line = Hello::line(AttachRequest::Serve(client.clone())).unwrap();
         assert_eq!(
             String::from_utf8(line.clone()).unwrap(),
             concat!(
@@ -220,18 +231,21 @@ mod tests {
                 "\n"
             )
         );
-        assert_eq!(Hello::parse(&line).unwrap().wish, Wish::Serve(client));
-        let line = Hello::line(Wish::Control(Control::Stop)).unwrap();
+        assert_eq!(
+            Hello::parse(&line).unwrap().wish,
+            AttachRequest::Serve(client)
+        );
+        let line = Hello::line(AttachRequest::Control(ServerControl::Stop)).unwrap();
         assert_eq!(line, b"{\"stentor\":1,\"control\":\"stop\"}\n");
         let file = "/s/1.jsonl".into();
-        let line = Hello::line(Wish::Release(Release { file })).unwrap();
+        let line = Hello::line(AttachRequest::Release(Release { file })).unwrap();
         let release = b"{\"stentor\":1,\"release\":{\"file\":\"/s/1.jsonl\"}}\n";
         assert_eq!(line, release);
-        let refused = Refused {
+        let refused = AttachRefusal {
             message: "no".into(),
             status: 2,
         };
-        let line = Welcome::line(Outcome::Refused(refused)).unwrap();
+        let line = Welcome::line(AttachOutcome::Refused(refused)).unwrap();
         assert_eq!(
             line,
             b"{\"stentor\":1,\"refused\":{\"message\":\"no\",\"status\":2}}\n"

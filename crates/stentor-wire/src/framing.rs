@@ -5,19 +5,19 @@
 //! counted without its ending.
 //!
 //! ```
-//! use stentor_wire::framing::{Line, LineReader};
+//! use stentor_wire::framing::{FramedLine, LineReader};
 //!
 //! let mut reader = LineReader::new(1024);
 //! let mut chunk: &[u8] = b"one\r\ntwo\nthr";
-//! assert_eq!(reader.next_line(&mut chunk), Some(Line::Text("one")));
-//! assert_eq!(reader.next_line(&mut chunk), Some(Line::Text("two")));
+//! assert_eq!(reader.next_line(&mut chunk), Some(FramedLine::Text("one")));
+//! assert_eq!(reader.next_line(&mut chunk), Some(FramedLine::Text("two")));
 //! assert_eq!(reader.next_line(&mut chunk), None);
-//! assert_eq!(reader.finish(), Some(Line::Text("thr")));
+//! assert_eq!(reader.finish(), Some(FramedLine::Text("thr")));
 //! ```
 
 /// One line of input, or why it cannot be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum FramedLine<'a> {
     /// The line without its ending. It may be empty.
     Text(&'a str),
     /// The line was longer than the limit and is gone. Reported once, when its end is seen, so that
@@ -41,6 +41,8 @@ pub struct LineReader {
     held_crs: usize,
     /// The current line is over the limit; its bytes are dropped up to the LF.
     skipping: bool,
+    /// How the last line that was over the limit began.
+    skipped_start: Vec<u8>,
     /// The line in `carry` has been given out, and is cleared when the borrow is over, at the next
     /// call.
     given: bool,
@@ -48,6 +50,9 @@ pub struct LineReader {
 
 /// A buffer up to this size is kept for the next line; a larger one is given back after its line.
 const KEEP_CAPACITY_BYTES: usize = 64 * 1024;
+
+/// What is kept of a line that is over the limit.
+const SKIPPED_START_BYTES: usize = 64;
 
 impl LineReader {
     /// A reader that accepts lines of up to and including `limit_bytes`.
@@ -57,6 +62,7 @@ impl LineReader {
             carry: Vec::new(),
             held_crs: 0,
             skipping: false,
+            skipped_start: Vec::new(),
             given: false,
         }
     }
@@ -65,7 +71,7 @@ impl LineReader {
     ///
     /// Call it until it gives `None`, then with the next chunk. A line that lies wholly inside the
     /// chunk is borrowed from it; only a line that straddles chunks is copied.
-    pub fn next_line<'a, 'c: 'a>(&'a mut self, chunk: &mut &'c [u8]) -> Option<Line<'a>> {
+    pub fn next_line<'a, 'c: 'a>(&'a mut self, chunk: &mut &'c [u8]) -> Option<FramedLine<'a>> {
         self.release();
         let bytes: &'c [u8] = chunk;
         let Some(end) = memchr::memchr(b'\n', bytes) else {
@@ -75,7 +81,7 @@ impl LineReader {
         };
         let (head, rest) = bytes.split_at(end);
         *chunk = rest.get(1..).unwrap_or_default();
-        if !self.in_line() {
+        if !self.in_line() && end <= self.limit_bytes {
             return Some(self.judge(without_trailing_crs(head)));
         }
         self.hold(head);
@@ -83,9 +89,14 @@ impl LineReader {
     }
 
     /// The last line, if the input ended without LF. The reader is then ready for a new stream.
-    pub fn finish(&mut self) -> Option<Line<'_>> {
+    pub fn finish(&mut self) -> Option<FramedLine<'_>> {
         self.release();
         self.in_line().then(|| self.give())
+    }
+
+    /// How the line began that was last [`Line::TooLong`], a few bytes of it: enough to see what it is.
+    pub fn skipped_start(&self) -> &[u8] {
+        &self.skipped_start
     }
 
     /// True while a line that is over the limit is being dropped. Its end may never come.
@@ -131,7 +142,14 @@ impl LineReader {
         if needed > self.limit_bytes {
             self.skipping = true;
             self.held_crs = 0;
-            self.carry = Vec::new();
+            let mut start = std::mem::take(&mut self.carry);
+            start.truncate(SKIPPED_START_BYTES);
+            self.skipped_start = start
+                .iter()
+                .chain(content)
+                .copied()
+                .take(SKIPPED_START_BYTES)
+                .collect();
             return;
         }
         self.grow_to(needed);
@@ -150,20 +168,20 @@ impl LineReader {
     }
 
     /// Ends the current line and gives it out.
-    fn give(&mut self) -> Line<'_> {
+    fn give(&mut self) -> FramedLine<'_> {
         self.held_crs = 0;
         self.given = true;
         if std::mem::take(&mut self.skipping) {
-            return Line::TooLong;
+            return FramedLine::TooLong;
         }
         self.judge(&self.carry)
     }
 
-    fn judge<'a>(&self, content: &'a [u8]) -> Line<'a> {
+    fn judge<'a>(&self, content: &'a [u8]) -> FramedLine<'a> {
         if content.len() > self.limit_bytes {
-            return Line::TooLong;
+            return FramedLine::TooLong;
         }
-        std::str::from_utf8(content).map_or(Line::InvalidUtf8, Line::Text)
+        std::str::from_utf8(content).map_or(FramedLine::InvalidUtf8, FramedLine::Text)
     }
 }
 

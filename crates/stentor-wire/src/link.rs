@@ -30,7 +30,7 @@ pub enum FrameKind {
 
 /// What is before the content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     pub kind: FrameKind,
     /// The length of the content.
     pub bytes: usize,
@@ -51,7 +51,7 @@ impl FrameKind {
     }
 }
 
-impl Header {
+impl FrameHeader {
     /// Reads what is before the content.
     pub fn read(bytes: [u8; HEADER_BYTES]) -> Result<Self, BadFrame> {
         let [code, length @ ..] = bytes;
@@ -83,7 +83,7 @@ pub fn read_received(content: &[u8]) -> Result<u64, BadFrame> {
 /// The bytes of one direction: those that the other side has not reported, and how far the others
 /// are.
 #[derive(Debug, Default)]
-pub struct Unreported {
+pub struct UnreportedBytes {
     bytes: VecDeque<u8>,
     /// How many bytes the other side has reported.
     reported: u64,
@@ -94,7 +94,7 @@ pub struct Unreported {
     end_is_sent: bool,
 }
 
-impl Unreported {
+impl UnreportedBytes {
     /// How many more bytes may be taken in.
     pub fn room(&self) -> usize {
         WINDOW_BYTES.saturating_sub(self.bytes.len())
@@ -168,12 +168,12 @@ impl Unreported {
 
 /// What was received, and when the other side is to be told.
 #[derive(Debug, Default)]
-pub struct Received {
+pub struct ReceivedBytes {
     bytes: u64,
     told: u64,
 }
 
-/// How a program that was started for a client would have ended, for [`Unreported::end`].
+/// How a program that was started for a client would have ended, for [`UnreportedBytes::end`].
 pub fn end_content(status: u8, message: &str) -> Vec<u8> {
     let mut content = vec![status];
     content.extend_from_slice(message.as_bytes());
@@ -188,7 +188,7 @@ pub fn read_end(content: &[u8]) -> (u8, String) {
     }
 }
 
-impl Received {
+impl ReceivedBytes {
     /// How many bytes have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -228,7 +228,7 @@ mod tests {
     fn data(mut frames: &[u8]) -> Vec<u8> {
         let mut data = Vec::new();
         while let Some((header, rest)) = frames.split_first_chunk() {
-            let header = Header::read(*header).unwrap();
+            let header = FrameHeader::read(*header).unwrap();
             let (content, rest) = rest.split_at(header.bytes);
             if header.kind == FrameKind::Data {
                 data.extend_from_slice(content);
@@ -238,7 +238,7 @@ mod tests {
         data
     }
 
-    fn sent(from: &mut Unreported) -> Vec<u8> {
+    fn sent(from: &mut UnreportedBytes) -> Vec<u8> {
         let mut out = Vec::new();
         while from.next_frame(&mut out) {}
         out
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_the_other_side_does_not_have_is_sent_again_and_nothing_else() {
-        let mut out = Unreported::default();
+        let mut out = UnreportedBytes::default();
         let text: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         out.push(&text);
         assert_eq!(data(&sent(&mut out)), text);
@@ -265,26 +265,26 @@ mod tests {
 
     #[test]
     fn numbers_that_cannot_be_are_refused() {
-        let mut out = Unreported::default();
+        let mut out = UnreportedBytes::default();
         out.push(b"abc");
         sent(&mut out);
         assert_eq!(out.reported(4), Err(BadFrame));
         out.reported(2).unwrap();
         assert_eq!(out.reported(1), Err(BadFrame));
-        assert_eq!(Header::read([9, 0, 0, 0, 0]), Err(BadFrame));
-        assert_eq!(Header::read([0, 1, 0, 0, 0]), Err(BadFrame));
+        assert_eq!(FrameHeader::read([9, 0, 0, 0, 0]), Err(BadFrame));
+        assert_eq!(FrameHeader::read([0, 1, 0, 0, 0]), Err(BadFrame));
         assert_eq!(read_received(&[1, 2]), Err(BadFrame));
     }
 
     #[test]
     fn the_other_side_is_told_now_and_then() {
-        let (mut received, mut out) = (Received::default(), Vec::new());
+        let (mut received, mut out) = (ReceivedBytes::default(), Vec::new());
         received.add(10);
         assert!(!received.next_frame(&mut out));
         received.add(1 << 16);
         assert!(received.next_frame(&mut out));
         assert!(!received.next_frame(&mut out));
-        let header = Header::read(*out.first_chunk().unwrap()).unwrap();
+        let header = FrameHeader::read(*out.first_chunk().unwrap()).unwrap();
         assert_eq!(header.kind, FrameKind::Received);
         assert_eq!(read_received(&out[HEADER_BYTES..]), Ok(65_546));
     }

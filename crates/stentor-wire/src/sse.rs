@@ -37,7 +37,7 @@ pub struct SseDecoder {
     /// Up to where the line being read was searched for its end.
     scanned: usize,
     name: Range<usize>,
-    data: Data,
+    data: EventData,
     joined: Vec<u8>,
     limit_bytes: usize,
     at_stream_start: bool,
@@ -46,7 +46,7 @@ pub struct SseDecoder {
 
 /// The data of the event being read.
 #[derive(Debug)]
-enum Data {
+enum EventData {
     None,
     /// One line, still in the buffer.
     Line(Range<usize>),
@@ -63,7 +63,7 @@ impl SseDecoder {
             line_start: 0,
             scanned: 0,
             name: 0..0,
-            data: Data::None,
+            data: EventData::None,
             joined: Vec::new(),
             limit_bytes,
             at_stream_start: true,
@@ -117,7 +117,7 @@ impl SseDecoder {
                     limit_bytes: self.limit_bytes,
                 });
             }
-            if !matches!(self.data, Data::None) {
+            if !matches!(self.data, EventData::None) {
                 return self.hand_out().map(Some);
             }
             self.name = 0..0;
@@ -151,15 +151,15 @@ impl SseDecoder {
         };
         match field {
             b"data" => match &mut self.data {
-                Data::None => self.data = Data::Line(value),
-                Data::Line(first) => {
+                EventData::None => self.data = EventData::Line(value),
+                EventData::Line(first) => {
                     self.joined.clear();
                     let first = self.buffer.get(first.clone()).unwrap_or_default();
                     self.joined.extend_from_slice(first);
-                    self.data = Data::Joined;
+                    self.data = EventData::Joined;
                     self.join(value);
                 }
-                Data::Joined => self.join(value),
+                EventData::Joined => self.join(value),
             },
             b"event" => self.name = value,
             b"id" => {
@@ -180,10 +180,10 @@ impl SseDecoder {
     fn hand_out(&mut self) -> Result<SseEvent<'_>, SseError> {
         let name = std::mem::replace(&mut self.name, 0..0);
         let name = self.buffer.get(name).unwrap_or_default();
-        let data = match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => &[],
-            Data::Line(range) => self.buffer.get(range).unwrap_or_default(),
-            Data::Joined => self.joined.as_slice(),
+        let data = match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => &[],
+            EventData::Line(range) => self.buffer.get(range).unwrap_or_default(),
+            EventData::Joined => self.joined.as_slice(),
         };
         Ok(SseEvent {
             name: std::str::from_utf8(name).map_err(|_| SseError::NotUtf8)?,
@@ -203,8 +203,8 @@ impl SseDecoder {
         let shift =
             |range: &Range<usize>| range.start.saturating_sub(gone)..range.end.saturating_sub(gone);
         self.name = shift(&self.name);
-        if let Data::Line(range) = &self.data {
-            self.data = Data::Line(shift(range));
+        if let EventData::Line(range) = &self.data {
+            self.data = EventData::Line(shift(range));
         }
         // One huge event must not keep its memory for the rest of the answer.
         const KEPT_BYTES: usize = 1 << 20;

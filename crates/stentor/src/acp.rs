@@ -8,17 +8,17 @@ use std::sync::Arc;
 use clap::Parser;
 use stentor_model::login::Logins;
 use stentor_policy::PermissionMode;
-use stentor_serve::acp::{AcpLogin, AcpOptions, Folders};
+use stentor_serve::acp::{AcpLogin, AcpOptions, BaseFolders};
 use stentor_serve::frontend::Frontend;
 use stentor_serve::stdio::Pipes;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 
-use crate::args::{Args, AttachFlag, Command};
+use crate::args::{Args, AttachFlag, CliCommand};
 use crate::config::ConfigErrors;
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{Prepared, Start};
+use crate::frontend::{PreparedFrontend, Start};
 use crate::logins::ModelLogins;
-use crate::print::printed::usage_text;
+use crate::print::streams::usage_text;
 use crate::relay;
 use crate::session_places;
 use crate::setup::{self, Defaults};
@@ -34,7 +34,7 @@ pub fn serve(
     attach: Option<&AttachFlag>,
     words: &[OsString],
     pipes: Pipes,
-) -> Result<u8, Refused> {
+) -> Result<u8, AttachRefusal> {
     let mut flags: Vec<OsString> = words.iter().skip(1).cloned().collect();
     if let Some(at) = flags.iter().position(|word| word == "acp") {
         flags.remove(at);
@@ -52,15 +52,15 @@ pub fn serve(
 }
 
 /// Sets up the agent that a client of the server asks for with these flags.
-pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+pub fn for_client(flags: &[String], start: &Start) -> Result<PreparedFrontend, AttachRefusal> {
     let words = ["stentor", "acp"].into_iter();
     let words = words.chain(flags.iter().map(String::as_str));
-    let args = Args::try_parse_from(words).map_err(|error| Refused {
+    let args = Args::try_parse_from(words).map_err(|error| AttachRefusal {
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
         message: usage_text(error),
     })?;
     match args.command {
-        Some(Command::Acp { login: None, .. }) => prepare(&args, start),
+        Some(CliCommand::Acp { login: None, .. }) => prepare(&args, start),
         _ => Err(usage(
             "stentor: a client of the server speaks `stentor acp`",
         )),
@@ -68,14 +68,14 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
 }
 
 /// Sets up the agent.
-pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
+pub fn prepare(args: &Args, start: &Start) -> Result<PreparedFrontend, AttachRefusal> {
     let cwd = args.session.cwd.as_deref();
     let cwd = start.working_folder(cwd).map_err(usage)?;
     let home = start.home();
     let flags = args.layer(&cwd, home.as_deref()).map_err(configured)?;
     let config = setup::load_config(&cwd, &flags, &start.variables).map_err(configured)?;
     let models = match &args.command {
-        Some(Command::Acp {
+        Some(CliCommand::Acp {
             agent: Some(command),
             ..
         }) => setup::models_with_agent(&config, &flags, &cwd, command),
@@ -93,28 +93,31 @@ pub fn prepare(args: &Args, start: &Start) -> Result<Prepared, Refused> {
     let options = AcpOptions {
         logins,
         login: Some(Arc::new(ModelLogins(models))),
-        folders: Folders {
+        folders: BaseFolders {
             current: start.folder.canonicalize().ok(),
             home: start.variables.get("HOME").map(PathBuf::from),
         },
     };
-    Ok(Prepared::new(Frontend::Acp(agent, options), &config))
+    Ok(PreparedFrontend::new(
+        Frontend::Acp(agent, options),
+        &config,
+    ))
 }
 
-fn configured(errors: ConfigErrors) -> Refused {
+fn configured(errors: ConfigErrors) -> AttachRefusal {
     let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
     usage(texts.join("\nstentor: "))
 }
 
-fn usage(why: impl Display) -> Refused {
-    Refused {
+fn usage(why: impl Display) -> AttachRefusal {
+    AttachRefusal {
         message: why.to_string(),
         status: USAGE,
     }
 }
 
-fn failed(why: impl Display) -> Refused {
-    Refused {
+fn failed(why: impl Display) -> AttachRefusal {
+    AttachRefusal {
         message: why.to_string(),
         status: FAILED,
     }

@@ -15,8 +15,8 @@ use stentor_policy::PermissionMode;
 
 use crate::agents;
 use crate::config::error::{ConfigError, ConfigErrors};
-use crate::config::value::{Input, Raw, count};
-use crate::config::{Layer, Source};
+use crate::config::value::{RawSetting, WrittenValue, count};
+use crate::config::{Layer, ValueSource};
 
 pub use mcp::{McpAction, McpAdd, McpScope, McpTransport};
 pub use sentence::parse;
@@ -36,7 +36,7 @@ pub use serve::{
 )]
 pub struct Args {
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     #[command(flatten)]
     pub ask: AskArgs,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub enum AgentsAction {
 
 /// What to do besides answering a prompt.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Serve a client that speaks the Agent Client Protocol
     Acp {
         /// Log in to a provider instead of serving; clients run this in a terminal
@@ -200,7 +200,7 @@ pub enum Command {
     #[command(name = "__complete", hide = true)]
     Complete {
         #[arg(value_enum)]
-        values: Values,
+        values: CompletableValues,
         /// The command whose commands are wanted
         words: Vec<String>,
     },
@@ -214,7 +214,7 @@ pub enum Command {
 
 /// What a shell can complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Values {
+pub enum CompletableValues {
     Sessions,
     Models,
     Providers,
@@ -444,12 +444,12 @@ pub struct LimitArgs {
     pub max_turns: Option<u64>,
     /// Stop when this much is spent: US dollars (`2.50`) or tokens (`200k`, `1m`); can be repeated
     #[arg(long, value_name = "AMOUNT", global = true, value_parser = parse_budget)]
-    pub budget: Vec<Budget>,
+    pub budget: Vec<SpendingLimit>,
 }
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Budget {
+pub enum SpendingLimit {
     /// US dollars.
     Cost(f64),
     Tokens(u64),
@@ -502,7 +502,7 @@ impl Args {
         };
         flags.set("provider", "--provider", self.model.provider.as_deref());
         flags.set("model", "--model", self.model.model.as_deref());
-        if let Some(Command::Acp { agent: Some(_), .. }) = &self.command {
+        if let Some(CliCommand::Acp { agent: Some(_), .. }) = &self.command {
             let model = format!("{}/{}", stentor_agents::PROVIDER, agents::COMMAND_LINE);
             flags.set("model", "--agent", Some(&model));
         }
@@ -547,10 +547,10 @@ impl Args {
         flags.set("budget.turns", "--max-turns", turns.as_deref());
         for budget in &self.limits.budget {
             match budget {
-                Budget::Cost(dollars) => {
+                SpendingLimit::Cost(dollars) => {
                     flags.set("budget.cost", "--budget", Some(&dollars.to_string()));
                 }
-                Budget::Tokens(tokens) => {
+                SpendingLimit::Tokens(tokens) => {
                     flags.set("budget.tokens", "--budget", Some(&tokens.to_string()));
                 }
             }
@@ -573,9 +573,9 @@ struct Flags<'a> {
 impl Flags<'_> {
     fn set(&mut self, key: &str, flag: &str, text: Option<&str>) {
         let Some(text) = text else { return };
-        let input = Input {
-            raw: Raw::Text(text),
-            source: Source::Flag(flag.to_owned()),
+        let input = WrittenValue {
+            raw: RawSetting::Text(text),
+            source: ValueSource::Flag(flag.to_owned()),
             base: self.cwd,
             home: self.home,
         };
@@ -596,15 +596,15 @@ fn some_command(text: &str) -> Result<String, &'static str> {
     }
 }
 
-fn parse_budget(text: &str) -> Result<Budget, String> {
+fn parse_budget(text: &str) -> Result<SpendingLimit, String> {
     let number = text.strip_prefix('$').unwrap_or(text);
     if text.ends_with(['k', 'K', 'm', 'M']) {
-        count(text).map(Budget::Tokens)
+        count(text).map(SpendingLimit::Tokens)
     } else {
         let dollars = number.parse::<f64>().ok();
         dollars
             .filter(|dollars| dollars.is_finite() && *dollars >= 0.0)
-            .map(Budget::Cost)
+            .map(SpendingLimit::Cost)
     }
     .ok_or_else(|| "use US dollars (2.50) or tokens (200k, 1m)".to_owned())
 }
@@ -685,7 +685,7 @@ mod tests {
             .shown()
             .into_iter()
             .filter_map(|shown| Some((shown.key.name, shown.value?)))
-            .filter(|(_, set)| set.source != Source::Default)
+            .filter(|(_, set)| set.source != ValueSource::Default)
             .map(|(name, set)| format!("{name} = {} ({})", set.value, set.source))
             .collect();
         expect![[r#"
@@ -745,10 +745,10 @@ mod tests {
     #[test]
     fn a_budget_is_dollars_or_tokens() {
         for (text, budget) in [
-            ("2.50", Some(Budget::Cost(2.5))),
-            ("$3", Some(Budget::Cost(3.0))),
-            ("200k", Some(Budget::Tokens(200_000))),
-            ("1M", Some(Budget::Tokens(1_000_000))),
+            ("2.50", Some(SpendingLimit::Cost(2.5))),
+            ("$3", Some(SpendingLimit::Cost(3.0))),
+            ("200k", Some(SpendingLimit::Tokens(200_000))),
+            ("1M", Some(SpendingLimit::Tokens(1_000_000))),
             ("1.5k", None),
             ("inf", None),
             ("NaN", None),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{ReplacedModel, Session, SessionOptions, SessionState};
-use stentor_journal::store::Listed;
+use stentor_journal::store::ListedSession;
 
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
@@ -14,7 +14,7 @@ use crate::released::with_released;
 
 /// Which session is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub enum SessionSelector<'a> {
     /// A new one.
     New,
     /// The last of the folder.
@@ -30,7 +30,7 @@ pub enum Wanted<'a> {
 pub struct AskedSession<'a> {
     pub agent: &'a Agent,
     pub cwd: &'a Path,
-    pub wanted: Wanted<'a>,
+    pub wanted: SessionSelector<'a>,
     /// The model of new sessions, and why that one.
     pub chosen: &'a ChosenModel,
     /// What the last answer is to match.
@@ -40,11 +40,11 @@ pub struct AskedSession<'a> {
 }
 
 /// How a session of a file is gone on with.
-type Resume = fn(&Agent, &Path, SessionOptions) -> Result<Session, AgentError>;
+type ResumeSession = fn(&Agent, &Path, SessionOptions) -> Result<Session, AgentError>;
 
 /// The model that answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answering {
+pub struct AnsweringModel {
     pub model: Arc<ModelInfo>,
     /// For a person: where the choice came from.
     pub why: String,
@@ -54,7 +54,7 @@ pub struct Answering {
     pub replaced: Option<Arc<ReplacedModel>>,
 }
 
-impl Answering {
+impl AnsweringModel {
     /// What a person should know: that this is not the model they had, or that nobody chose it.
     pub fn warnings(&self) -> Vec<String> {
         let replaced = self.replacement().into_iter();
@@ -85,17 +85,17 @@ impl AskedSession<'_> {
     /// be chosen.
     pub fn file(&self) -> Result<Option<PathBuf>, AskedSessionError> {
         match self.wanted {
-            Wanted::Named(wanted) => Ok(Some(self.agent.find(wanted)?)),
-            Wanted::Last => {
+            SessionSelector::Named(wanted) => Ok(Some(self.agent.find(wanted)?)),
+            SessionSelector::Last => {
                 let newest = self.sessions().next().map(|session| session.path);
                 newest.map(Some).ok_or(AskedSessionError::NothingToContinue)
             }
-            Wanted::New | Wanted::Chosen => Ok(None),
+            SessionSelector::New | SessionSelector::Chosen => Ok(None),
         }
     }
 
     /// The sessions of the folder that can be opened, newest first.
-    pub fn sessions(&self) -> impl Iterator<Item = Listed> {
+    pub fn sessions(&self) -> impl Iterator<Item = ListedSession> {
         let newest = self.agent.newest_first(Some(self.cwd));
         newest.filter(|session| session.problem.is_none())
     }
@@ -111,7 +111,11 @@ impl AskedSession<'_> {
         self.open_by(file, Agent::resume)
     }
 
-    fn open_by(&self, file: Option<&Path>, resume: Resume) -> Result<Session, AskedSessionError> {
+    fn open_by(
+        &self,
+        file: Option<&Path>,
+        resume: ResumeSession,
+    ) -> Result<Session, AskedSessionError> {
         let mut options = self.options()?;
         let Some(file) = file else {
             return Ok(self.agent.start_with(options, NewSession::default())?);
@@ -138,7 +142,7 @@ impl AskedSession<'_> {
     }
 
     /// Which model answers, and why that one.
-    pub fn answering(&self, state: &SessionState) -> Option<Answering> {
+    pub fn answering(&self, state: &SessionState) -> Option<AnsweringModel> {
         let model = Arc::clone(state.model.as_ref()?);
         let is_chosen = *model == *self.chosen.info;
         let why = match is_chosen {
@@ -148,7 +152,7 @@ impl AskedSession<'_> {
         let unchosen = is_chosen && self.chosen.is_local && !self.chosen.asked_for;
         let way_out = "it is on this machine and nobody chose it: use --model for another, or set \
                        use_local_servers = false";
-        Some(Answering {
+        Some(AnsweringModel {
             model,
             why,
             way_out: unchosen.then(|| way_out.to_owned()),

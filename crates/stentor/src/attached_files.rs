@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stentor_agent::project_files::{NotRead, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead};
 use stentor_journal::message::ContentBlock;
 use stentor_serve::picture;
 
@@ -57,7 +57,7 @@ pub fn attached(
 
 fn read(path: &Path) -> Result<Vec<u8>, AttachError> {
     let path = path.to_owned();
-    Reader::Own
+    FileOwner::Own
         .read(&path, LARGEST_BYTES)
         .map_err(|why| match why {
             NotRead::Missing => AttachError::Missing(path),

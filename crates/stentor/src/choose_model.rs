@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use stentor_agent::model::{ModelError, ModelInfo, ModelRegistry, NamedBy, ThinkingLevel};
-use stentor_model::registry::NameError;
+use stentor_model::registry::ModelNameError;
 use stentor_model::script;
 
-use crate::config::{ModelChoice, ModelName, Source};
+use crate::config::{ModelName, RequestedModel, ValueSource};
 use crate::models::Models;
 
 /// The model to use.
@@ -26,21 +26,24 @@ pub struct ChosenModel {
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseModelError {
     #[error("{at}: {why}")]
-    Unknown { at: Source, why: NameError },
+    Unknown {
+        at: ValueSource,
+        why: ModelNameError,
+    },
     #[error(transparent)]
     Scenario(#[from] ModelError),
     #[error(
         "no model of provider `{provider}` can be used ({at}): is a key set for it? `stentor \
          models` lists the models"
     )]
-    OfProvider { provider: String, at: Source },
+    OfProvider { provider: String, at: ValueSource },
     #[error("no model is available")]
     None,
 }
 
 /// Finds the model that was asked for, else the best there is.
 pub fn choose_model(
-    choice: &ModelChoice,
+    choice: &RequestedModel,
     models: &Models,
 ) -> Result<ChosenModel, ChooseModelError> {
     let thinking = choice.thinking.as_ref().map(|set| set.value);
@@ -99,7 +102,7 @@ fn resembling(
     candidates: &[ModelName],
     models: &Models,
     by: NamedBy,
-) -> Result<Arc<ModelInfo>, NameError> {
+) -> Result<Arc<ModelInfo>, ModelNameError> {
     let registry = models.registry();
     let is_known = |name: &&ModelName| match &name.provider {
         Some(provider) => registry.knows_provider(provider),
@@ -139,9 +142,11 @@ fn described(
     }
 }
 
-fn chosen_by(source: &Source) -> String {
+fn chosen_by(source: &ValueSource) -> String {
     match source {
-        Source::Default => "by default".to_owned(),
-        Source::File(_) | Source::Environment(_) | Source::Flag(_) => format!("chosen by {source}"),
+        ValueSource::Default => "by default".to_owned(),
+        ValueSource::File(_) | ValueSource::Environment(_) | ValueSource::Flag(_) => {
+            format!("chosen by {source}")
+        }
     }
 }

@@ -10,7 +10,7 @@ use stentor_model::script;
 use stentor_serve::default_model::{DefaultModelScope, DefaultModelStore, StoredDefaultModel};
 
 use crate::choose_model::choose_model;
-use crate::config::edit::{Document, EditError};
+use crate::config::edit::{ConfigEditError, Document};
 use crate::config::{Config, ConfigErrors, Layer, Scope};
 use crate::environment::Variables;
 use crate::models::Models;
@@ -117,7 +117,7 @@ impl ConfiguredModel {
 }
 
 /// Returns the line of the model in the file.
-fn write(file: &Path, provider: &str, id: &str) -> Result<usize, EditError> {
+fn write(file: &Path, provider: &str, id: &str) -> Result<usize, ConfigEditError> {
     let mut document = Document::open(file)?;
     document.set(MODEL, &format!("{provider}/{id}"))?;
     // Of two that disagree the provider would count.

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stentor_journal::export::{session_json, session_markdown, session_page};
-use stentor_journal::store::{self, StoreError, View};
+use stentor_journal::store::{self, SessionView, StoreError};
 
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ExportFormat {
     Page,
     Markdown,
     Json,
@@ -17,7 +17,7 @@ enum Form {
     Session,
 }
 
-impl Form {
+impl ExportFormat {
     /// What the name of a file says; a page where it says nothing.
     fn of(path: &Path) -> Result<Self, ExportError> {
         match path.extension().and_then(|ending| ending.to_str()) {
@@ -29,7 +29,7 @@ impl Form {
         }
     }
 
-    fn write(self, file: &Path, view: &View) -> Result<Vec<u8>, ExportError> {
+    fn write(self, file: &Path, view: &SessionView) -> Result<Vec<u8>, ExportError> {
         Ok(match self {
             Self::Page => session_page(view).into_bytes(),
             Self::Markdown => session_markdown(view).into_bytes(),
@@ -94,7 +94,7 @@ pub fn to_file(file: &Path, output: Option<&Path>, cwd: &Path) -> Result<PathBuf
         None if store::check_session_id(id).is_ok() => cwd.join(format!("{id}.html")),
         None => cwd.join("session.html"),
     };
-    let written = Form::of(&path)?.write(file, &view)?;
+    let written = ExportFormat::of(&path)?.write(file, &view)?;
     match fs::write(&path, written) {
         Ok(()) => Ok(path),
         Err(error) => Err(ExportError::Write { path, error }),

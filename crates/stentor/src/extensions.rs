@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use serde::Deserialize;
-use stentor_agent::project_files::Reader;
+use stentor_agent::project_files::FileOwner;
 use stentor_agent::session::HookSource;
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, WhenBroken};
 use stentor_tools::process::Launcher;
 
 use crate::config::table::{at_home, base};
-use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, Source};
+use crate::config::{Config, ConfigError, ConfigErrors, RawTable, Scope, ValueSource};
 use crate::print::json::event_json;
 
 /// An extension that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundExtension {
     pub spec: ExtensionSpec,
     /// Where it is configured, for people.
     pub source: String,
@@ -52,14 +52,14 @@ pub fn hooks_except(
 /// The extensions under a configuration, in the order they are asked: those of the user's folder
 /// and file, then of the project's, then of the flags. Of several with one name the last counts,
 /// at the place of the first. Where none are to be used, only those of the flags are.
-pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
-    let mut all = All::default();
+pub fn find(config: &Config) -> Result<Vec<FoundExtension>, ConfigErrors> {
+    let mut all = ExtensionSearch::default();
     if config.settings.use_extensions.value {
         all.configured(config);
     }
     let files = config.settings.extension_files.as_ref();
     let named = files.filter(|files| {
-        config.settings.use_extensions.value || matches!(files.source, Source::Flag(_))
+        config.settings.use_extensions.value || matches!(files.source, ValueSource::Flag(_))
     });
     if let Some(files) = named {
         for file in &files.value.0 {
@@ -78,7 +78,7 @@ pub fn find(config: &Config) -> Result<Vec<Found>, ConfigErrors> {
         Err(ConfigErrors(all.errors))
     }
 }
-impl Found {
+impl FoundExtension {
     /// What is started where programs are held back like this.
     pub fn spec_in(self, launcher: &Launcher) -> ExtensionSpec {
         ExtensionSpec {
@@ -91,7 +91,7 @@ impl Found {
 /// `[extensions.NAME]` as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ExtensionTable {
     /// The program and its arguments.
     command: Option<Vec<String>>,
     /// Instead of a command: a program, or a Python or JavaScript file.
@@ -104,34 +104,34 @@ struct Table {
     start_timeout_ms: Option<u64>,
     /// How often it is started again after it failed.
     restart: Option<u32>,
-    when_broken: Option<Broken>,
+    when_broken: Option<BrokenPolicy>,
     /// What its yes-or-no questions are answered with where nobody can be asked.
-    unasked: Option<Unasked>,
+    unasked: Option<UnaskedPolicy>,
     sandbox: Option<bool>,
     enabled: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Broken {
+enum BrokenPolicy {
     Allow,
     Deny,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Unasked {
+enum UnaskedPolicy {
     Yes,
     No,
 }
 
 #[derive(Default)]
-struct All {
-    found: Vec<Found>,
+struct ExtensionSearch {
+    found: Vec<FoundExtension>,
     errors: Vec<ConfigError>,
 }
 
-impl All {
+impl ExtensionSearch {
     /// Those of the user's and the project's configuration and folders.
     fn configured(&mut self, config: &Config) {
         let of = |scope: Scope| {
@@ -141,16 +141,16 @@ impl All {
                 .filter(move |raw| raw.at.scope == scope)
         };
         if let Some(config_dir) = &config.places.config_dir {
-            self.folder(&config_dir.join("extensions"), Reader::Own);
+            self.folder(&config_dir.join("extensions"), FileOwner::Own);
         }
         self.tables(of(Scope::User), config);
         if let Some(folder) = project_folder(config).filter(|_| config.files.project_trusted) {
-            self.folder(&folder, Reader::Project(&config.project));
+            self.folder(&folder, FileOwner::Project(&config.project));
         }
         self.tables(of(Scope::Project), config);
     }
 
-    fn add(&mut self, new: Found) {
+    fn add(&mut self, new: FoundExtension) {
         let mut found = self.found.iter_mut();
         match found.find(|have| have.spec.name == new.spec.name) {
             Some(have) => *have = new,
@@ -172,7 +172,7 @@ impl All {
         }
     }
 
-    fn folder(&mut self, folder: &Path, reader: Reader<'_>) {
+    fn folder(&mut self, folder: &Path, reader: FileOwner<'_>) {
         for file in files_in(folder, reader) {
             let source = file.display().to_string();
             self.add(in_file(&file, source));
@@ -188,7 +188,7 @@ pub fn project_folder(config: &Config) -> Option<PathBuf> {
 
 /// Every program, Python and JavaScript file of a folder that may be read. A folder that is not
 /// there has none.
-pub fn files_in(folder: &Path, reader: Reader<'_>) -> Vec<PathBuf> {
+pub fn files_in(folder: &Path, reader: FileOwner<'_>) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -216,8 +216,8 @@ enum TableError {
 }
 
 /// What a table says; `None` when it says that the extension is not used.
-fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, TableError> {
-    let table = Table::deserialize(raw.table.clone())?;
+fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<FoundExtension>, TableError> {
+    let table = ExtensionTable::deserialize(raw.table.clone())?;
     if table.enabled == Some(false) {
         return Ok(None);
     }
@@ -244,7 +244,7 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, TableE
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err(TableError::NotByProject("sandbox = false"));
     }
-    if raw.at.scope == Scope::Project && table.unasked == Some(Unasked::Yes) {
+    if raw.at.scope == Scope::Project && table.unasked == Some(UnaskedPolicy::Yes) {
         return Err(TableError::NotByProject("unasked = \"yes\""));
     }
     let mut spec = ExtensionSpec::new(&raw.name, command);
@@ -263,21 +263,21 @@ fn in_table(raw: &RawTable, home: Option<&Path>) -> Result<Option<Found>, TableE
             ..RestartPolicy::default()
         };
     }
-    spec.unasked = table.unasked.map(|unasked| unasked == Unasked::Yes);
+    spec.unasked = table.unasked.map(|unasked| unasked == UnaskedPolicy::Yes);
     spec.when_broken = match table.when_broken {
-        None | Some(Broken::Allow) => WhenBroken::Allow,
-        Some(Broken::Deny) => WhenBroken::Deny,
+        None | Some(BrokenPolicy::Allow) => WhenBroken::Allow,
+        Some(BrokenPolicy::Deny) => WhenBroken::Deny,
     };
-    Ok(Some(Found {
+    Ok(Some(FoundExtension {
         spec,
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
         sandboxed: table.sandbox.unwrap_or(true),
     }))
 }
 
-fn in_file(file: &Path, source: String) -> Found {
+fn in_file(file: &Path, source: String) -> FoundExtension {
     let stem = file.file_stem().unwrap_or(file.as_os_str());
-    Found {
+    FoundExtension {
         spec: ExtensionSpec::new(stem.to_string_lossy(), command_of(file)),
         source,
         sandboxed: true,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use stentor_agent::agent::AgentError;
 use stentor_serve::connection::Connection;
-use stentor_serve::frontend::{Frontend, ServeError, Storing};
+use stentor_serve::frontend::{DialectError, Frontend, Storing};
 use stentor_serve::stdio::{self, Pipes};
 use tokio::runtime::{Builder, Runtime};
 
@@ -32,7 +32,7 @@ pub struct Start {
 }
 
 /// A frontend that is set up.
-pub struct Prepared {
+pub struct PreparedFrontend {
     pub frontend: Frontend,
     /// Whether its client is to be served by a server instead.
     pub attach: AttachMode,
@@ -57,7 +57,7 @@ pub enum FrontendError {
     #[error(transparent)]
     Relay(#[from] RelayError),
     #[error(transparent)]
-    Serve(#[from] ServeError),
+    Serve(#[from] DialectError),
     /// The session to resume.
     #[error(transparent)]
     Session(#[from] AgentError),
@@ -85,7 +85,7 @@ impl Start {
     }
 }
 
-impl Prepared {
+impl PreparedFrontend {
     /// A frontend under a configuration.
     pub fn new(frontend: Frontend, config: &Config) -> Self {
         Self {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use stentor_model::catalogue::is_key_variable;
-use stentor_tools::process::{Helper, Launcher, Limits, supervise};
+use stentor_tools::process::{Helper, Launcher, ResourceLimits, supervise};
 
 use crate::config::{Config, Settings};
 use crate::environment::Variables;
@@ -59,10 +59,10 @@ pub fn run_helper(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
+fn limits(settings: &Settings) -> ResourceLimits {
     let megabytes = |megabytes: u64| megabytes.saturating_mul(1 << 20);
     let memory = settings.limits_memory_mb.as_ref().map(|set| set.value);
-    Limits {
+    ResourceLimits {
         processes: limit(settings.limits_processes.value),
         memory_bytes: match memory {
             Some(memory) => limit(megabytes(memory)),

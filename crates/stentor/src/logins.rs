@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stentor_model::login::{ForgottenLogins, LoginInput, Logins};
-use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::login::{ForgottenCredentials, Login, LoginBegun, LoginFuture, ProviderLogin};
 
 use crate::models::Models;
 
@@ -17,14 +17,14 @@ impl ModelLogins {
 }
 
 impl Login for ModelLogins {
-    fn providers(&self) -> Vec<LoginProvider> {
+    fn providers(&self) -> Vec<ProviderLogin> {
         let status = self.logins().status().unwrap_or_else(|error| {
             tracing::warn!(%error, "the logins cannot be read");
             Vec::new()
         });
         status
             .into_iter()
-            .map(|one| LoginProvider {
+            .map(|one| ProviderLogin {
                 id: one.id,
                 name: one.name,
                 logged_in: one.logged_in,
@@ -34,8 +34,7 @@ impl Login for ModelLogins {
 
     fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
         Box::pin(async move {
-            let step = self.logins().begin(provider).await;
-            let step = step.map_err(|error| error.to_string())?;
+            let step = self.logins().begin(provider).await?;
             Ok(LoginBegun {
                 url: step.url,
                 // A device's approval is waited for as well.
@@ -49,8 +48,7 @@ impl Login for ModelLogins {
     fn complete<'a>(&'a self, provider: &'a str, input: Option<String>) -> LoginFuture<'a, ()> {
         Box::pin(async move {
             let input = input.map_or(LoginInput::Wait, LoginInput::Pasted);
-            let completed = self.logins().complete(provider, input).await;
-            completed.map_err(|error| error.to_string())
+            Ok(self.logins().complete(provider, input).await?)
         })
     }
 
@@ -58,15 +56,14 @@ impl Login for ModelLogins {
         self.logins().cancel(provider);
     }
 
-    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
+    fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials> {
         Box::pin(async move {
-            let forgotten = self.logins().forget_all().await;
-            let ForgottenLogins { logins, keys } = forgotten.map_err(|error| error.to_string())?;
-            let servers = self.0.mcp_logins().forget_all().await;
-            Ok(Forgotten {
+            let ForgottenLogins { logins, keys } = self.logins().forget_all().await?;
+            let servers = self.0.mcp_logins().forget_all().await?;
+            Ok(ForgottenCredentials {
                 logins,
                 keys,
-                servers: servers.map_err(|error| error.to_string())?,
+                servers,
             })
         })
     }

@@ -7,7 +7,7 @@ use stentor_policy::PermissionMode;
 use stentor_serve::connection::Connection;
 use stentor_serve::mcp::{self, McpOptions};
 use stentor_serve::stdio::Pipes;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 
 use crate::args::Args;
 use crate::frontend::{Start, serve_frontend};
@@ -20,7 +20,7 @@ const USAGE: u8 = 2;
 const FAILED: u8 = 1;
 
 /// Serves the client that started this process. Returns the exit status.
-pub fn serve(args: &Args, pipes: Pipes) -> Result<u8, Refused> {
+pub fn serve(args: &Args, pipes: Pipes) -> Result<u8, AttachRefusal> {
     let start = Start::of_process();
     let cwd = start.working_folder(args.session.cwd.as_deref());
     let cwd = cwd.map_err(usage)?;
@@ -36,14 +36,14 @@ pub fn serve(args: &Args, pipes: Pipes) -> Result<u8, Refused> {
     let files = session_places::own(&config.settings, args.session.no_session);
     let agent = setup::agent(&config, Arc::new(defaults), files);
     let serving = mcp::serve(agent, Connection::stdio(pipes), McpOptions { cwd });
-    serve_frontend(serving).map_err(|why| Refused {
+    serve_frontend(serving).map_err(|why| AttachRefusal {
         message: why.to_string(),
         status: FAILED,
     })
 }
 
-fn usage(why: impl Display) -> Refused {
-    Refused {
+fn usage(why: impl Display) -> AttachRefusal {
+    AttachRefusal {
         message: why.to_string(),
         status: USAGE,
     }

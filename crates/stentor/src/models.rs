@@ -11,7 +11,7 @@ use stentor_agent::model::{
 use stentor_journal::clock::SystemClock;
 use stentor_model::login::Logins;
 use stentor_model::offline::GuideModel;
-use stentor_model::registry::{NameError, Named, PluggedProvider, Registry};
+use stentor_model::registry::{ModelNameError, NamedModel, PluggedProvider, Registry};
 use stentor_model::script::{self, ScriptModel};
 use stentor_tools::mcp::McpServers;
 use stentor_tools::mcp::oauth::McpLogins;
@@ -47,7 +47,7 @@ const ONLY_THE_USER: &str =
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] ModelNameError),
     #[error(transparent)]
     Scenario(#[from] ModelError),
 }
@@ -183,7 +183,7 @@ impl Models {
                 return name.clone();
             }
             match self.registry().resolve(name, by) {
-                Ok(Named { info, thinking }) => match thinking {
+                Ok(NamedModel { info, thinking }) => match thinking {
                     Some(level) => format!("{}:{level}", info.full_name()),
                     None => info.full_name(),
                 },

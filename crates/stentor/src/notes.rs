@@ -16,7 +16,7 @@ use crate::config::{Config, Settings};
 
 /// The notes of the projects that sessions work in.
 #[derive(Clone)]
-pub struct Notes {
+pub struct NoteStores {
     /// Those of the folder the program was started in. Absent without a folder for data.
     pub store: Option<Arc<MemoryStore>>,
     project: PathBuf,
@@ -24,7 +24,7 @@ pub struct Notes {
     by_default: bool,
 }
 
-impl Notes {
+impl NoteStores {
     /// The notes of the project that a configuration was read for.
     pub fn of(config: &Config, by_default: bool) -> Self {
         let project = config.project.root().to_owned();
@@ -74,8 +74,8 @@ fn store(settings: &Settings, project: &Path) -> Option<Arc<MemoryStore>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::value::{Input, Raw};
-    use crate::config::{Layer, Source};
+    use crate::config::value::{RawSetting, WrittenValue};
+    use crate::config::{Layer, ValueSource};
 
     #[test]
     fn the_list_of_tools_decides_else_the_key_else_the_way_in() {
@@ -92,15 +92,15 @@ mod tests {
             let mut layer = Layer::default();
             for (key, value) in [("tools", tools), ("memory", memory)] {
                 let Some(value) = value else { continue };
-                let input = Input {
-                    raw: Raw::Text(value),
-                    source: Source::Default,
+                let input = WrittenValue {
+                    raw: RawSetting::Text(value),
+                    source: ValueSource::Default,
                     base: folder.path(),
                     home: None,
                 };
                 layer.set(key, &input).unwrap().unwrap();
             }
-            let notes = Notes {
+            let notes = NoteStores {
                 store: Some(Arc::clone(&store)),
                 project: folder.path().to_owned(),
                 by_default,

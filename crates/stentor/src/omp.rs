@@ -15,17 +15,19 @@ use stentor_serve::omp::{OmpArgs, OmpArgsError, OmpOptions, PrintError, print_ev
 use stentor_serve::stdio::Pipes;
 use stentor_tools::ASK;
 use stentor_tools::web::FETCH;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 
 use crate::args::{Args, AskArgs, LimitArgs, ModelArgs, SessionArgs};
 use crate::attached_files::{AttachError, attached};
-use crate::config::{Config, Source, Sourced};
+use crate::config::{Config, Sourced, ValueSource};
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{FrontendError, Prepared, Start, exit_code, serve_frontend, take_pipes};
+use crate::frontend::{
+    FrontendError, PreparedFrontend, Start, exit_code, serve_frontend, take_pipes,
+};
 use crate::log::{self, PatientStderr};
 use crate::logins::ModelLogins;
 use crate::prompt_text::{PromptTextError, prompt_text};
-use crate::session_places::{self, Family};
+use crate::session_places::{self, ClientFamily};
 use crate::setup::{self, Defaults};
 
 /// Why a client of omp or pi is not served.
@@ -60,8 +62,8 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
 }
 
 /// Sets up what a client of the server asks for with these flags.
-pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
-    let refused = |why: OmpError| Refused {
+pub fn for_client(flags: &[String], start: &Start) -> Result<PreparedFrontend, AttachRefusal> {
+    let refused = |why: OmpError| AttachRefusal {
         message: why.to_string(),
         status: 1,
     };
@@ -75,7 +77,10 @@ pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> 
         return Err(refused(OmpError::NotRpc));
     }
     let (agent, options, config) = prepare(&args, start).map_err(|why| refused(why.into()))?;
-    Ok(Prepared::new(Frontend::Omp(agent, options), &config))
+    Ok(PreparedFrontend::new(
+        Frontend::Omp(agent, options),
+        &config,
+    ))
 }
 
 fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, OmpError> {
@@ -106,7 +111,7 @@ fn run(words: &OmpArgs, said: &[OsString]) -> Result<u8, OmpError> {
                 args: said.to_vec(),
             };
             let frontend = Frontend::Omp(agent, options);
-            Ok(Prepared::new(frontend, &config).serve(pipes, &invocation)?)
+            Ok(PreparedFrontend::new(frontend, &config).serve(pipes, &invocation)?)
         }
     }
 }
@@ -118,7 +123,7 @@ fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config)
     if words.no_context_files {
         flags.context_files = Some(Sourced {
             value: false,
-            source: Source::Flag("--no-context-files".to_owned()),
+            source: ValueSource::Flag("--no-context-files".to_owned()),
         });
     }
     let config = setup::load_config(&cwd, &flags, &start.variables)?;
@@ -129,8 +134,8 @@ fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config)
         ..Defaults::new(flags, Arc::clone(&models), &config)
     };
     let family = match words.of_omp {
-        true => Family::Omp,
-        false => Family::Pi,
+        true => ClientFamily::Omp,
+        false => ClientFamily::Pi,
     };
     let files = session_places::of_client(&config, family, words.no_session);
     // What was kept before, or by another frontend, can be gone on with.

@@ -20,24 +20,24 @@ use stentor_policy::PermissionMode;
 use stentor_serve::stdio::{self, Pipes};
 
 use crate::args::{
-    self, AgentsAction, Args, Command, ExtensionsAction, McpAction, PermissionsAction,
+    self, AgentsAction, Args, CliCommand, ExtensionsAction, McpAction, PermissionsAction,
 };
 use crate::commands;
 use crate::commands::agents::AgentsFailure;
 use crate::commands::describe::help_of_line;
-use crate::commands::models::Wanted;
-use crate::commands::permissions::{Permissions, print_forgotten};
+use crate::commands::models::ModelFilter;
+use crate::commands::permissions::{PermissionOverview, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::in_own_words;
 use crate::frontend::{Start, runtime};
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
-use crate::print::printed::{Printed, stderr, usage_error};
-use crate::prompt_text::{Input, prompt_text};
+use crate::print::streams::{StdoutWriter, stderr, usage_error};
+use crate::prompt_text::{StdinKind, prompt_text};
 use crate::setup::{self, Defaults};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
-use crate::untrusted::question::{AT_TERMINAL, Asking, ask_at_terminal};
+use crate::untrusted::question::{AT_TERMINAL, TrustAsking, ask_at_terminal};
 use crate::{acp, extensions, log, mcp_server, omp, relay, rpc, serve, session_places};
 
 /// Exit status for a wrong command line or configuration.
@@ -70,7 +70,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     log::to_stderr(if args.verbose { "info" } else { "warn" });
     let status = match stdio::take() {
         Ok(pipes) => with_pipes(&args, &words, pipes),
-        Err(error) => Err(Failure::other(format!(
+        Err(error) => Err(ProgramFailure::other(format!(
             "cannot use stdin and stdout: {error}"
         ))),
     };
@@ -84,12 +84,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Why the program ends without having done what it was asked.
-struct Failure {
+struct ProgramFailure {
     status: u8,
     message: String,
 }
 
-impl Failure {
+impl ProgramFailure {
     fn other(why: impl Display) -> Self {
         Self {
             status: FAILED,
@@ -114,94 +114,98 @@ impl Failure {
     }
 }
 
-impl From<ConfigErrors> for Failure {
+impl From<ConfigErrors> for ProgramFailure {
     fn from(errors: ConfigErrors) -> Self {
         let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         Self::usage(texts.join("\nstentor: "))
     }
 }
 
-fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, Failure> {
+fn with_pipes(args: &Args, words: &[OsString], pipes: Pipes) -> Result<u8, ProgramFailure> {
     match &args.command {
-        Some(Command::Acp {
+        Some(CliCommand::Acp {
             login: None,
             attach,
             agent: _,
         }) => {
             let served = acp::serve(args, attach.as_ref(), words, pipes);
-            served.map_err(|refused| Failure {
+            served.map_err(|refused| ProgramFailure {
                 status: refused.status,
                 message: refused.message,
             })
         }
-        Some(Command::Mcp {
+        Some(CliCommand::Mcp {
             action: Some(McpAction::Serve),
-        }) => mcp_server::serve(args, pipes).map_err(|refused| Failure {
+        }) => mcp_server::serve(args, pipes).map_err(|refused| ProgramFailure {
             status: refused.status,
             message: refused.message,
         }),
-        Some(Command::Serve(wanted)) => {
+        Some(CliCommand::Serve(wanted)) => {
             let served = serve::run(wanted, args.ask.json, pipes);
-            served.map_err(Failure::other)
+            served.map_err(ProgramFailure::other)
         }
-        Some(Command::Fleet(wanted)) => {
+        Some(CliCommand::Fleet(wanted)) => {
             let asked = serve::fleet::run(wanted, args.ask.json, &mut File::from(pipes.stdout));
-            asked.map(|()| 0).map_err(Failure::other)
+            asked.map(|()| 0).map_err(ProgramFailure::other)
         }
-        Some(Command::Page(wanted)) => {
+        Some(CliCommand::Page(wanted)) => {
             let shown = serve::page::run(wanted, &mut File::from(pipes.stdout));
-            shown.map(|()| 0).map_err(Failure::other)
+            shown.map(|()| 0).map_err(ProgramFailure::other)
         }
         _ => do_job(args, pipes),
     }
 }
 
 /// Everything that is no server and needs the configuration of a folder.
-fn do_job(args: &Args, pipes: Pipes) -> Result<u8, Failure> {
+fn do_job(args: &Args, pipes: Pipes) -> Result<u8, ProgramFailure> {
     let mut stdin = File::from(pipes.stdin);
     let mut out = File::from(pipes.stdout);
     if let Some(done) = describing::run(args, &stdin, &mut out) {
         return done;
     }
-    let job = Job::prepare(args, &stdin)?;
+    let job = ProgramTask::prepare(args, &stdin)?;
     if let Some(command) = &args.command {
         return command_of(&job, command, stdin, out);
     }
     match &args.ask.prompt {
         Some(prompt) => {
-            let text = prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(Failure::usage)?;
+            let text =
+                prompt_text(prompt, args.ask.stdin, &mut stdin).map_err(ProgramFailure::usage)?;
             job.ask(text, &stdin, &mut out)
         }
         None if stdin.is_terminal() && out.is_terminal() => job.converse(stdin, out),
-        None => job.overview(out.is_terminal(), &mut Printed::new(&out, args.ask.json)),
+        None => job.overview(
+            out.is_terminal(),
+            &mut StdoutWriter::new(&out, args.ask.json),
+        ),
     }
 }
 
 /// Does what a word of the command line names.
 fn command_of(
-    job: &Job<'_>,
-    command: &Command,
+    job: &ProgramTask<'_>,
+    command: &CliCommand,
     mut stdin: File,
     mut out: File,
-) -> Result<u8, Failure> {
+) -> Result<u8, ProgramFailure> {
     let json = job.args.ask.json;
-    let printed = |out| Printed::new(out, json);
+    let printed = |out| StdoutWriter::new(out, json);
     match command {
-        Command::Config => {
+        CliCommand::Config => {
             let sandbox = setup::sandbox_state(&job.config, &job.cwd);
             let mut out = printed(&out);
-            Failure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
+            ProgramFailure::printing(commands::config::run(&job.config, &sandbox, json, &mut out))
         }
-        Command::Extensions { action } => job.extensions(action.as_ref(), &mut printed(&out)),
-        Command::Mcp { action } => job.mcp(action.as_ref(), &mut stdin, &mut printed(&out)),
-        Command::Permissions { action, all } => match action {
+        CliCommand::Extensions { action } => job.extensions(action.as_ref(), &mut printed(&out)),
+        CliCommand::Mcp { action } => job.mcp(action.as_ref(), &mut stdin, &mut printed(&out)),
+        CliCommand::Permissions { action, all } => match action {
             None => job.permissions(*all, &mut printed(&out)),
             Some(PermissionsAction::Forget { numbers, project }) => {
                 job.forget(numbers, *project, &mut printed(&out))
             }
         },
-        Command::Trust { list: true, .. } => job.list_trusted(&mut printed(&out)),
-        Command::Trust {
+        CliCommand::Trust { list: true, .. } => job.list_trusted(&mut printed(&out)),
+        CliCommand::Trust {
             folder,
             revoke,
             list: false,
@@ -212,48 +216,48 @@ fn command_of(
                 false => job.trust(folder, &mut printed(&out)),
             }
         }
-        Command::Agents { action } => job.agents(action.as_ref(), &mut printed(&out)),
-        Command::Models { filter, all } => {
+        CliCommand::Agents { action } => job.agents(action.as_ref(), &mut printed(&out)),
+        CliCommand::Models { filter, all } => {
             let (filter, all) = (filter.as_deref(), *all);
-            job.models(Wanted { filter, all }, &mut printed(&out))
+            job.models(ModelFilter { filter, all }, &mut printed(&out))
         }
-        Command::Login { provider, key } => {
+        CliCommand::Login { provider, key } => {
             job.login(provider.as_deref(), *key, &mut stdin, &mut printed(&out))
         }
-        Command::Acp {
+        CliCommand::Acp {
             login: provider, ..
         } => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
-        Command::Logout { provider } => job.logout(provider, &mut printed(&out)),
-        Command::Commands => {
+        CliCommand::Logout { provider } => job.logout(provider, &mut printed(&out)),
+        CliCommand::Commands => {
             let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
-            Failure::printing(commands::slash_commands::run(&listed, json, &mut out))
+            ProgramFailure::printing(commands::slash_commands::run(&listed, json, &mut out))
         }
-        Command::Sessions { action, all } => {
+        CliCommand::Sessions { action, all } => {
             job.sessions(action.as_ref(), *all, &stdin, &mut printed(&out))
         }
-        Command::Usage(wanted) => job.usage(wanted, &mut printed(&out)),
-        Command::Complete { values, words } => job.complete(*values, words, &mut out),
-        Command::Export { session, output } => job.export(session, output.as_deref(), &mut out),
+        CliCommand::Usage(wanted) => job.usage(wanted, &mut printed(&out)),
+        CliCommand::Complete { values, words } => job.complete(*values, words, &mut out),
+        CliCommand::Export { session, output } => job.export(session, output.as_deref(), &mut out),
         // Those are done.
-        Command::Completions { .. }
-        | Command::Man { .. }
-        | Command::Help { .. }
-        | Command::Scenario { .. }
-        | Command::Doctor
-        | Command::Serve(_)
-        | Command::Fleet(_)
-        | Command::Page(_) => Ok(0),
+        CliCommand::Completions { .. }
+        | CliCommand::Man { .. }
+        | CliCommand::Help { .. }
+        | CliCommand::Scenario { .. }
+        | CliCommand::Doctor
+        | CliCommand::Serve(_)
+        | CliCommand::Fleet(_)
+        | CliCommand::Page(_) => Ok(0),
     }
 }
 
 /// What was asked, with what holds for it.
-struct Job<'a> {
+struct ProgramTask<'a> {
     args: &'a Args,
     flags: Layer,
     config: Config,
     models: Arc<Models>,
-    trust: Asking,
+    trust: TrustAsking,
     cwd: std::path::PathBuf,
 }
 
@@ -263,9 +267,9 @@ fn asked_for_trust(
     config: Config,
     cwd: &Path,
     flags: &Layer,
-    trust: &Asking,
+    trust: &TrustAsking,
     mut terminal: &File,
-) -> Result<Config, Failure> {
+) -> Result<Config, ProgramFailure> {
     let wanted = brought::waiting(&config, &|name| config.variable(name));
     let Some(store) = setup::trust_store(&config).filter(|_| !wanted.is_empty()) else {
         return Ok(config);
@@ -273,12 +277,12 @@ fn asked_for_trust(
     let root = config.project.root();
     trust.mark_asked(root);
     let yes = ask_at_terminal(root, &wanted, &mut terminal, AT_TERMINAL, &mut io::stderr());
-    if !yes.map_err(|error| Failure::other(format!("cannot ask: {error}")))? {
+    if !yes.map_err(|error| ProgramFailure::other(format!("cannot ask: {error}")))? {
         return Ok(config);
     }
     let now = iso_time(setup::system_clock().now_ms());
     let kept = store.trust(root, &now);
-    kept.map_err(Failure::other)?;
+    kept.map_err(ProgramFailure::other)?;
     Ok(setup::load_config(cwd, flags, &config.variables)?)
 }
 
@@ -288,9 +292,9 @@ fn terminal_of_person(stdin: &File) -> Option<File> {
     if !io::stderr().is_terminal() {
         return None;
     }
-    let terminal = match Input::of(stdin) {
-        Input::Pipe | Input::Socket | Input::File => File::open("/dev/tty").ok()?,
-        Input::Other => stdin.try_clone().ok()?,
+    let terminal = match StdinKind::of(stdin) {
+        StdinKind::Pipe | StdinKind::Socket | StdinKind::File => File::open("/dev/tty").ok()?,
+        StdinKind::Other => stdin.try_clone().ok()?,
     };
     is_in_foreground(&terminal).then_some(terminal)
 }
@@ -303,17 +307,17 @@ fn is_in_foreground(terminal: &File) -> bool {
     terminal.is_terminal() && foreground.map_or(true, |foreground| foreground == group)
 }
 
-impl<'a> Job<'a> {
+impl<'a> ProgramTask<'a> {
     /// Reads what holds for what was asked. Who asks at a terminal may be asked for trust first.
-    fn prepare(args: &'a Args, stdin: &File) -> Result<Self, Failure> {
+    fn prepare(args: &'a Args, stdin: &File) -> Result<Self, ProgramFailure> {
         let start = Start::of_process();
         let cwd = start
             .working_folder(args.session.cwd.as_deref())
-            .map_err(Failure::usage)?;
+            .map_err(ProgramFailure::usage)?;
         let home = start.home();
         let flags = args.layer(&cwd, home.as_deref())?;
         let mut config = setup::load_config(&cwd, &flags, &start.variables)?;
-        let trust = Asking::default();
+        let trust = TrustAsking::default();
         let is_asked = args.ask.prompt.is_some() || stdin.is_terminal();
         let talks = args.command.is_none() && is_asked;
         if let Some(terminal) = terminal_of_person(stdin).filter(|_| talks) {
@@ -332,11 +336,11 @@ impl<'a> Job<'a> {
 }
 
 /// Does something asynchronous to its end.
-fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    Ok(runtime().map_err(Failure::other)?.block_on(work))
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ProgramFailure> {
+    Ok(runtime().map_err(ProgramFailure::other)?.block_on(work))
 }
 
-impl Job<'_> {
+impl ProgramTask<'_> {
     /// An agent whose sessions take this stance where nobody chose one. It also finds those of the
     /// clients of pi and omp.
     fn agent(&self, permission_mode: PermissionMode) -> stentor_agent::agent::Agent {
@@ -355,7 +359,11 @@ impl Job<'_> {
         }
     }
 
-    fn agents(&self, action: Option<&AgentsAction>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn agents(
+        &self,
+        action: Option<&AgentsAction>,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let (name, prompt) = match action {
             Some(AgentsAction::Check { name, prompt }) => (Some(name.as_str()), prompt.as_deref()),
             None => (None, None),
@@ -372,16 +380,20 @@ impl Job<'_> {
         );
         match block_on(work)? {
             Err(AgentsFailure::Unknown(name)) => {
-                Err(Failure::usage(format!("there is no agent `{name}`")))
+                Err(ProgramFailure::usage(format!("there is no agent `{name}`")))
             }
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
-            Err(AgentsFailure::Sandbox(why)) => Err(Failure::other(why)),
-            Err(AgentsFailure::Agent(error)) => Err(Failure::other(error)),
-            Ok(printed) => Failure::printing(printed),
+            Err(AgentsFailure::Sandbox(why)) => Err(ProgramFailure::other(why)),
+            Err(AgentsFailure::Agent(error)) => Err(ProgramFailure::other(error)),
+            Ok(printed) => ProgramFailure::printing(printed),
         }
     }
 
-    fn models(&self, wanted: Wanted<'_>, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn models(
+        &self,
+        wanted: ModelFilter<'_>,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         for warning in self.models.registry().warnings() {
             let _ = writeln!(stderr(), "warning: {warning}");
         }
@@ -389,12 +401,12 @@ impl Job<'_> {
         // What is chosen is known when everybody has been asked.
         let (listed, silent) = self.models.registry().list_asking();
         let chosen = setup::chosen_model(&self.config, &self.models);
-        let known = commands::models::Known {
+        let known = commands::models::ModelOverview {
             listed: &listed,
             silent: &silent,
             chosen: &chosen,
         };
-        Failure::printing(known.print(wanted, json, out))
+        ProgramFailure::printing(known.print(wanted, json, out))
     }
 
     fn login(
@@ -402,8 +414,8 @@ impl Job<'_> {
         provider: Option<&str>,
         stores_key: bool,
         stdin: &mut File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let logged_in = match provider.filter(|_| stores_key) {
             Some(provider) => {
                 let registry = self.models.registry();
@@ -416,56 +428,60 @@ impl Job<'_> {
                 ))?
             }
         };
-        logged_in.map_err(Failure::other).map(|()| 0)
+        logged_in.map_err(ProgramFailure::other).map(|()| 0)
     }
 
-    fn logout(&self, provider: &str, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn logout(&self, provider: &str, out: &mut StdoutWriter<'_>) -> Result<u8, ProgramFailure> {
         let (logins, registry) = (self.models.logins(), self.models.registry());
         let logout = commands::login::logout(&logins, &registry, provider, out);
-        block_on(logout)?.map_err(Failure::other).map(|()| 0)
+        block_on(logout)?.map_err(ProgramFailure::other).map(|()| 0)
     }
 
     fn extensions(
         &self,
         action: Option<&ExtensionsAction>,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let json = self.args.ask.json;
         if let Some(ExtensionsAction::Schema) = action {
-            return Failure::printing(commands::extensions::schema(out));
+            return ProgramFailure::printing(commands::extensions::schema(out));
         }
         let found = extensions::find(&self.config)?;
         match action {
             None | Some(ExtensionsAction::List | ExtensionsAction::Schema) => {
-                Failure::printing(commands::extensions::list(&found, json, out))
+                ProgramFailure::printing(commands::extensions::list(&found, json, out))
             }
             Some(ExtensionsAction::Test { names }) => {
-                let chosen = commands::extensions::choose(found, names).map_err(Failure::usage)?;
+                let chosen =
+                    commands::extensions::choose(found, names).map_err(ProgramFailure::usage)?;
                 let launcher = setup::session_launcher(&self.config, &self.cwd);
-                let launcher = launcher.map_err(Failure::other)?;
+                let launcher = launcher.map_err(ProgramFailure::other)?;
                 let tested = commands::extensions::test(chosen, &launcher, &self.cwd);
                 let tested = block_on(tested)?;
-                let all_work = tested.iter().all(commands::extensions::Tested::works);
-                Failure::printing(commands::extensions::report(&tested, json, out))?;
+                let all_work = tested
+                    .iter()
+                    .all(commands::extensions::TestedExtension::works);
+                ProgramFailure::printing(commands::extensions::report(&tested, json, out))?;
                 Ok(if all_work { 0 } else { FAILED })
             }
         }
     }
 
-    fn trust_store(&self) -> Result<TrustStore, Failure> {
+    fn trust_store(&self) -> Result<TrustStore, ProgramFailure> {
         let why = "there is no folder for your configuration, because HOME is not set";
-        setup::trust_store(&self.config).ok_or_else(|| Failure::other(why))
+        setup::trust_store(&self.config).ok_or_else(|| ProgramFailure::other(why))
     }
 
-    fn list_trusted(&self, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn list_trusted(&self, out: &mut StdoutWriter<'_>) -> Result<u8, ProgramFailure> {
         let stored = self.trust_store()?.all();
-        let stored = stored.map_err(Failure::other)?;
+        let stored = stored.map_err(ProgramFailure::other)?;
         let json = self.args.ask.json;
-        Failure::printing(commands::trust::list(&stored, &self.config, json, out))
+        ProgramFailure::printing(commands::trust::list(&stored, &self.config, json, out))
     }
 
-    fn trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        let folder = setup::working_folder(Path::new("."), Some(folder)).map_err(Failure::usage)?;
+    fn trust(&self, folder: &Path, out: &mut StdoutWriter<'_>) -> Result<u8, ProgramFailure> {
+        let folder =
+            setup::working_folder(Path::new("."), Some(folder)).map_err(ProgramFailure::usage)?;
         let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let wanted = brought::waiting(&config, &|name| config.variable(name));
@@ -473,54 +489,63 @@ impl Job<'_> {
         if !already {
             let now = iso_time(setup::system_clock().now_ms());
             let kept = self.trust_store()?.trust(root, &now);
-            kept.map_err(Failure::other)?;
+            kept.map_err(ProgramFailure::other)?;
         }
         let trusted = commands::trust::Trusted {
             root,
             wanted: &wanted,
             already,
         };
-        Failure::printing(trusted.print(self.args.ask.json, out))
+        ProgramFailure::printing(trusted.print(self.args.ask.json, out))
     }
 
-    fn revoke_trust(&self, folder: &Path, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn revoke_trust(
+        &self,
+        folder: &Path,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         // A folder that is gone can be named as `--list` names it.
         let resolved = setup::working_folder(Path::new("."), Some(folder));
         let folder = resolved.unwrap_or_else(|_| folder.to_owned());
         let config = setup::load_config(&folder, &self.flags, &self.config.variables)?;
         let root = config.project.root();
         let revoked = commands::trust::revoke(&self.trust_store()?, root, &config);
-        let (said, was_trusted) = revoked.map_err(Failure::other)?;
-        Failure::printing(match self.args.ask.json {
+        let (said, was_trusted) = revoked.map_err(ProgramFailure::other)?;
+        ProgramFailure::printing(match self.args.ask.json {
             true => writeln!(out, "{}", json!({ "folder": root, "revoked": was_trusted })),
             false => writeln!(out, "{said}"),
         })
     }
 
-    fn permissions(&self, all: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn permissions(&self, all: bool, out: &mut StdoutWriter<'_>) -> Result<u8, ProgramFailure> {
         let project = self.config.project.root();
         let answers = match (setup::stored_answers(&self.config), all) {
             (None, _) => Ok(Vec::new()),
             (Some(answers), true) => answers.all(),
             (Some(answers), false) => answers.of_project(project),
         };
-        let answers = answers.map_err(Failure::other)?;
-        let permissions = Permissions {
+        let answers = answers.map_err(ProgramFailure::other)?;
+        let permissions = PermissionOverview {
             config: &self.config,
             project,
             answers: &answers,
             all_projects: all,
             sandbox: &setup::sandbox_state(&self.config, &self.cwd),
         };
-        Failure::printing(match self.args.ask.json {
+        ProgramFailure::printing(match self.args.ask.json {
             true => permissions.print_json(out),
             false => permissions.print(out),
         })
     }
 
-    fn forget(&self, numbers: &[u64], project: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn forget(
+        &self,
+        numbers: &[u64],
+        project: bool,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let Some(answers) = setup::stored_answers(&self.config) else {
-            return Err(Failure::other(
+            return Err(ProgramFailure::other(
                 "there is no folder with remembered answers, because HOME is not set",
             ));
         };
@@ -528,11 +553,15 @@ impl Job<'_> {
             true => answers.forget_project(self.config.project.root()),
             false => answers.forget(numbers),
         };
-        let forgotten = forgotten.map_err(Failure::other)?;
-        Failure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
+        let forgotten = forgotten.map_err(ProgramFailure::other)?;
+        ProgramFailure::printing(print_forgotten(&forgotten, self.args.ask.json, out))
     }
 
-    fn overview(&self, is_terminal: bool, out: &mut Printed<'_>) -> Result<u8, Failure> {
+    fn overview(
+        &self,
+        is_terminal: bool,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let report = match setup::chosen_model(&self.config, &self.models) {
             Ok(chosen) => ModelReport {
                 name: chosen.info.full_name(),
@@ -545,7 +574,7 @@ impl Job<'_> {
         };
         let text = overview(&self.config, &report, &self.cwd);
         if is_terminal {
-            return Failure::printing(out.write_all(text.as_bytes()));
+            return ProgramFailure::printing(out.write_all(text.as_bytes()));
         }
         // Somebody who wanted frames or an answer gets neither, and should notice.
         let _ = stderr().write_all(text.as_bytes());

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
-use crate::print::printed::stderr;
+use crate::print::streams::stderr;
 
 /// A prompt is typed or generated, never this long.
 const LONGEST_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
@@ -88,22 +88,22 @@ fn read_stdin(stdin: &mut File) -> Result<String, PromptTextError> {
 /// True when stdin is there to be read and something comes out of it. Whoever starts us may have left
 /// open a pipe that nobody writes to.
 fn is_written_to(stdin: &File) -> bool {
-    let input = Input::of(stdin);
+    let input = StdinKind::of(stdin);
     let limit = match input {
-        Input::Other => return false,
-        Input::File => return true,
-        Input::Pipe => Timespec {
+        StdinKind::Other => return false,
+        StdinKind::File => return true,
+        StdinKind::Pipe => Timespec {
             tv_sec: SILENT_PIPE_S,
             tv_nsec: 0,
         },
-        Input::Socket => Timespec {
+        StdinKind::Socket => Timespec {
             tv_sec: 0,
             tv_nsec: SILENT_SOCKET_MS * 1_000_000,
         },
     };
     let mut asked = [PollFd::new(stdin, PollFlags::IN)];
     let is_ready = poll(&mut asked, Some(&limit)).is_ok_and(|ready| ready > 0);
-    if !is_ready && input == Input::Pipe {
+    if !is_ready && input == StdinKind::Pipe {
         let _ = writeln!(
             stderr(),
             "warning: nothing came through standard input for {SILENT_PIPE_S} s; continuing without \
@@ -115,7 +115,7 @@ fn is_written_to(stdin: &File) -> bool {
 
 /// What stdin is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum StdinKind {
     Pipe,
     /// Node connects its children by these, whether or not it has anything to say to them.
     Socket,
@@ -124,7 +124,7 @@ pub enum Input {
     Other,
 }
 
-impl Input {
+impl StdinKind {
     /// Looks at it.
     pub fn of(stdin: &File) -> Self {
         let found = rustix::fs::fstat(stdin);

@@ -17,7 +17,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use stentor_serve::stdio::{self, Pipes};
-use stentor_wire::attach::{ClientHello, Hello, MAX_HELLO_BYTES, Outcome, Release, Welcome, Wish};
+use stentor_wire::attach::{
+    AttachOutcome, AttachRequest, ClientHello, Hello, MAX_HELLO_BYTES, Release, Welcome,
+};
 
 use crate::config::AttachMode;
 use crate::dialect::{Invocation, split_attach};
@@ -26,7 +28,7 @@ use crate::log::PatientStderr;
 use crate::socket;
 
 use last_words::last_words;
-use link::{Link, LinkError};
+use link::{LinkError, RelayLink};
 
 /// Exit status when nobody serves.
 const FAILED: u8 = 1;
@@ -126,12 +128,12 @@ pub fn connect_as_configured(mode: AttachMode) -> Result<Option<UnixStream>, Rel
 pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<u8, RelayError> {
     let hello = hello(invocation)?;
     let (served, from_server) = match greet(stream, &hello) {
-        Ok((Outcome::Served(served), from_server)) => (served, from_server),
-        Ok((Outcome::Refused(refused), _)) => {
+        Ok((AttachOutcome::Served(served), from_server)) => (served, from_server),
+        Ok((AttachOutcome::Refused(refused), _)) => {
             let _ = writeln!(PatientStderr, "{}", refused.message.trim_end());
             return Ok(refused.status);
         }
-        Ok((Outcome::Resumed(_) | Outcome::Released { .. }, _)) => {
+        Ok((AttachOutcome::Resumed(_) | AttachOutcome::Released { .. }, _)) => {
             return Err(RelayError::Foreign("resumed".to_owned()));
         }
         Err(why) => {
@@ -141,7 +143,7 @@ pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<
             return Err(why);
         }
     };
-    let mut link = Link::new(served, from_server, pipes)?;
+    let mut link = RelayLink::new(served, from_server, pipes)?;
     match link.carry() {
         Ok((status, message)) => {
             if !message.is_empty() {
@@ -159,7 +161,10 @@ pub fn run(stream: UnixStream, invocation: &Invocation, pipes: Pipes) -> Result<
 }
 
 /// Says who connects; what the server answers, and where the rest comes from.
-fn greet(stream: UnixStream, hello: &[u8]) -> Result<(Outcome, BufReader<UnixStream>), RelayError> {
+fn greet(
+    stream: UnixStream,
+    hello: &[u8],
+) -> Result<(AttachOutcome, BufReader<UnixStream>), RelayError> {
     // One that does not take all of it may have answered why, or has ended; both is read.
     (&stream).write_all(hello).ok();
     let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
@@ -217,8 +222,9 @@ fn hello(invocation: &Invocation) -> Result<Vec<u8>, RelayError> {
         observe: false,
         link: true,
         visits: false,
+        begins: false,
     };
-    Hello::line(Wish::Serve(client)).map_err(|error| RelayError::Broken(error.into()))
+    Hello::line(AttachRequest::Serve(client)).map_err(|error| RelayError::Broken(error.into()))
 }
 
 /// The environment of this process, as a client has it that was started in it.
@@ -241,7 +247,7 @@ pub fn silent_or_broken(error: io::Error) -> RelayError {
 }
 
 /// The first line of the server.
-fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<Outcome, RelayError> {
+fn welcome(from_server: &mut BufReader<UnixStream>) -> Result<AttachOutcome, RelayError> {
     let mut line = Vec::new();
     let mut limited = from_server.by_ref().take(MAX_HELLO_BYTES as u64);
     let read = limited.read_until(b'\n', &mut line);
@@ -262,12 +268,12 @@ pub fn release(file: &Path) -> bool {
     let released = || {
         let stream = connect(&socket::usual(&Variables::OfProcess))?;
         let file = file.canonicalize().map_err(RelayError::Broken)?;
-        let hello = Hello::line(Wish::Release(Release { file }));
+        let hello = Hello::line(AttachRequest::Release(Release { file }));
         let hello = hello.map_err(|error| RelayError::Broken(error.into()))?;
         (&stream).write_all(&hello).map_err(RelayError::Broken)?;
         welcome(&mut BufReader::new(stream))
     };
-    matches!(released(), Ok(Outcome::Released { was_live: true }))
+    matches!(released(), Ok(AttachOutcome::Released { was_live: true }))
 }
 
 /// Starts a server that outlives this process, with some more flags, and waits until it is ready.

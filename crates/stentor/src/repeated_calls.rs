@@ -13,13 +13,13 @@ const MOST_REPETITIONS: usize = 6;
 /// Counts turns whose calls repeat those of the turn before. Calls of one answer are no repetition.
 #[derive(Debug, Default)]
 pub struct RepeatedCalls {
-    last: Vec<Called>,
+    last: Vec<PastCall>,
     count: usize,
 }
 
 /// A call and what it gave.
 #[derive(Debug, Clone, PartialEq)]
-struct Called {
+struct PastCall {
     name: String,
     arguments: serde_json::Map<String, serde_json::Value>,
     result: Vec<ContentBlock>,
@@ -45,10 +45,10 @@ impl RepeatedCalls {
             Message::Known(KnownMessage::ToolResult(result)) => Some(result.content.clone()),
             Message::Known(_) | Message::Other(_) => None,
         });
-        let called: Vec<Called> = calls
+        let called: Vec<PastCall> = calls
             .iter()
             .zip(results)
-            .map(|(call, result)| Called {
+            .map(|(call, result)| PastCall {
                 name: call.name.clone(),
                 arguments: call.arguments.clone(),
                 result,

@@ -21,16 +21,16 @@ use stentor_model::registry::RegistrySources;
 use stentor_model::secret::Secret;
 use stentor_policy::PermissionMode;
 use stentor_serve::frontend::Frontend;
-use stentor_serve::synaps::{self, SynapsOptions};
-use stentor_wire::attach::Refused;
+use stentor_serve::synaps::{self, CursorFlag, SynapsOptions};
+use stentor_wire::attach::AttachRefusal;
 
 use crate::args::AttachFlag;
-use crate::config::value::{Input, Raw};
-use crate::config::{Config, ConfigErrors, Layer, Source, locate};
+use crate::config::value::{RawSetting, WrittenValue};
+use crate::config::{Config, ConfigErrors, Layer, ValueSource, locate};
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{FrontendError, Prepared, Start, exit_code, take_pipes};
+use crate::frontend::{FrontendError, PreparedFrontend, Start, exit_code, take_pipes};
 use crate::log;
-use crate::print::printed::{usage_error, usage_text};
+use crate::print::streams::{usage_error, usage_text};
 use crate::session_places;
 use crate::setup::{self, Defaults, FolderError};
 
@@ -68,6 +68,9 @@ struct RpcArgs {
     /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
+    /// Say in every frame where it is in the session's events; with a place, go on from there
+    #[arg(long, value_name = "EPOCH:NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    cursor: Option<CursorFlag>,
     /// Act as a relay to `stentor serve`, whose clients share sessions
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     attach: Option<AttachFlag>,
@@ -147,33 +150,37 @@ fn serve(args: &RpcArgs, words: &[OsString]) -> Result<u8, RpcError> {
 }
 
 /// Sets up the child that a client of the server asks for with these flags.
-pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+pub fn for_client(flags: &[String], start: &Start) -> Result<PreparedFrontend, AttachRefusal> {
     let words = ["stentor"]
         .into_iter()
         .chain(flags.iter().map(String::as_str));
-    let args = RpcArgs::try_parse_from(words).map_err(|error| Refused {
+    let args = RpcArgs::try_parse_from(words).map_err(|error| AttachRefusal {
         status: u8::try_from(error.exit_code()).unwrap_or(USAGE),
         message: usage_text(error),
     })?;
-    prepare(&args, start).map_err(|why| Refused {
+    prepare(&args, start).map_err(|why| AttachRefusal {
         message: format!("stentor: {why}"),
         status: FAILED,
     })
 }
 
-fn prepare(args: &RpcArgs, start: &Start) -> Result<Prepared, RpcError> {
+fn prepare(args: &RpcArgs, start: &Start) -> Result<PreparedFrontend, RpcError> {
     let cwd = start.working_folder(None)?;
     let system = args.system.as_deref();
     let options = SynapsOptions {
         resume: args.resume.clone(),
         system: system.map(|text| text_or_file(text, &cwd)).transpose()?,
         model: args.model.clone(),
+        cursor: args.cursor.clone(),
         cwd: cwd.clone(),
     };
     let (defaults, config) = defaults(&cwd, start)?;
     let files = session_places::own(&config.settings, false);
     let agent = setup::agent(&config, Arc::new(defaults), files);
-    Ok(Prepared::new(Frontend::Synaps(agent, options), &config))
+    Ok(PreparedFrontend::new(
+        Frontend::Synaps(agent, options),
+        &config,
+    ))
 }
 
 fn list_tools() -> Result<u8, RpcError> {
@@ -249,9 +256,9 @@ fn surroundings(cwd: &Path, start: &Start) -> Layer {
     let text = data_dir.to_string_lossy();
     let set = layer.set(
         "data_dir",
-        &Input {
-            raw: Raw::Text(&text),
-            source: Source::Environment("SYNAPS_BASE_DIR".to_owned()),
+        &WrittenValue {
+            raw: RawSetting::Text(&text),
+            source: ValueSource::Environment("SYNAPS_BASE_DIR".to_owned()),
             base: cwd,
             home: places.home.as_deref(),
         },

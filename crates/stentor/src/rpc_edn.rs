@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use stentor_serve::frontend::{Frontend, Storing};
 use stentor_serve::psi::PsiOptions;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 
 use crate::config::error::{ConfigError, ConfigErrors};
-use crate::config::value::{Input, Raw};
-use crate::config::{Layer, Source};
+use crate::config::value::{RawSetting, WrittenValue};
+use crate::config::{Layer, ValueSource};
 use crate::default_model::ConfiguredModel;
 use crate::dialect::{Dialect, Invocation};
-use crate::frontend::{FrontendError, Prepared, Start, exit_code, take_pipes};
+use crate::frontend::{FrontendError, PreparedFrontend, Start, exit_code, take_pipes};
 use crate::log;
 use crate::logins::ModelLogins;
-use crate::notes::Notes;
+use crate::notes::NoteStores;
 use crate::session_places;
 use crate::setup::{self, Defaults};
 
@@ -109,13 +109,13 @@ pub fn run_if_meant(words: &[OsString]) -> Option<ExitCode> {
 }
 
 /// Sets up the backend that a client of the server asks for with these flags.
-pub fn for_client(flags: &[String], start: &Start) -> Result<Prepared, Refused> {
+pub fn for_client(flags: &[String], start: &Start) -> Result<PreparedFrontend, AttachRefusal> {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let command_line = read_command_line(&flags);
     for note in &command_line.notes {
         tracing::warn!("{note}");
     }
-    prepare(command_line, start).map_err(|why| Refused {
+    prepare(command_line, start).map_err(|why| AttachRefusal {
         message: format!("stentor: {why}"),
         status: 1,
     })
@@ -179,7 +179,7 @@ fn serve(command_line: CommandLine, words: &[OsString]) -> Result<u8, FrontendEr
     prepared.serve(pipes, &invocation)
 }
 
-fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, FrontendError> {
+fn prepare(command_line: CommandLine, start: &Start) -> Result<PreparedFrontend, FrontendError> {
     let cwd = start.working_folder(command_line.cwd.as_deref())?;
     let flags = layer(&command_line, &cwd, start)?;
     let config = setup::load_config(&cwd, &flags, &start.variables)?;
@@ -188,7 +188,7 @@ fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, Fronten
         let limits = &mut sources.http.limits;
         limits.silence_ms = idle_timeout_ms.unwrap_or(limits.silence_ms);
     })?;
-    let notes = Notes::of(&config, true);
+    let notes = NoteStores::of(&config, true);
     let files = session_places::own(&config.settings, command_line.no_session);
     let default_model = ConfiguredModel {
         flags: flags.clone(),
@@ -214,7 +214,10 @@ fn prepare(command_line: CommandLine, start: &Start) -> Result<Prepared, Fronten
     options.default_model_store = Some(Arc::new(default_model));
     let trace_file = command_line.trace_file;
     options.trace_file = trace_file.map(|file| start.folder.join(file));
-    Ok(Prepared::new(Frontend::Psi(agent, options), &config))
+    Ok(PreparedFrontend::new(
+        Frontend::Psi(agent, options),
+        &config,
+    ))
 }
 
 /// What the flags and the original's variables say about the configuration.
@@ -222,9 +225,9 @@ fn layer(command_line: &CommandLine, cwd: &Path, start: &Start) -> Result<Layer,
     let home = start.home();
     let mut layer = Layer::default();
     let mut errors = Vec::new();
-    let mut set = |key: &str, text: &str, source: Source| {
-        let input = Input {
-            raw: Raw::Text(text),
+    let mut set = |key: &str, text: &str, source: ValueSource| {
+        let input = WrittenValue {
+            raw: RawSetting::Text(text),
             source,
             base: cwd,
             home: home.as_deref(),
@@ -239,12 +242,12 @@ fn layer(command_line: &CommandLine, cwd: &Path, start: &Start) -> Result<Layer,
     };
     for (name, key) in VARIABLES {
         if let Some(value) = start.variables.get(name).filter(|value| !value.is_empty()) {
-            let source = Source::Environment(name.to_owned());
+            let source = ValueSource::Environment(name.to_owned());
             set(key, &value.to_string_lossy(), source);
         }
     }
     for (flag, key, value) in &command_line.settings {
-        set(key, value, Source::Flag(flag.clone()));
+        set(key, value, ValueSource::Flag(flag.clone()));
     }
     if errors.is_empty() {
         Ok(layer)

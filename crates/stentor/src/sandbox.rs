@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
 use stentor_policy::{PathGuard, WriteLimit};
 use stentor_tools::process::Launcher;
-use stentor_tools::sandbox::{Refused, Required, SandboxRequest, effective_sandbox};
+use stentor_tools::sandbox::{
+    SandboxRefusal, SandboxRequest, SandboxRequirement, effective_sandbox,
+};
 
-use crate::config::{Config, Source};
+use crate::config::{Config, ValueSource};
 use crate::environment::Variables;
 use crate::notes::notes_file;
 use crate::socket;
@@ -27,7 +29,7 @@ pub fn sandbox(
     cwd: &Path,
     spill_dir: &Path,
     launcher: &Launcher,
-) -> Result<Sandbox, Refused> {
+) -> Result<Sandbox, SandboxRefusal> {
     let settings = &config.settings;
     let mode = settings.sandbox_mode.value;
     let mut unreadable = settings.sandbox_unreadable.value.0.clone();
@@ -39,7 +41,6 @@ pub fn sandbox(
     let hides = |path: &PathBuf| can_be_hidden(path, cwd, &writable);
     let own = socket::hidden_from_sandbox(&Variables::OfProcess);
     unreadable.extend(own.into_iter().filter(hides));
-    let data_dir = settings.data_dir.as_ref().map(|data| data.value.clone());
     let asked = SandboxRequest {
         mode,
         network: settings.sandbox_network.value,
@@ -47,20 +48,14 @@ pub fn sandbox(
             &settings.sandbox_required.source,
             settings.sandbox_required.value,
         ) {
-            (_, false) => Required::No,
-            (Source::Default, true) => Required::Kept,
-            (_, true) => Required::Fully,
+            (_, false) => SandboxRequirement::No,
+            (ValueSource::Default, true) => SandboxRequirement::Kept,
+            (_, true) => SandboxRequirement::Fully,
         },
         writable: writable.clone(),
         unreadable: unreadable.clone(),
         cwd: cwd.to_owned(),
-        guarded: config
-            .places
-            .config_dir
-            .clone()
-            .into_iter()
-            .chain(data_dir)
-            .collect(),
+        guarded: config.own_folders(),
     };
     let effective = effective_sandbox(asked)?;
     // Commands may not write the notes, but the tool for them may.

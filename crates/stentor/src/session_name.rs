@@ -5,7 +5,7 @@ const LONGEST_CHARS: usize = 200;
 
 /// Why something is no name of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub enum SessionNameError {
     #[error("a name cannot be empty")]
     Empty,
     #[error("a name is one line, without control characters")]
@@ -15,15 +15,15 @@ pub enum NameError {
 }
 
 /// The name without the spaces around it.
-pub fn check_name(name: &str) -> Result<&str, NameError> {
+pub fn check_name(name: &str) -> Result<&str, SessionNameError> {
     let name = name.trim();
     let length = name.chars().count();
     if name.is_empty() {
-        Err(NameError::Empty)
+        Err(SessionNameError::Empty)
     } else if name.chars().any(char::is_control) {
-        Err(NameError::ControlCharacter)
+        Err(SessionNameError::ControlCharacter)
     } else if length > LONGEST_CHARS {
-        Err(NameError::TooLong(length))
+        Err(SessionNameError::TooLong(length))
     } else {
         Ok(name)
     }

@@ -6,7 +6,7 @@ use std::sync::Once;
 use stentor_journal::session_files::SessionFiles;
 use stentor_journal::store;
 
-use crate::config::{Config, Settings, Source};
+use crate::config::{Config, Settings, ValueSource};
 use crate::user_folders::agent_folders;
 
 /// The folder below an agent folder in which pi and omp keep their sessions.
@@ -17,7 +17,7 @@ const PI_SESSION_DIR: &str = "PI_CODING_AGENT_SESSION_DIR";
 
 /// Whose clients are served in the dialect of pi and omp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum ClientFamily {
     Pi,
     Omp,
 }
@@ -54,14 +54,14 @@ pub fn shared(config: &Config) -> Vec<SessionFiles> {
     if !is_shared(config) {
         return Vec::new();
     }
-    let families = [Family::Pi, Family::Omp].into_iter();
+    let families = [ClientFamily::Pi, ClientFamily::Omp].into_iter();
     families
         .filter_map(|family| of_family(config, family))
         .collect()
 }
 
 /// Where a client of pi or omp has new sessions: where it looks for them, if that is shared.
-pub fn of_client(config: &Config, family: Family, no_session: bool) -> SessionFiles {
+pub fn of_client(config: &Config, family: ClientFamily, no_session: bool) -> SessionFiles {
     match of_family(config, family) {
         Some(files) if is_shared(config) && !no_session => if_writable(files),
         _ => own(&config.settings, no_session),
@@ -81,13 +81,13 @@ fn is_named(settings: &Settings) -> bool {
         .data_dir
         .as_ref()
         .is_some_and(|data| data.value.join(SESSIONS) == dir.value);
-    dir.source != Source::Default && !follows_data_dir
+    dir.source != ValueSource::Default && !follows_data_dir
 }
 
-fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
+fn of_family(config: &Config, family: ClientFamily) -> Option<SessionFiles> {
     let folders = agent_folders(config);
     match family {
-        Family::Pi => {
+        ClientFamily::Pi => {
             let named = config
                 .variable(PI_SESSION_DIR)
                 .filter(|dir| !dir.is_empty());
@@ -96,7 +96,7 @@ fn of_family(config: &Config, family: Family) -> Option<SessionFiles> {
                 None => Some(SessionFiles::PerFolder(folders.pi?.join(SESSIONS))),
             }
         }
-        Family::Omp => Some(SessionFiles::OmpFolders {
+        ClientFamily::Omp => Some(SessionFiles::OmpFolders {
             root: folders.omp?.join(SESSIONS),
             home: config.places.home.clone().map(resolved),
             temp: resolved(std::env::temp_dir()),

@@ -13,7 +13,7 @@ use stentor_agent::commands::CommandCache;
 use stentor_agent::context_files::{ContextPlaces, find_context_files};
 use stentor_agent::fallback::{FallbackChains, FallbackSettings};
 use stentor_agent::model::NamedBy;
-use stentor_agent::project_files::Reader;
+use stentor_agent::project_files::FileOwner;
 use stentor_agent::rules::{RuleBook, RuleFile, read_rules};
 use stentor_agent::sandbox::SandboxState;
 use stentor_agent::session::{
@@ -23,7 +23,7 @@ use stentor_agent::system_prompt::{PromptParts, system_prompt};
 use stentor_agent::tool::{Tool, ToolSpec};
 use stentor_agent::turn::RetryPolicy;
 use stentor_agent::undo::UndoSource;
-use stentor_checkpoint::{Checkpoints, Limits};
+use stentor_checkpoint::{CheckpointLimits, Checkpoints};
 use stentor_journal::clock::{SharedClock, SystemClock, iso_time};
 use stentor_journal::session_files::SessionFiles;
 use stentor_model::registry::{Registry, RegistrySources};
@@ -34,7 +34,7 @@ use stentor_text::spelling::nearest;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::memory::MEMORY;
 use stentor_tools::process::{self, KeptOutput, Launcher};
-use stentor_tools::sandbox::Refused;
+use stentor_tools::sandbox::SandboxRefusal;
 use stentor_tools::{ASK, BASH, BuiltinTools, JOB, SUBAGENT, SubagentSetup};
 
 use self::loading::Loader;
@@ -42,18 +42,18 @@ use crate::agents::Agents;
 use crate::choose_model::{ChooseModelError, ChosenModel, choose_model};
 use crate::config::table::tables;
 use crate::config::{
-    self, Config, ConfigErrors, Layer, Platform, Settings, Source, Sourced, Surroundings,
+    self, Config, ConfigErrors, Layer, Platform, Settings, Sourced, Surroundings, ValueSource,
 };
 use crate::environment::Variables;
 use crate::launcher::launcher;
 use crate::models::{Guide, Models};
-use crate::notes::Notes;
+use crate::notes::NoteStores;
 use crate::sandbox::sandbox;
 use crate::session_places;
 use crate::stored_answers::{ProjectAnswers, StoredAnswers};
 use crate::trust::store::TrustStore;
 use crate::untrusted::brought;
-use crate::untrusted::question::{Asking, TrustQuestion};
+use crate::untrusted::question::{TrustAsking, TrustQuestion};
 use crate::user_folders::{agent_folders, command_folders};
 use crate::{extensions, mcp_servers, web};
 
@@ -91,9 +91,9 @@ pub struct Defaults {
     pub tools: BuiltinTools,
     /// The MCP servers that run, which the sessions share.
     pub mcp: McpServers,
-    pub notes: Notes,
+    pub notes: NoteStores,
     /// How sessions are asked about folders that are not trusted.
-    pub trust: Asking,
+    pub trust: TrustAsking,
     pub clock: SharedClock,
 }
 
@@ -126,8 +126,8 @@ impl Defaults {
             subagents: true,
             rules: true,
             tools: BuiltinTools::default(),
-            notes: Notes::of(config, false),
-            trust: Asking::default(),
+            notes: NoteStores::of(config, false),
+            trust: TrustAsking::default(),
             clock: system_clock(),
         }
     }
@@ -149,7 +149,7 @@ impl Defaults {
         options.model = Some(model.info);
         options.policy = policy(config, self.permission_mode).with_path_guard(sandbox.path_guard);
         let mode = config.permission_mode(self.permission_mode);
-        options.names_permission_mode = matches!(mode.source, Source::Flag(_));
+        options.names_permission_mode = matches!(mode.source, ValueSource::Flag(_));
         options.sandbox = Arc::new(sandbox.state);
         if config.files.root_trusted {
             options
@@ -336,7 +336,7 @@ impl Defaults {
 /// What was set, else what another program's settings say, else the default.
 fn set_or<T: Copy>(set: &Sourced<T>, theirs: Option<T>) -> T {
     match theirs {
-        Some(theirs) if set.source == Source::Default => theirs,
+        Some(theirs) if set.source == ValueSource::Default => theirs,
         _ => set.value,
     }
 }
@@ -419,7 +419,7 @@ fn registry(
     adjust: impl Fn(&mut RegistrySources),
 ) -> Result<Registry, ConfigErrors> {
     let variables = config.variables.clone();
-    let environment: stentor_model::registry::Environment =
+    let environment: stentor_model::registry::EnvironmentLookup =
         Arc::new(move |name| variables.get(name)?.into_string().ok());
     let config_dir = config.places.config_dir.as_deref();
     let mut sources = RegistrySources::usual(
@@ -495,11 +495,11 @@ fn rules(config: &Config) -> RuleBook {
     let mut folders = Vec::new();
     if config.files.root_trusted {
         let of_project = brought::rule_folders(&config.project).into_iter();
-        folders.extend(of_project.map(|folder| (folder, Reader::Project(&config.project))));
+        folders.extend(of_project.map(|folder| (folder, FileOwner::Project(&config.project))));
     }
     let own = config.places.config_dir.iter().map(|dir| dir.join("rules"));
     let omps = agent_folders(config).omp.map(|dir| dir.join("rules"));
-    folders.extend(own.chain(omps).map(|folder| (folder, Reader::Own)));
+    folders.extend(own.chain(omps).map(|folder| (folder, FileOwner::Own)));
     let mut rules = Vec::new();
     for file in read_rules(&folders) {
         match file {
@@ -515,7 +515,7 @@ fn rules(config: &Config) -> RuleBook {
 }
 
 /// The sandbox that sessions in `cwd` have, or why they would not start.
-pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, Refused> {
+pub fn sandbox_state(config: &Config, cwd: &Path) -> Result<SandboxState, SandboxRefusal> {
     let launcher = Launcher::default();
     sandbox(config, cwd, &spill_dir(config), &launcher).map(|sandbox| sandbox.state)
 }
@@ -529,7 +529,10 @@ pub fn stored_answers(config: &Config) -> Option<StoredAnswers> {
 /// Where sessions in `cwd` record what can be undone, if they do.
 pub fn undo(config: &Config, cwd: &Path) -> Option<UndoSource> {
     let data_dir = config.settings.data_dir.as_ref()?;
-    let all = Checkpoints::in_folder(data_dir.value.join("checkpoints"), Limits::default());
+    let all = Checkpoints::in_folder(
+        data_dir.value.join("checkpoints"),
+        CheckpointLimits::default(),
+    );
     let sessions = session_places::shared(config).into_iter();
     let sessions = sessions.map(|files| files.root());
     let own = config
@@ -591,7 +594,9 @@ fn policy(config: &Config, default: PermissionMode) -> Policy {
     // The same goes for the skills it is told of.
     let mut readable = command_folders(config).user_skills();
     readable.push(spill_dir(config));
-    policy.with_readable(readable)
+    policy
+        .with_readable(readable)
+        .with_own_folders(config.own_folders())
 }
 
 /// Has the outputs that are too old or too many removed, beside everything else: nobody waits for

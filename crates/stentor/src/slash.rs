@@ -25,7 +25,7 @@ pub enum Builtin {
 }
 
 /// How a command is described.
-pub struct Described {
+pub struct DescribedBuiltin {
     pub builtin: Builtin,
     pub name: &'static str,
     /// What may follow the name.
@@ -38,8 +38,8 @@ const fn described(
     name: &'static str,
     hint: &'static str,
     description: &'static str,
-) -> Described {
-    Described {
+) -> DescribedBuiltin {
+    DescribedBuiltin {
         builtin,
         name,
         hint,
@@ -48,7 +48,7 @@ const fn described(
 }
 
 /// All commands, in the order in which they are listed.
-pub const BUILTINS: [Described; 16] = [
+pub const BUILTINS: [DescribedBuiltin; 16] = [
     described(Builtin::Help, "help", "", "list the commands and keys"),
     described(
         Builtin::Model,

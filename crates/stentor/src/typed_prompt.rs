@@ -167,7 +167,7 @@ fn files(
     text: &str,
     pictures: &[PathBuf],
 ) -> Result<(Vec<ContentBlock>, Vec<String>), TypedPromptError> {
-    let Mentioned { mut files, missing } = mentioned(cwd, text);
+    let MentionedFiles { mut files, missing } = mentioned(cwd, text);
     for picture in pictures {
         let path = cwd.join(picture);
         let attached = attached(cwd, &[picture.display().to_string()], "")?;
@@ -187,14 +187,14 @@ fn files(
 
 /// What a text names as `@path`, or as `@"a path with spaces"`, each once.
 #[derive(Debug, Default, PartialEq)]
-struct Mentioned {
+struct MentionedFiles {
     files: Vec<String>,
     /// What can hardly be anything but a file, and is none.
     missing: Vec<String>,
 }
 
-fn mentioned(cwd: &Path, text: &str) -> Mentioned {
-    let mut found = Mentioned::default();
+fn mentioned(cwd: &Path, text: &str) -> MentionedFiles {
+    let mut found = MentionedFiles::default();
     let add = |names: &mut Vec<String>, name: &str| {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::file;
 use super::folders::CommandFolders;
-use super::scan::{self, Found, Kind};
+use super::scan::{self, CommandCandidate, CommandFileKind};
 use super::{MAX_COMMANDS, arguments};
 use crate::event::{CommandInfo, CommandSource};
-use crate::project_files::Origin;
+use crate::project_files::FileOrigin;
 
 /// How a skill is called: `/skill:NAME what to do with it`.
 pub(super) const SKILL_PREFIX: &str = "skill:";
@@ -24,7 +24,7 @@ pub struct Template {
     /// What may follow the name, for people.
     pub hint: Option<String>,
     pub content: String,
-    pub origin: Origin,
+    pub origin: FileOrigin,
     pub path: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub struct Skill {
     pub for_user: bool,
     /// It is of a project that is not trusted.
     pub untrusted: bool,
-    pub origin: Origin,
+    pub origin: FileOrigin,
     pub path: PathBuf,
 }
 
@@ -75,21 +75,22 @@ impl CommandBook {
         Self::read(&scan::scan(folders), folders)
     }
 
-    pub(super) fn read(files: &[Found], folders: &CommandFolders) -> Self {
-        let of = |kind: Kind| {
+    pub(super) fn read(files: &[CommandCandidate], folders: &CommandFolders) -> Self {
+        let of = |kind: CommandFileKind| {
             let files = files.iter().filter(move |found| found.kind == kind);
             files.map(|found| (found, folders.reader(found.origin)))
         };
-        let templates =
-            of(Kind::Template).filter_map(|(found, reader)| file::template(found, reader));
-        let skills = of(Kind::Skill).filter_map(|(found, reader)| {
+        let templates = of(CommandFileKind::Template)
+            .filter_map(|(found, reader)| file::template(found, reader));
+        let skills = of(CommandFileKind::Skill).filter_map(|(found, reader)| {
             let mut skill = file::skill(found, reader)?;
-            skill.untrusted = folders.untrusted && found.origin == Origin::Project;
+            skill.untrusted = folders.untrusted && found.origin == FileOrigin::Project;
             // The model reads it as what it is; called, it would be what the user says.
             skill.for_user &= !skill.untrusted;
             Some(skill)
         });
-        let agents = of(Kind::Agent).filter_map(|(found, reader)| file::agent(found, reader));
+        let agents =
+            of(CommandFileKind::Agent).filter_map(|(found, reader)| file::agent(found, reader));
         let mut book = Self {
             templates: nearest(templates, |template| &template.name),
             skills: nearest(skills, |skill| &skill.name),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::book::CommandBook;
 use super::folders::CommandFolders;
-use super::scan::{self, Found};
+use super::scan::{self, CommandCandidate};
 use crate::project_files::Project;
 
 /// Knows what the files of one project and user say now. Nothing is read before somebody looks.
@@ -12,7 +12,7 @@ use crate::project_files::Project;
 pub struct CommandCache {
     folders: Mutex<CommandFolders>,
     /// Held while the disk is looked at, so that it is not looked at twice at once.
-    files: Mutex<Vec<Found>>,
+    files: Mutex<Vec<CommandCandidate>>,
     book: Mutex<Arc<CommandBook>>,
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::book::{AgentDefinition, Skill, Template, is_word};
 use super::front_matter::FrontMatter;
-use super::scan::Found;
-use crate::project_files::{NotRead, Reader};
+use super::scan::CommandCandidate;
+use crate::project_files::{FileOwner, NotRead};
 
 /// A larger file is no prompt any more.
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -14,9 +14,9 @@ pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 const DESCRIPTION_CHARS: usize = 80;
 
 /// The template in a file. `None`, with a warning, when there is none that can be used.
-pub(super) fn template(found: &Found, reader: Reader<'_>) -> Option<Template> {
+pub(super) fn template(found: &CommandCandidate, reader: FileOwner<'_>) -> Option<Template> {
     let text = read(&found.path, reader)?;
-    let page = Page::of(&text);
+    let page = FileParts::of(&text);
     usable(&found.name, &found.path).then(|| Template {
         name: found.name.clone(),
         description: page.description(),
@@ -28,9 +28,9 @@ pub(super) fn template(found: &Found, reader: Reader<'_>) -> Option<Template> {
 }
 
 /// The skill in a file.
-pub(super) fn skill(found: &Found, reader: Reader<'_>) -> Option<Skill> {
+pub(super) fn skill(found: &CommandCandidate, reader: FileOwner<'_>) -> Option<Skill> {
     let text = read(&found.path, reader)?;
-    let page = Page::of(&text);
+    let page = FileParts::of(&text);
     let name = page.fact("name").unwrap_or_else(|| found.name.clone());
     usable(&name, &found.path).then(|| Skill {
         name,
@@ -45,9 +45,9 @@ pub(super) fn skill(found: &Found, reader: Reader<'_>) -> Option<Skill> {
 }
 
 /// The agent in a file.
-pub(super) fn agent(found: &Found, reader: Reader<'_>) -> Option<AgentDefinition> {
+pub(super) fn agent(found: &CommandCandidate, reader: FileOwner<'_>) -> Option<AgentDefinition> {
     let text = read(&found.path, reader)?;
-    let page = Page::of(&text);
+    let page = FileParts::of(&text);
     let facts = page.facts.as_ref();
     let everything = |tools: &Vec<String>| tools.iter().any(|name| name == "*");
     Some(AgentDefinition {
@@ -71,7 +71,7 @@ fn usable(name: &str, path: &Path) -> bool {
     is_word
 }
 
-fn read(path: &Path, reader: Reader<'_>) -> Option<String> {
+fn read(path: &Path, reader: FileOwner<'_>) -> Option<String> {
     match reader.read(path, MAX_FILE_BYTES) {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Err(NotRead::TooLarge { .. }) => {
@@ -86,12 +86,12 @@ fn read(path: &Path, reader: Reader<'_>) -> Option<String> {
 }
 
 /// A file taken apart.
-struct Page<'a> {
+struct FileParts<'a> {
     facts: Option<FrontMatter<'a>>,
     body: &'a str,
 }
 
-impl<'a> Page<'a> {
+impl<'a> FileParts<'a> {
     fn of(text: &'a str) -> Self {
         let facts = FrontMatter::read(text);
         let body = match &facts {

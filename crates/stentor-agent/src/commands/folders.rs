@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent_folders::AgentFolders;
-use crate::project_files::{Origin, Project, Reader};
+use crate::project_files::{FileOrigin, FileOwner, Project};
 
 /// The folders that programs of this kind keep in a project and in a home. The first that has a
 /// name wins.
@@ -31,9 +31,11 @@ impl CommandFolders {
     /// first: those of the working folder, of the folders above it up to the root of its project,
     /// then the user's own. A project that is not trusted comes last, so that it cannot put a text
     /// of its own in the place of one of the user's.
-    pub(super) fn all(&self) -> Vec<(Origin, PathBuf)> {
+    pub(super) fn all(&self) -> Vec<(FileOrigin, PathBuf)> {
         let projects = self.of_project().into_iter();
-        let projects = projects.map(|folder| (Origin::Project, folder)).collect();
+        let projects = projects
+            .map(|folder| (FileOrigin::Project, folder))
+            .collect();
         match self.untrusted {
             true => [self.of_user(), projects].concat(),
             false => [projects, self.of_user()].concat(),
@@ -48,10 +50,10 @@ impl CommandFolders {
     }
 
     /// How files of that origin are read.
-    pub(super) fn reader(&self, origin: Origin) -> Reader<'_> {
+    pub(super) fn reader(&self, origin: FileOrigin) -> FileOwner<'_> {
         match origin {
-            Origin::Project => Reader::Project(&self.project),
-            Origin::User => Reader::Own,
+            FileOrigin::Project => FileOwner::Project(&self.project),
+            FileOrigin::User => FileOwner::Own,
         }
     }
 
@@ -62,20 +64,24 @@ impl CommandFolders {
         folders.map(|(_, folder)| folder.join("skills")).collect()
     }
 
-    fn of_user(&self) -> Vec<(Origin, PathBuf)> {
-        let mut folders: Vec<(Origin, PathBuf)> = Vec::new();
+    fn of_user(&self) -> Vec<(FileOrigin, PathBuf)> {
+        let mut folders: Vec<(FileOrigin, PathBuf)> = Vec::new();
         if let Some(config) = &self.config {
-            folders.push((Origin::User, config.clone()));
+            folders.push((FileOrigin::User, config.clone()));
         }
         let home = self.home.as_deref().filter(|home| !self.is_project(home));
         for dot in DOT_FOLDERS {
-            folders.extend(home.map(|home| (Origin::User, home.join(dot))));
+            folders.extend(home.map(|home| (FileOrigin::User, home.join(dot))));
             let agent_folder = match dot {
                 ".pi" => &self.agent_folders.pi,
                 ".omp" => &self.agent_folders.omp,
                 _ => &None,
             };
-            folders.extend(agent_folder.clone().map(|folder| (Origin::User, folder)));
+            folders.extend(
+                agent_folder
+                    .clone()
+                    .map(|folder| (FileOrigin::User, folder)),
+            );
         }
         folders.dedup();
         folders

@@ -7,13 +7,13 @@
 /// The facts and the text below them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FrontMatter<'a> {
-    facts: Vec<(&'a str, Fact)>,
+    facts: Vec<(&'a str, FrontMatterValue)>,
     /// What follows, from its first line with text on.
     pub body: &'a str,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Fact {
+enum FrontMatterValue {
     Text(String),
     List(Vec<String>),
 }
@@ -44,8 +44,8 @@ impl<'a> FrontMatter<'a> {
     /// A fact as text.
     pub fn text(&self, key: &str) -> Option<String> {
         let text = match self.fact(key)? {
-            Fact::Text(text) => text.clone(),
-            Fact::List(items) => items.join(", "),
+            FrontMatterValue::Text(text) => text.clone(),
+            FrontMatterValue::List(items) => items.join(", "),
         };
         (!text.is_empty()).then_some(text)
     }
@@ -53,8 +53,8 @@ impl<'a> FrontMatter<'a> {
     /// A fact as a list; text is split at its commas.
     pub fn list(&self, key: &str) -> Option<Vec<String>> {
         Some(match self.fact(key)? {
-            Fact::List(items) => items.clone(),
-            Fact::Text(text) => items(text),
+            FrontMatterValue::List(items) => items.clone(),
+            FrontMatterValue::Text(text) => items(text),
         })
     }
 
@@ -67,13 +67,13 @@ impl<'a> FrontMatter<'a> {
         }
     }
 
-    fn fact(&self, key: &str) -> Option<&Fact> {
+    fn fact(&self, key: &str) -> Option<&FrontMatterValue> {
         let found = self.facts.iter().find(|(name, _)| *name == key);
         found.map(|(_, fact)| fact)
     }
 }
 
-fn facts<'a>(lines: &[&'a str]) -> Vec<(&'a str, Fact)> {
+fn facts<'a>(lines: &[&'a str]) -> Vec<(&'a str, FrontMatterValue)> {
     let mut facts = Vec::new();
     let mut rest = lines;
     while let Some((line, later)) = rest.split_first() {
@@ -93,18 +93,20 @@ fn facts<'a>(lines: &[&'a str]) -> Vec<(&'a str, Fact)> {
     facts
 }
 
-fn fact(value: &str, indented: &[&str]) -> Fact {
+fn fact(value: &str, indented: &[&str]) -> FrontMatterValue {
     let lines = || indented.iter().map(|line| line.trim());
     let is_block = matches!(value, "" | "|" | ">" | "|-" | ">-" | "|+" | ">+");
     if value.is_empty() && lines().any(|line| line.starts_with("- ")) {
         let items = lines().filter_map(|line| line.strip_prefix("- "));
-        return Fact::List(items.map(|item| unquoted(item.trim()).to_owned()).collect());
+        return FrontMatterValue::List(
+            items.map(|item| unquoted(item.trim()).to_owned()).collect(),
+        );
     }
     if let Some(inside) = value
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
     {
-        return Fact::List(items(inside));
+        return FrontMatterValue::List(items(inside));
     }
     let joint = if value.starts_with('|') { "\n" } else { " " };
     let mut text = if is_block {
@@ -118,7 +120,7 @@ fn fact(value: &str, indented: &[&str]) -> Fact {
         }
         text.push_str(line);
     }
-    Fact::Text(text)
+    FrontMatterValue::Text(text)
 }
 
 fn items(text: &str) -> Vec<String> {

@@ -29,7 +29,7 @@ pub use book::{AgentDefinition, CommandBook, Skill, Template};
 pub use command_cache::CommandCache;
 pub use folders::CommandFolders;
 pub use prompts::{PromptFuture, PromptSource};
-pub use slash::{Called, ExpandError, Expanded, READ_TOOL, SlashCommands};
+pub use slash::{CalledCommand, ExpandError, ExpandedCommand, READ_TOOL, SlashCommands};
 
 /// Commands of each kind that are kept; files beyond it are left out with a warning.
 pub const MAX_COMMANDS: usize = 500;

@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 use super::MAX_COMMANDS;
 use super::folders::CommandFolders;
-use crate::project_files::{Origin, Reader};
+use crate::project_files::{FileOrigin, FileOwner};
 
 /// A file that may be a command, or an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub kind: Kind,
-    pub origin: Origin,
+pub(super) struct CommandCandidate {
+    pub kind: CommandFileKind,
+    pub origin: FileOrigin,
     /// By its place; the file itself may say another.
     pub name: String,
     pub path: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
 /// What a file is, by the folder it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CommandFileKind {
     Template,
     Skill,
     Agent,
@@ -32,17 +32,17 @@ pub(super) enum Kind {
 
 /// A file that is written anew gets another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     modified: (i64, i64),
     bytes: u64,
     inode: u64,
 }
 
 /// The files there are, nearest folder first, by name within a folder.
-pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
-    let mut scan = Scan {
+pub(super) fn scan(folders: &CommandFolders) -> Vec<CommandCandidate> {
+    let mut scan = FolderScan {
         found: Vec::new(),
-        reader: Reader::Own,
+        reader: FileOwner::Own,
     };
     for (origin, folder) in folders.all() {
         scan.reader = folders.reader(origin);
@@ -51,7 +51,7 @@ pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
             continue;
         }
         // What is called takes the place of what the user says, and an agent that of the model.
-        let is_trusted = origin == Origin::User || !folders.untrusted;
+        let is_trusted = origin == FileOrigin::User || !folders.untrusted;
         if is_trusted && !folders.without_templates {
             scan.templates(&folder.join("prompts"), origin);
             scan.templates(&folder.join("commands"), origin);
@@ -66,46 +66,62 @@ pub(super) fn scan(folders: &CommandFolders) -> Vec<Found> {
     scan.found
 }
 
-struct Scan<'a> {
-    found: Vec<Found>,
+struct FolderScan<'a> {
+    found: Vec<CommandCandidate>,
     /// Of the folder that is looked into.
-    reader: Reader<'a>,
+    reader: FileOwner<'a>,
 }
 
-impl Scan<'_> {
+impl FolderScan<'_> {
     /// `NAME.md`, and `GROUP/NAME.md` as `GROUP:NAME`.
-    fn templates(&mut self, folder: &Path, origin: Origin) {
+    fn templates(&mut self, folder: &Path, origin: FileOrigin) {
         for path in sorted_entries(folder) {
             if !path.is_dir() {
-                self.add_markdown(Kind::Template, origin, path, None);
+                self.add_markdown(CommandFileKind::Template, origin, path, None);
                 continue;
             }
             let group = name_of(&path);
             for inner in sorted_entries(&path) {
-                self.add_markdown(Kind::Template, origin, inner, Some(&group));
+                self.add_markdown(CommandFileKind::Template, origin, inner, Some(&group));
             }
         }
     }
 
     /// `NAME/SKILL.md`, also one folder deeper.
-    fn skills(&mut self, folder: &Path, origin: Origin) {
+    fn skills(&mut self, folder: &Path, origin: FileOrigin) {
         for entry in sorted_entries(folder) {
-            if !self.add(Kind::Skill, origin, name_of(&entry), entry.join("SKILL.md")) {
+            if !self.add(
+                CommandFileKind::Skill,
+                origin,
+                name_of(&entry),
+                entry.join("SKILL.md"),
+            ) {
                 for inner in sorted_entries(&entry) {
-                    self.add(Kind::Skill, origin, name_of(&inner), inner.join("SKILL.md"));
+                    self.add(
+                        CommandFileKind::Skill,
+                        origin,
+                        name_of(&inner),
+                        inner.join("SKILL.md"),
+                    );
                 }
             }
         }
     }
 
     /// `NAME.md`.
-    fn agents(&mut self, folder: &Path, origin: Origin) {
+    fn agents(&mut self, folder: &Path, origin: FileOrigin) {
         for path in sorted_entries(folder) {
-            self.add_markdown(Kind::Agent, origin, path, None);
+            self.add_markdown(CommandFileKind::Agent, origin, path, None);
         }
     }
 
-    fn add_markdown(&mut self, kind: Kind, origin: Origin, path: PathBuf, group: Option<&str>) {
+    fn add_markdown(
+        &mut self,
+        kind: CommandFileKind,
+        origin: FileOrigin,
+        path: PathBuf,
+        group: Option<&str>,
+    ) {
         if path.extension().is_none_or(|extension| extension != "md") {
             return;
         }
@@ -120,16 +136,22 @@ impl Scan<'_> {
     }
 
     /// Adds a file. False when there is none.
-    fn add(&mut self, kind: Kind, origin: Origin, name: String, path: PathBuf) -> bool {
+    fn add(
+        &mut self,
+        kind: CommandFileKind,
+        origin: FileOrigin,
+        name: String,
+        path: PathBuf,
+    ) -> bool {
         let Some(about) = self.reader.found(&path) else {
             return false;
         };
-        self.found.push(Found {
+        self.found.push(CommandCandidate {
             kind,
             origin,
             name,
             path,
-            stamp: Stamp {
+            stamp: FileStamp {
                 modified: (about.mtime(), about.mtime_nsec()),
                 bytes: about.len(),
                 inode: about.ino(),

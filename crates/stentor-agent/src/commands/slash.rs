@@ -56,7 +56,7 @@ pub const READ_TOOL: &str = "read";
 
 /// A text that calls a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Called {
+pub struct CalledCommand {
     /// Without the slash.
     pub name: String,
     /// What follows, trimmed.
@@ -74,9 +74,9 @@ pub struct ExpandError {
 
 /// What the agent is asked instead of a command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Expanded {
+pub struct ExpandedCommand {
     pub content: Vec<ContentBlock>,
-    pub called: Called,
+    pub called: CalledCommand,
 }
 
 impl SlashCommands {
@@ -166,7 +166,7 @@ impl SlashCommands {
 
     /// The command that a text calls; `None` when it calls none. Does not look at the files: who
     /// must know of a file that was written a moment ago calls [`SlashCommands::book`] before.
-    pub fn called(&self, text: &str) -> Option<Called> {
+    pub fn called(&self, text: &str) -> Option<CalledCommand> {
         let command = text.trim().strip_prefix('/')?;
         let (name, arguments) = match command.split_once(char::is_whitespace) {
             Some((name, arguments)) => (name, arguments.trim()),
@@ -174,7 +174,7 @@ impl SlashCommands {
         };
         let known = self.seen();
         let info = known.iter().find(|info| info.name == name)?;
-        Some(Called {
+        Some(CalledCommand {
             name: name.to_owned(),
             arguments: arguments.to_owned(),
             source: info.source,
@@ -183,7 +183,7 @@ impl SlashCommands {
 
     /// The same, for a text that may call a command of an extension that is still starting: waits
     /// until it is known whether it does, and no longer than the extensions' patience.
-    pub async fn called_in_time(&self, text: &str) -> Option<Called> {
+    pub async fn called_in_time(&self, text: &str) -> Option<CalledCommand> {
         if let Some(called) = self.called(text) {
             return Some(called);
         }
@@ -201,7 +201,7 @@ impl SlashCommands {
 
     /// What the agent is asked when the user says `text`; `None` when that is for the agent as it
     /// is, or for an extension.
-    pub async fn expand(&self, text: &str) -> Result<Option<Expanded>, ExpandError> {
+    pub async fn expand(&self, text: &str) -> Result<Option<ExpandedCommand>, ExpandError> {
         if !text.trim_start().starts_with('/') {
             return Ok(None);
         }
@@ -230,7 +230,7 @@ impl SlashCommands {
                 None => None,
             },
         };
-        Ok(content.map(|content| Expanded { content, called }))
+        Ok(content.map(|content| ExpandedCommand { content, called }))
     }
 
     /// Begins to run a command of an extension.

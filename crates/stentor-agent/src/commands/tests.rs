@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::agent_folders::AgentFolders;
-use crate::project_files::Origin;
+use crate::project_files::FileOrigin;
 
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -54,7 +54,7 @@ fn book() -> (tempfile::TempDir, CommandBook) {
 #[test]
 fn templates_and_skills_are_found_and_the_nearest_wins() {
     let (_root, book) = book();
-    let templates: Vec<(&str, &str, Origin)> = book
+    let templates: Vec<(&str, &str, FileOrigin)> = book
         .templates
         .iter()
         .map(|one| (&*one.name, &*one.description, one.origin))
@@ -62,9 +62,9 @@ fn templates_and_skills_are_found_and_the_nearest_wins() {
     assert_eq!(
         templates,
         [
-            ("git:commit", "Commit", Origin::Project),
-            ("mine", "Mine", Origin::User),
-            ("review", "Review a file", Origin::Project),
+            ("git:commit", "Commit", FileOrigin::Project),
+            ("mine", "Mine", FileOrigin::User),
+            ("review", "Review a file", FileOrigin::Project),
         ]
     );
     let names: Vec<String> = book.infos().into_iter().map(|info| info.name).collect();
@@ -170,7 +170,7 @@ fn folders_above_count_up_to_the_root_of_the_project() {
         ..CommandFolders::default()
     };
     let found = CommandBook::load(&folders);
-    let found: Vec<(&str, &str, Origin)> = found
+    let found: Vec<(&str, &str, FileOrigin)> = found
         .templates
         .iter()
         .map(|one| (&*one.name, &*one.content, one.origin))
@@ -178,9 +178,9 @@ fn folders_above_count_up_to_the_root_of_the_project() {
     assert_eq!(
         found,
         [
-            ("mine", "Mine", Origin::User),
-            ("near", "Near", Origin::Project),
-            ("top", "Top", Origin::Project),
+            ("mine", "Mine", FileOrigin::User),
+            ("near", "Near", FileOrigin::Project),
+            ("top", "Top", FileOrigin::Project),
         ]
     );
 }

@@ -26,7 +26,7 @@ pub enum CursorMissed {
 /// An answer that is complete, of which the log keeps no deltas: from its beginning to its last text.
 /// Who is in the midst of it cannot go on; who has all of the text misses nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Forgotten {
+pub(super) struct ForgottenAnswer {
     pub first: u64,
     pub last: u64,
 }
@@ -87,7 +87,7 @@ impl HubState {
     }
 
     /// Notes that the deltas of an answer are gone.
-    pub(super) fn note_forgotten(&mut self, forgotten: Forgotten) {
+    pub(super) fn note_forgotten(&mut self, forgotten: ForgottenAnswer) {
         let oldest = self.oldest();
         self.forgotten.retain(|older| older.last >= oldest);
         self.forgotten.push(forgotten);

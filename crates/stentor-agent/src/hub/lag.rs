@@ -17,7 +17,7 @@ pub const STUCK_FOR: Duration = Duration::from_secs(15);
 
 /// What is known of a queue.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum QueuePace {
     #[default]
     Flows,
     /// It is full, others wait for it, and nothing was taken out of it since.
@@ -29,7 +29,7 @@ pub(super) enum Pace {
 /// Tells whoever serves a client that the others of its session wait for it. Only subscriptions with such
 /// an observer are given up.
 pub struct Lag {
-    pace: watch::Receiver<Pace>,
+    pace: watch::Receiver<QueuePace>,
     queue: Weak<Queue>,
 }
 
@@ -46,13 +46,13 @@ impl Subscription {
 impl Lag {
     /// Waits until others wait for the subscription. False when it is over.
     pub async fn is_waited_for(&mut self) -> bool {
-        let waited = self.pace.wait_for(|pace| *pace != Pace::Flows).await;
+        let waited = self.pace.wait_for(|pace| *pace != QueuePace::Flows).await;
         waited.is_ok()
     }
 
     /// Waits until the subscription is given up. False when it is over for another reason.
     pub async fn is_given_up(&mut self) -> bool {
-        let given_up = self.pace.wait_for(|pace| *pace == Pace::GivenUp).await;
+        let given_up = self.pace.wait_for(|pace| *pace == QueuePace::GivenUp).await;
         given_up.is_ok()
     }
 
@@ -65,7 +65,7 @@ impl Lag {
 }
 
 /// Whom the turn waits for.
-enum Awaited {
+enum AwaitedClient {
     Nobody,
     /// As long as it takes.
     Somebody,
@@ -83,9 +83,9 @@ impl Hub {
             told.as_mut().enable();
             let awaited = self.lock().awaited();
             match awaited {
-                Awaited::Nobody => return,
-                Awaited::Somebody => told.await,
-                Awaited::Until(deadline) => tokio::select! {
+                AwaitedClient::Nobody => return,
+                AwaitedClient::Somebody => told.await,
+                AwaitedClient::Until(deadline) => tokio::select! {
                     () = told => {}
                     () = sleep_until(deadline) => {}
                 },
@@ -96,8 +96,8 @@ impl Hub {
 
 impl HubState {
     /// Gives up who kept others waiting for too long; says whom to wait for.
-    fn awaited(&mut self) -> Awaited {
-        let mut awaited = Awaited::Nobody;
+    fn awaited(&mut self) -> AwaitedClient {
+        let mut awaited = AwaitedClient::Nobody;
         if self.subscribers.iter().all(|queue| queue.has_capacity()) {
             return awaited;
         }
@@ -114,20 +114,20 @@ impl HubState {
                 others.any(|other| *other != client)
             });
             if !others_wait || queue.pace.receiver_count() == 0 {
-                if let Awaited::Nobody = awaited {
-                    awaited = Awaited::Somebody;
+                if let AwaitedClient::Nobody = awaited {
+                    awaited = AwaitedClient::Somebody;
                 }
                 return true;
             }
             let until = queue.stuck_since(now) + STUCK_FOR;
             if until <= now {
-                queue.pace.send_replace(Pace::GivenUp);
+                queue.pace.send_replace(QueuePace::GivenUp);
                 queue.close();
                 return false;
             }
             awaited = match awaited {
-                Awaited::Until(earlier) => Awaited::Until(earlier.min(until)),
-                Awaited::Nobody | Awaited::Somebody => Awaited::Until(until),
+                AwaitedClient::Until(earlier) => AwaitedClient::Until(earlier.min(until)),
+                AwaitedClient::Nobody | AwaitedClient::Somebody => AwaitedClient::Until(until),
             };
             true
         });
@@ -140,12 +140,12 @@ impl Queue {
     fn stuck_since(&self, now: Instant) -> Instant {
         let mut since = now;
         self.pace.send_if_modified(|pace| match pace {
-            Pace::StuckSince(known) => {
+            QueuePace::StuckSince(known) => {
                 since = *known;
                 false
             }
-            Pace::Flows | Pace::GivenUp => {
-                *pace = Pace::StuckSince(now);
+            QueuePace::Flows | QueuePace::GivenUp => {
+                *pace = QueuePace::StuckSince(now);
                 true
             }
         });
@@ -155,9 +155,9 @@ impl Queue {
     /// Something was taken out of it, or arrived where it leads.
     pub(super) fn took(&self) {
         self.pace.send_if_modified(|pace| {
-            let was_stuck = matches!(pace, Pace::StuckSince(_));
+            let was_stuck = matches!(pace, QueuePace::StuckSince(_));
             if was_stuck {
-                *pace = Pace::Flows;
+                *pace = QueuePace::Flows;
             }
             was_stuck
         });

@@ -43,6 +43,13 @@ impl Subscription {
         }
     }
 
+    /// True while something waits that was there before the place where its events begin: what goes
+    /// on comes first, with that number.
+    pub fn begins_with_what_goes_on(&self) -> bool {
+        let first = self.queue.lock();
+        first.front().is_some_and(|event| event.seq <= self.since)
+    }
+
     /// The subscriber has read these entries, which may be yet to be announced: they are not
     /// announced to it again.
     pub(crate) fn has_read(&mut self, entries: impl Iterator<Item = String>) {

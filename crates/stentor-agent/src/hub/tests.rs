@@ -108,7 +108,10 @@ fn asking_for_what_is_no_longer_kept_says_so() {
     for _ in 0..REPLAY_EVENTS + 10 {
         hub.publish(EventKind::TurnStarted);
     }
-    assert_eq!(hub.subscribe_since(3).err(), Some(Missed { oldest: 11 }));
+    assert_eq!(
+        hub.subscribe_since(3).err(),
+        Some(MissedEvents { oldest: 11 })
+    );
     assert!(hub.subscribe_since(10).is_ok());
 }
 
@@ -118,7 +121,10 @@ fn a_number_of_another_life_of_the_session_is_one_that_was_missed() {
     assert!(hub.subscribe_since(0).is_ok());
     hub.publish(EventKind::TurnStarted);
     for since in [2, 500, u64::MAX] {
-        assert_eq!(hub.subscribe_since(since).err(), Some(Missed { oldest: 1 }));
+        assert_eq!(
+            hub.subscribe_since(since).err(),
+            Some(MissedEvents { oldest: 1 })
+        );
     }
 }
 

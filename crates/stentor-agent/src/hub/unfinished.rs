@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
-use crate::event::{Event, EventKind};
+use crate::event::{BashEnd, Event, EventKind};
 use crate::live::{LiveBlock, LiveMessage};
 
 /// What goes on in a session, as the events that began it.
 #[derive(Default)]
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedWork {
     run: Option<EventKind>,
     turn: Option<EventKind>,
-    answer: Option<Answer>,
+    answer: Option<UnfinishedAnswer>,
     /// The calls of the turn, those that have ended included: their results may not be recorded.
     calls: Vec<EventKind>,
+    /// Commands of the user, each with the entry that it becomes, those that have ended included.
+    shells: Vec<(Arc<str>, EventKind)>,
     compaction: Option<EventKind>,
     retry: Option<EventKind>,
     queues: Option<EventKind>,
@@ -22,18 +24,18 @@ pub(super) struct Unfinished {
 }
 
 /// An answer in the making, as far as it was published.
-struct Answer {
+struct UnfinishedAnswer {
     live: LiveMessage,
-    blocks: Vec<Block>,
+    blocks: Vec<UnfinishedBlock>,
 }
 
-struct Block {
+struct UnfinishedBlock {
     block: Arc<LiveBlock>,
     published_bytes: usize,
     ended: Option<EventKind>,
 }
 
-impl Unfinished {
+impl UnfinishedWork {
     /// Notes what is published. A delta costs the same, first or millionth.
     pub fn note(&mut self, kind: &EventKind, seq: u64) {
         match kind {
@@ -44,7 +46,7 @@ impl Unfinished {
             }
             EventKind::BlockStarted { block, .. } => {
                 if let Some(answer) = &mut self.answer {
-                    answer.blocks.push(Block {
+                    answer.blocks.push(UnfinishedBlock {
                         block: Arc::clone(block),
                         published_bytes: 0,
                         ended: None,
@@ -57,7 +59,7 @@ impl Unfinished {
                 }
             }
             EventKind::AnswerStarted(live) => {
-                self.answer = Some(Answer {
+                self.answer = Some(UnfinishedAnswer {
                     live: live.clone(),
                     blocks: Vec::new(),
                 });
@@ -82,6 +84,18 @@ impl Unfinished {
             EventKind::ToolStarted { .. } | EventKind::ToolEnded { .. } => {
                 self.calls.push(kind.clone());
             }
+            EventKind::BashStarted { entry_id, .. } => {
+                self.shells.push((Arc::clone(entry_id), kind.clone()));
+            }
+            EventKind::BashEnded { entry_id, end, .. } => match end {
+                BashEnd::Ran(_) if self.has_shell(entry_id) => {
+                    self.shells.push((Arc::clone(entry_id), kind.clone()));
+                }
+                // It is recorded already.
+                BashEnd::Ran(_) => {}
+                BashEnd::Failed(_) => self.forget_shell(entry_id),
+            },
+            EventKind::EntryAppended { id, .. } => self.forget_shell(id),
             EventKind::CompactionStarted { .. } => self.compaction = Some(kind.clone()),
             EventKind::CompactionEnded(_) => self.compaction = None,
             EventKind::RetryStarted { .. } => self.retry = Some(kind.clone()),
@@ -128,14 +142,23 @@ impl Unfinished {
         let whole = [&self.run, &self.turn].into_iter().flatten().cloned();
         let goes_on = [&self.compaction, &self.retry, &self.queues];
         let kinds = whole
-            .chain(answer.into_iter().flat_map(Answer::events))
+            .chain(answer.into_iter().flat_map(UnfinishedAnswer::events))
             .chain(self.calls.iter().cloned())
+            .chain(self.shells.iter().map(|(_, shell)| shell.clone()))
             .chain(goes_on.into_iter().flatten().cloned())
             .chain(self.questions.iter().map(|(_, question)| question.clone()));
         kinds.map(stamp).collect()
     }
 
-    fn block(&mut self, block: &Arc<LiveBlock>) -> Option<&mut Block> {
+    fn has_shell(&self, entry_id: &str) -> bool {
+        self.shells.iter().any(|(entry, _)| **entry == *entry_id)
+    }
+
+    fn forget_shell(&mut self, entry_id: &str) {
+        self.shells.retain(|(entry, _)| **entry != *entry_id);
+    }
+
+    fn block(&mut self, block: &Arc<LiveBlock>) -> Option<&mut UnfinishedBlock> {
         let answer = self.answer.as_mut()?;
         let mut newest_first = answer.blocks.iter_mut().rev();
         newest_first.find(|known| Arc::ptr_eq(&known.block, block))
@@ -149,7 +172,7 @@ fn call_of(kind: &EventKind) -> Option<&str> {
     }
 }
 
-impl Answer {
+impl UnfinishedAnswer {
     fn events(&self) -> Vec<EventKind> {
         let mut events = vec![EventKind::AnswerStarted(self.live.clone())];
         for block in &self.blocks {

@@ -12,7 +12,7 @@ use super::Note;
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Line {
+pub(super) enum NoteLine {
     Note(Note),
     Forget { forget: String },
 }
@@ -58,7 +58,7 @@ impl NotesFile {
 
     /// Appends a line in one write, so that lines of several processes do not mix, and makes it
     /// last.
-    pub fn append(&mut self, line: &Line) -> std::io::Result<()> {
+    pub fn append(&mut self, line: &NoteLine) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         if self.ends_torn()? {
@@ -69,7 +69,7 @@ impl NotesFile {
     }
 
     /// The lines that were appended since the last call. Unreadable ones are skipped.
-    pub fn read_new(&mut self) -> std::io::Result<Vec<Line>> {
+    pub fn read_new(&mut self) -> std::io::Result<Vec<NoteLine>> {
         let length = self.file.metadata()?.len();
         if length < self.read_bytes {
             // Somebody cut the file. What was known stays known, what is new is read.

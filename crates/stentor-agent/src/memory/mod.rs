@@ -160,7 +160,7 @@ impl MemoryStore {
         let done = state.append(
             &self.path,
             self.of.as_ref(),
-            &file::Line::Note(note.clone()),
+            &file::NoteLine::Note(note.clone()),
         );
         self.noting(&mut state, done)?;
         state.captures += 1;
@@ -173,7 +173,7 @@ impl MemoryStore {
         let mut state = self.refreshed()?;
         let note = state.notes.iter().find(|note| note.id == id).cloned();
         let note = note.ok_or_else(|| MemoryError::Unknown(id.to_owned()))?;
-        let line = file::Line::Forget {
+        let line = file::NoteLine::Forget {
             forget: id.to_owned(),
         };
         let done = state.append(&self.path, self.of.as_ref(), &line);
@@ -268,7 +268,7 @@ impl MemoryState {
         Ok(())
     }
 
-    fn take(&mut self, lines: Vec<file::Line>, of: Option<&ProjectNotes>) {
+    fn take(&mut self, lines: Vec<file::NoteLine>, of: Option<&ProjectNotes>) {
         let belongs = |note: &Note| match (of, &note.folder) {
             (Some(of), Some(folder)) => Path::new(folder).starts_with(&of.project),
             (Some(_), None) => false,
@@ -276,12 +276,12 @@ impl MemoryState {
         };
         for line in lines {
             match line {
-                file::Line::Note(note) => {
+                file::NoteLine::Note(note) => {
                     if belongs(&note) && !self.notes.iter().any(|known| known.id == note.id) {
                         self.notes.push(note);
                     }
                 }
-                file::Line::Forget { forget } => self.notes.retain(|note| note.id != forget),
+                file::NoteLine::Forget { forget } => self.notes.retain(|note| note.id != forget),
             }
         }
     }
@@ -299,7 +299,7 @@ impl MemoryState {
         &mut self,
         path: &Path,
         of: Option<&ProjectNotes>,
-        line: &file::Line,
+        line: &file::NoteLine,
     ) -> std::io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,

@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
-use crate::event::Rule;
-use crate::project_files::{NotRead, Reader};
+use crate::event::AnswerRule;
+use crate::project_files::{FileOwner, NotRead};
 
 /// A rule file is not longer than this; a longer one is left alone.
 const MAX_RULE_BYTES: u64 = 256 * 1024;
@@ -15,13 +16,13 @@ const MAX_RULE_BYTES: u64 = 256 * 1024;
 /// What came of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleFile {
-    Rule(Rule),
+    Rule(AnswerRule),
     /// It could not be read; the text says why.
     Problem(String),
 }
 
 /// The rules in the `.md` files of `folders`, by name. Of two with one name the first counts.
-pub fn read_rules(folders: &[(PathBuf, Reader<'_>)]) -> Vec<RuleFile> {
+pub fn read_rules(folders: &[(PathBuf, FileOwner<'_>)]) -> Vec<RuleFile> {
     let mut found: Vec<RuleFile> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for (folder, reader) in folders {
@@ -51,19 +52,27 @@ pub fn read_rules(folders: &[(PathBuf, Reader<'_>)]) -> Vec<RuleFile> {
     found
 }
 
-fn read_rule(path: &Path, reader: Reader<'_>) -> Result<Option<Rule>, String> {
-    let bytes = match reader.read(path, MAX_RULE_BYTES) {
-        Ok(bytes) => bytes,
-        Err(NotRead::TooLarge { limit_bytes }) => {
-            return Err(format!("a rule has at most {limit_bytes} bytes"));
-        }
-        Err(why) => return Err(why.to_string()),
-    };
-    let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+/// Why the file of a rule cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum UnreadableRule {
+    #[error("a rule has at most {limit_bytes} bytes")]
+    TooLarge { limit_bytes: u64 },
+    #[error(transparent)]
+    NotRead(NotRead),
+    #[error(transparent)]
+    NoText(#[from] FromUtf8Error),
+}
+
+fn read_rule(path: &Path, reader: FileOwner<'_>) -> Result<Option<AnswerRule>, UnreadableRule> {
+    let bytes = reader.read(path, MAX_RULE_BYTES).map_err(|why| match why {
+        NotRead::TooLarge { limit_bytes } => UnreadableRule::TooLarge { limit_bytes },
+        other => UnreadableRule::NotRead(other),
+    })?;
+    let text = String::from_utf8(bytes)?;
     Ok(parse_rule(path, &text))
 }
 
-fn parse_rule(path: &Path, text: &str) -> Option<Rule> {
+fn parse_rule(path: &Path, text: &str) -> Option<AnswerRule> {
     let text = text.trim_start_matches('\u{feff}');
     let rest = text.strip_prefix("---")?;
     let (head, content) = rest.split_once("\n---")?;
@@ -89,7 +98,7 @@ fn parse_rule(path: &Path, text: &str) -> Option<Rule> {
         }
     }
     let name = path.file_stem()?.to_string_lossy().into_owned();
-    (!condition.is_empty()).then(|| Rule {
+    (!condition.is_empty()).then(|| AnswerRule {
         name,
         path: path.to_path_buf(),
         content: content.trim_start_matches('-').trim().to_owned(),
@@ -186,7 +195,7 @@ mod tests {
         fs::write(far.join("b.md"), [0xff, 0xfe]).unwrap();
         fs::write(far.join("c.txt"), "---\ncondition: x\n---\nfar").unwrap();
         let found = read_rules(
-            &[near, far, folder.path().join("missing")].map(|folder| (folder, Reader::Own)),
+            &[near, far, folder.path().join("missing")].map(|folder| (folder, FileOwner::Own)),
         );
         let [RuleFile::Rule(rule), RuleFile::Problem(why)] = &found[..] else {
             panic!("{found:?}")

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use regex::Regex;
 use stentor_journal::message::{ContentBlock, KnownMessage, Message, UserContent, UserMessage};
 
-use crate::event::Rule;
+use crate::event::AnswerRule;
 use crate::live::{LiveBlock, LiveBlockKind};
 
 pub use files::{RuleFile, read_rules};
@@ -28,7 +28,7 @@ pub struct RuleBook {
 
 #[derive(Debug)]
 struct Watcher {
-    rule: Rule,
+    rule: AnswerRule,
     patterns: Vec<Regex>,
     has_spoken: AtomicBool,
 }
@@ -44,7 +44,7 @@ pub struct BadPattern {
 
 impl RuleBook {
     /// Rules with sound patterns, and what is wrong with the others.
-    pub fn new(rules: Vec<Rule>) -> (Self, Vec<BadPattern>) {
+    pub fn new(rules: Vec<AnswerRule>) -> (Self, Vec<BadPattern>) {
         let mut watchers = Vec::with_capacity(rules.len());
         let mut bad = Vec::new();
         for rule in rules {
@@ -91,7 +91,7 @@ impl RuleBook {
 
     /// The rules that match what was written up to and with the delta that begins at `start`, and
     /// have not spoken. They have now.
-    pub fn triggered_by(&self, block: &LiveBlock, start: usize) -> Vec<Rule> {
+    pub fn triggered_by(&self, block: &LiveBlock, start: usize) -> Vec<AnswerRule> {
         let watched = match block.kind {
             LiveBlockKind::Text | LiveBlockKind::ToolCall { .. } => true,
             LiveBlockKind::Thinking | LiveBlockKind::Redacted => false,
@@ -105,7 +105,7 @@ impl RuleBook {
         })
     }
 
-    fn matching(&self, text: &str) -> Vec<Rule> {
+    fn matching(&self, text: &str) -> Vec<AnswerRule> {
         let speaks = |watcher: &&Watcher| {
             !watcher.has_spoken.load(Ordering::Acquire)
                 && watcher
@@ -120,7 +120,7 @@ impl RuleBook {
 }
 
 /// What the model is told when rules match.
-pub(crate) fn reminder(rules: &[Rule], timestamp: u64) -> Arc<Message> {
+pub(crate) fn reminder(rules: &[AnswerRule], timestamp: u64) -> Arc<Message> {
     let mut text = String::from(
         "<system-reminder>\nYour answer was stopped because it goes against a rule of the user. \
          Go on from where you were, and follow the rule.\n",
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
     use crate::live::LiveMessage;
 
-    fn rule(name: &str, patterns: &[&str]) -> Rule {
-        Rule {
+    fn rule(name: &str, patterns: &[&str]) -> AnswerRule {
+        AnswerRule {
             name: name.to_owned(),
             path: format!("{name}.md").into(),
             content: "Do not.".to_owned(),
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    fn names(rules: Vec<Rule>) -> Vec<String> {
+    fn names(rules: Vec<AnswerRule>) -> Vec<String> {
         rules.into_iter().map(|rule| rule.name).collect()
     }
 

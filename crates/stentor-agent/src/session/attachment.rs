@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stentor_journal::store::{Entry, EntryKind, Header, StoreError};
+use stentor_journal::store::{Entry, EntryKind, SessionHeader, StoreError};
 
 use super::error::SessionError;
 use super::handle::Session;
@@ -15,14 +15,14 @@ pub(super) struct Attachment {
     client: ClientNumber,
     /// Nobody's handle.
     session: Session,
-    kind: Attached,
+    kind: AttachmentKind,
     has_left: AtomicBool,
     on_leave: Box<dyn Fn() + Send + Sync>,
 }
 
 /// How a client came to a session, and what it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attached {
+pub struct AttachmentKind {
     /// The session was live already.
     pub joined: bool,
     /// The client only watches.
@@ -30,8 +30,8 @@ pub struct Attached {
 }
 
 /// A session as one who joins it finds it.
-pub struct Joined {
-    pub header: Header,
+pub struct JoinedSession {
+    pub header: SessionHeader,
     /// What was said, from the first entry to the one the session goes on from.
     pub entries: Vec<Entry>,
     /// What goes on, and what happens from now on. Nothing of it is in `entries`.
@@ -63,7 +63,11 @@ impl Drop for Attachment {
 impl Session {
     /// A handle for one client of several. It leaves the session, and `on_leave` is called, when it
     /// closes the handle or drops all of its handles.
-    pub fn attach(&self, kind: Attached, on_leave: impl Fn() + Send + Sync + 'static) -> Self {
+    pub fn attach(
+        &self,
+        kind: AttachmentKind,
+        on_leave: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         let client = self.shared.hub.new_client();
         // Who only watches answers nothing, and must not look like somebody who is there to answer.
         if !kind.observes {
@@ -126,12 +130,12 @@ impl Session {
     }
 
     /// The session as it is at one moment, and everything that happens after it.
-    pub async fn join(&self) -> Result<Joined, SessionError> {
+    pub async fn join(&self) -> Result<JoinedSession, SessionError> {
         let client = self.client();
         let (mut events, reading) = self.joined_at(client).await?;
         let (header, entries) = reading.await.map_err(|_| SessionError::Closed)??;
         events.has_read(unanswered(&entries));
-        Ok(Joined {
+        Ok(JoinedSession {
             header,
             entries,
             events,
@@ -166,7 +170,7 @@ impl Session {
         }
     }
 
-    fn kind(&self) -> Option<Attached> {
+    fn kind(&self) -> Option<AttachmentKind> {
         let attachment = self.attachment.as_ref();
         attachment.map(|attachment| attachment.kind)
     }

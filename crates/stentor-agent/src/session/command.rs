@@ -1,22 +1,19 @@
 //! How a handle has its actor do something.
 
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
 
 use super::actor::Actor;
+pub(super) use crate::turn::Reply;
 
 /// Commands a session may have waiting. A caller waits when it is full.
 pub(super) const COMMANDS: usize = 64;
-
-/// Where the answer to a command goes.
-pub(super) type Reply<T> = oneshot::Sender<T>;
 
 /// What an actor does while everything else waits.
 type AsyncAct = dyn for<'a> FnOnce(&'a mut Actor) -> BoxFuture<'a, ()> + Send;
 
 /// What a handle asks of the actor. What that is stands with the handle's methods, in
 /// `actor/commands.rs`.
-pub(super) enum Command {
+pub(super) enum ActorCommand {
     Act(Box<dyn FnOnce(&mut Actor) + Send>),
     ActAsync(Box<AsyncAct>),
     Close {

@@ -27,7 +27,7 @@ struct OpenDialogs {
     /// The clients that share the session, and how each answers.
     clients: HashMap<ClientNumber, Answerer>,
     next_id: u64,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenDialog>,
 }
 
 /// Who is there to answer.
@@ -50,7 +50,7 @@ impl OpenDialogs {
     }
 }
 
-struct Open {
+struct OpenDialog {
     dialog: Arc<Dialog>,
     reply: oneshot::Sender<DialogAnswer>,
 }
@@ -131,7 +131,7 @@ impl Dialogs {
         let Some((id, answer)) = self.open(&dialog) else {
             return DialogAnswer::Nothing;
         };
-        let guard = Withdraw { dialogs: &self, id };
+        let guard = WithdrawGuard { dialogs: &self, id };
         self.hub.publish(EventKind::DialogAsked {
             id,
             dialog: Arc::clone(&dialog),
@@ -185,7 +185,7 @@ impl Dialogs {
         let (reply, answer) = oneshot::channel();
         state.open.insert(
             id,
-            Open {
+            OpenDialog {
                 dialog: Arc::clone(dialog),
                 reply,
             },
@@ -213,12 +213,12 @@ impl Dialogs {
 }
 
 /// Withdraws a question that nobody waits for any more. One that was closed stays closed.
-struct Withdraw<'a> {
+struct WithdrawGuard<'a> {
     dialogs: &'a Dialogs,
     id: u64,
 }
 
-impl Drop for Withdraw<'_> {
+impl Drop for WithdrawGuard<'_> {
     fn drop(&mut self) {
         self.dialogs.close(self.id, DialogClose::Withdrawn);
     }

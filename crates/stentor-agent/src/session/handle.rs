@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stentor_journal::message::{ContentBlock, KnownBlock};
-use stentor_journal::store::{JournalStore, Opened};
+use stentor_journal::store::{JournalStore, OpenedSession, Reservation};
 use tokio::sync::{mpsc, oneshot};
 
-use super::actor::{Actor, Beginning};
+use super::actor::{Actor, SessionStart};
 use super::attachment::Attachment;
-use super::command::{COMMANDS, Command};
+use super::command::{ActorCommand, COMMANDS};
 use super::dialogs::{Answerer, Dialogs};
 use super::error::SessionError;
 use super::hook_source::HookedSession;
@@ -19,7 +19,7 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hook_chain;
 use crate::hooks::CommandRan;
-use crate::hub::{Hub, Missed, Subscription};
+use crate::hub::{Hub, MissedEvents, Subscription};
 use crate::jobs::{Job, Jobs};
 use crate::left_running::LeftRunning;
 use crate::subagents::{SteerError, Subagents};
@@ -29,14 +29,14 @@ use crate::undo::Undo;
 /// A session. Cheap to clone; the session ends when it is closed or the last handle is dropped.
 #[derive(Clone)]
 pub struct Session {
-    pub(super) commands: mpsc::Sender<Command>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) commands: mpsc::Sender<ActorCommand>,
+    pub(super) shared: Arc<SessionShared>,
     /// Set in the handles of a client that shares the session with others.
     pub(super) attachment: Option<Arc<Attachment>>,
 }
 
 /// What handles reach without the actor.
-pub(super) struct Shared {
+pub(super) struct SessionShared {
     pub id: Arc<str>,
     /// Where it is stored, or will be when something is said in it.
     pub file: Option<Arc<Path>>,
@@ -84,27 +84,40 @@ impl Accepted {
 impl Session {
     /// Starts a new session.
     pub fn start(environment: Environment, options: SessionOptions) -> Result<Self, SessionError> {
-        Self::begin(environment, options, Beginning::New)
+        Self::begin(environment, options, SessionStart::New(None))
+    }
+
+    /// Starts a new session for which capacity was reserved, if it was.
+    pub(crate) fn start_reserved(
+        environment: Environment,
+        options: SessionOptions,
+        reserved: Option<Box<dyn Reservation>>,
+    ) -> Result<Self, SessionError> {
+        Self::begin(environment, options, SessionStart::New(reserved))
     }
 
     /// Goes on with a stored session. What `options` leaves open is taken from it.
     pub fn resume(
         environment: Environment,
         options: SessionOptions,
-        opened: Opened,
+        opened: OpenedSession,
     ) -> Result<Self, SessionError> {
-        Self::begin(environment, options, Beginning::Resumed(Box::new(opened)))
+        Self::begin(
+            environment,
+            options,
+            SessionStart::Resumed(Box::new(opened)),
+        )
     }
 
     fn begin(
         environment: Environment,
         options: SessionOptions,
-        beginning: Beginning,
+        beginning: SessionStart,
     ) -> Result<Self, SessionError> {
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let (hooks, servers) = (options.hooks.clone(), options.servers.clone());
         let cwd = Arc::from(options.cwd.as_path());
-        let resumed = matches!(beginning, Beginning::Resumed(_));
+        let resumed = matches!(beginning, SessionStart::Resumed(_));
         let mut actor = Actor::new(environment, options, beginning, receiver)?;
         let shared = Arc::new(actor.shared());
         let session = Self {
@@ -242,7 +255,7 @@ impl Session {
     }
 
     /// Subscribes to everything after event number `since`.
-    pub fn subscribe_since(&self, since: u64) -> Result<Subscription, Missed> {
+    pub fn subscribe_since(&self, since: u64) -> Result<Subscription, MissedEvents> {
         self.shared.hub.subscribe_since_as(self.client(), since)
     }
 

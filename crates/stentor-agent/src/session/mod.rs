@@ -26,7 +26,7 @@ mod weak;
 
 pub use crate::budget::Budget;
 pub use crate::turn::CompactionError;
-pub use attachment::{Attached, Joined};
+pub use attachment::{AttachmentKind, JoinedSession};
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use hook_source::{HookSource, HookedSession};
@@ -44,7 +44,7 @@ pub use rewind::{
 };
 pub use servers::{AttachedServers, SessionServers, ToolServers};
 pub use state::{
-    BashResult, ContextNeed, ContextUse, ForkPoint, Interrupted, ModelAccess, ModelChoice,
+    BashResult, ContextNeed, ContextUse, ForkPoint, InterruptOutcome, ModelAccess, ModelChoice,
     ReplacedModel, SessionSnapshot, SessionState, SessionStats,
 };
 pub use weak::WeakSession;

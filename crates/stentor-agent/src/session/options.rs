@@ -211,6 +211,17 @@ impl SessionOptions {
         }
     }
 
+    /// Has the session work in these folders, too: its policy, its servers and its undo know them.
+    pub fn add_folders(&mut self, folders: &[PathBuf]) {
+        self.policy = self.policy.clone().with_roots(folders.to_vec());
+        if let Some(servers) = &mut self.servers {
+            servers.additional_folders = folders.to_vec();
+        }
+        if let Some(UndoSource::Own(store)) = &mut self.undo {
+            **store = store.including(folders);
+        }
+    }
+
     /// Options with every default, for a session in `cwd` that is kept in memory.
     pub fn in_memory(cwd: impl Into<PathBuf>, tools: Vec<Arc<dyn Tool>>) -> Self {
         let cwd = cwd.into();

@@ -32,7 +32,7 @@ pub enum QueueKind {
 /// A message that waits. It is on disk already, as a note that names the entry it will become.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Queued {
+pub(super) struct QueuedMessage {
     /// The session it waits in; a fork does not inherit it.
     #[serde(default)]
     pub session: String,
@@ -63,22 +63,22 @@ pub(super) struct CustomPart {
 /// All queues, first come first served.
 #[derive(Debug, Default)]
 pub(super) struct WaitingMessages {
-    steering: VecDeque<Queued>,
-    follow_up: VecDeque<Queued>,
+    steering: VecDeque<QueuedMessage>,
+    follow_up: VecDeque<QueuedMessage>,
     /// In the conversation already, but its turn has not begun: for clients they still wait.
-    unannounced: VecDeque<(Queued, Arc<Message>)>,
-    next_turn: VecDeque<Queued>,
-    asides: VecDeque<Queued>,
-    notices: VecDeque<Queued>,
+    unannounced: VecDeque<(QueuedMessage, Arc<Message>)>,
+    next_turn: VecDeque<QueuedMessage>,
+    asides: VecDeque<QueuedMessage>,
+    notices: VecDeque<QueuedMessage>,
 }
 
 impl WaitingMessages {
-    pub fn push(&mut self, queued: Queued) {
+    pub fn push(&mut self, queued: QueuedMessage) {
         self.of(queued.queue).push_back(queued);
     }
 
     /// The messages to deliver now: one or all, as the mode says.
-    pub fn take(&mut self, queue: QueueKind, mode: QueueMode) -> Vec<Queued> {
+    pub fn take(&mut self, queue: QueueKind, mode: QueueMode) -> Vec<QueuedMessage> {
         let waiting = self.of(queue);
         match mode {
             QueueMode::All => waiting.drain(..).collect(),
@@ -87,7 +87,7 @@ impl WaitingMessages {
     }
 
     /// Puts messages back to the front, where they were taken.
-    pub fn put_back(&mut self, queue: QueueKind, messages: Vec<Queued>) {
+    pub fn put_back(&mut self, queue: QueueKind, messages: Vec<QueuedMessage>) {
         let waiting = self.of(queue);
         for message in messages.into_iter().rev() {
             waiting.push_front(message);
@@ -95,7 +95,7 @@ impl WaitingMessages {
     }
 
     /// Takes everything out that steers or prolongs a run.
-    pub fn clear(&mut self) -> Vec<Queued> {
+    pub fn clear(&mut self) -> Vec<QueuedMessage> {
         self.steering
             .drain(..)
             .chain(self.follow_up.drain(..))
@@ -103,15 +103,15 @@ impl WaitingMessages {
     }
 
     /// The first message with that text.
-    pub fn find(&self, queue: QueueKind, text: &str) -> Option<&Queued> {
-        let is_it = |queued: &&Queued| queued.is_shown() && queued.text() == text;
+    pub fn find(&self, queue: QueueKind, text: &str) -> Option<&QueuedMessage> {
+        let is_it = |queued: &&QueuedMessage| queued.is_shown() && queued.text() == text;
         self.peek(queue).iter().find(is_it)
     }
 
     /// Takes out the first message with that text.
-    pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<Queued> {
+    pub fn remove(&mut self, queue: QueueKind, text: &str) -> Option<QueuedMessage> {
         let waiting = self.of(queue);
-        let is_it = |queued: &Queued| queued.is_shown() && queued.text() == text;
+        let is_it = |queued: &QueuedMessage| queued.is_shown() && queued.text() == text;
         let index = waiting.iter().position(is_it)?;
         waiting.remove(index)
     }
@@ -124,14 +124,14 @@ impl WaitingMessages {
         !self.peek(queue).is_empty()
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Queued> {
+    pub fn all(&self) -> impl Iterator<Item = &QueuedMessage> {
         let to_run = self.steering.iter().chain(&self.follow_up);
         let later = self.next_turn.iter().chain(&self.asides);
         to_run.chain(later).chain(&self.notices)
     }
 
     /// A message was delivered; its turn will announce it.
-    pub fn delivered(&mut self, queued: Queued, message: Arc<Message>) {
+    pub fn delivered(&mut self, queued: QueuedMessage, message: Arc<Message>) {
         if queued.is_shown() {
             self.unannounced.push_back((queued, message));
         }
@@ -159,7 +159,7 @@ impl WaitingMessages {
         texts(unannounced.chain(&self.steering).chain(&self.follow_up))
     }
 
-    fn of(&mut self, queue: QueueKind) -> &mut VecDeque<Queued> {
+    fn of(&mut self, queue: QueueKind) -> &mut VecDeque<QueuedMessage> {
         match queue {
             QueueKind::Steering => &mut self.steering,
             QueueKind::FollowUp => &mut self.follow_up,
@@ -169,7 +169,7 @@ impl WaitingMessages {
         }
     }
 
-    fn peek(&self, queue: QueueKind) -> &VecDeque<Queued> {
+    fn peek(&self, queue: QueueKind) -> &VecDeque<QueuedMessage> {
         match queue {
             QueueKind::Steering => &self.steering,
             QueueKind::FollowUp => &self.follow_up,
@@ -181,7 +181,7 @@ impl WaitingMessages {
 }
 
 /// The texts of messages by their queue: what people said, not what extensions did.
-pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queues {
+pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a QueuedMessage>) -> Queues {
     let mut texts = Queues::default();
     for queued in messages {
         if queued.custom.is_some() {
@@ -196,7 +196,7 @@ pub(super) fn texts<'a>(messages: impl IntoIterator<Item = &'a Queued>) -> Queue
     texts
 }
 
-impl Queued {
+impl QueuedMessage {
     /// Whether clients see that it waits: it goes to a run, and is not an extension's own.
     pub fn is_shown(&self) -> bool {
         let goes_to_run = matches!(self.queue, QueueKind::Steering | QueueKind::FollowUp);
@@ -214,8 +214,8 @@ mod tests {
 
     use super::*;
 
-    fn said(queue: QueueKind, text: &str) -> Queued {
-        Queued {
+    fn said(queue: QueueKind, text: &str) -> QueuedMessage {
+        QueuedMessage {
             session: "here".to_owned(),
             queue,
             content: UserContent::Text(text.to_owned()),
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn entry_of(queued: &Queued) -> Arc<Message> {
+    fn entry_of(queued: &QueuedMessage) -> Arc<Message> {
         let message = stentor_journal::message::UserMessage {
             content: queued.content.clone(),
             attribution: None,

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use stentor_journal::clock::Clock;
 use stentor_journal::store::{
-    self, Entry, Header, Journal, JournalReader, JournalStore, StoreError,
+    self, Entry, Journal, JournalReader, JournalStore, Reservation, SessionHeader, StoreError,
 };
 
 /// Entries that are kept in memory until the session becomes worth a file, then in its journal.
@@ -15,37 +15,49 @@ use stentor_journal::store::{
 /// A client that connects, looks around and leaves should leave no file behind; an accepted prompt
 /// must be on disk. So the file is made by the first [`Record::append`] with `must_last`.
 pub(super) enum Record {
-    Planned(Box<Planned>),
+    Planned(Box<PlannedJournal>),
     Open(Box<dyn Journal>),
 }
 
 /// A journal that is to be made.
-pub(super) struct Planned {
+pub(super) struct PlannedJournal {
     /// The folder it will be in; `None` when it has a path of its own.
     folder: Option<PathBuf>,
     path: PathBuf,
-    header: Header,
+    header: SessionHeader,
     entries: Vec<Entry>,
     inline_pictures: bool,
     /// What makes the file.
     journals: Arc<dyn JournalStore>,
+    /// The session counts before it has a file, so that there is capacity for it when it gets one.
+    _reservation: Option<Box<dyn Reservation>>,
 }
 
 impl Record {
-    /// A record that becomes a file in `folder` when it must.
+    /// A record that becomes a file in `folder` when it must, with the capacity that was reserved for
+    /// it, or that it reserves now.
     pub fn planned(
         journals: Arc<dyn JournalStore>,
         folder: PathBuf,
-        header: Header,
+        header: SessionHeader,
+        reserved: Option<Box<dyn Reservation>>,
     ) -> Result<Self, StoreError> {
         let path = store::file_path(&folder, &header)?;
-        Ok(Self::Planned(Box::new(Planned {
+        let mut reservation = match reserved {
+            Some(reserved) => Some(reserved),
+            None => journals.reserve(&folder, Path::new(&header.cwd))?,
+        };
+        if let Some(reservation) = &mut reservation {
+            reservation.assign(&header.id);
+        }
+        Ok(Self::Planned(Box::new(PlannedJournal {
             folder: Some(folder),
             path,
             header,
             entries: Vec::new(),
             inline_pictures: false,
             journals,
+            _reservation: reservation,
         })))
     }
 
@@ -53,16 +65,17 @@ impl Record {
     pub fn planned_at(
         journals: Arc<dyn JournalStore>,
         path: PathBuf,
-        header: Header,
+        header: SessionHeader,
     ) -> Result<Self, StoreError> {
         store::check_can_create_at(&path)?;
-        Ok(Self::Planned(Box::new(Planned {
+        Ok(Self::Planned(Box::new(PlannedJournal {
             folder: None,
             path,
             header,
             entries: Vec::new(),
             inline_pictures: false,
             journals,
+            _reservation: None,
         })))
     }
 
@@ -74,7 +87,7 @@ impl Record {
         }
     }
 
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         match self {
             Self::Planned(planned) => &planned.header,
             Self::Open(journal) => journal.header(),

@@ -136,7 +136,7 @@ pub struct BashResult {
 
 /// What asking a run to stop after its current model call did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interrupted {
+pub struct InterruptOutcome {
     /// True when this was the first to ask.
     pub accepted: bool,
     /// True when a run is going to stop.

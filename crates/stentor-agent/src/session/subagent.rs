@@ -4,9 +4,9 @@ use stentor_journal::message::ContentBlock;
 
 use super::error::SessionError;
 use super::handle::Session;
-use crate::subagents::{SteerError, SteerFuture, Steered};
+use crate::subagents::{SteerError, SteerFuture, SteeredSession};
 
-impl Steered for Session {
+impl SteeredSession for Session {
     fn steer(&self, content: Vec<ContentBlock>) -> SteerFuture<'_> {
         Box::pin(async {
             match self.steer(content).await {

@@ -21,12 +21,12 @@ use crate::hub::Hub;
 use crate::jobs::{JobReport, Jobs};
 use crate::left_running::LeftRunning;
 use crate::model::ModelInfo;
+use crate::permission::{CallRefused, PermitFuture};
 use crate::subagents::Subagents;
 use crate::tool::{
-    CallHooks, CapacityFuture, DialogFuture, ModeFuture, PermitFuture, Plan, ToolHost, ToolSpec,
-    Touches,
+    CallHooks, CapacityFuture, DialogFuture, ModeFuture, Plan, ToolHost, ToolSpec, Touches,
 };
-use crate::turn::{Request, Verdict};
+use crate::turn::{RunRequest, Verdict};
 use crate::undo::Undo;
 
 /// What the tools of a session see of it.
@@ -40,7 +40,7 @@ pub(super) struct SessionToolHost {
     jobs: Arc<Jobs>,
     left_running: Arc<LeftRunning>,
     subagents: Arc<Subagents>,
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<RunRequest>,
     permits: Option<Arc<dyn ToolHost>>,
     path_rules: PathRules,
     undo: Option<Arc<Undo>>,
@@ -77,7 +77,7 @@ impl SessionToolHost {
         hub: Hub,
         dialogs: Arc<Dialogs>,
         (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
-        (requests, permits): (mpsc::Sender<Request>, Option<Arc<dyn ToolHost>>),
+        (requests, permits): (mpsc::Sender<RunRequest>, Option<Arc<dyn ToolHost>>),
         path_rules: PathRules,
         undo: Option<Arc<Undo>>,
         clearing: PlanClearing,
@@ -172,7 +172,7 @@ impl SessionToolHost {
         Box::pin(async move {
             let (reply, verdict) = oneshot::channel();
             let asked = requests
-                .send(Request::Permit {
+                .send(RunRequest::Permit {
                     call,
                     is_own: false,
                     is_background,
@@ -184,8 +184,8 @@ impl SessionToolHost {
                 .await;
             match (asked, verdict.await) {
                 (Ok(()), Ok(Verdict::Allowed)) => Ok(()),
-                (Ok(()), Ok(Verdict::Denied(why))) => Err(why),
-                _ => Err("The session was closed.".to_owned()),
+                (Ok(()), Ok(Verdict::Denied(why))) => Err(CallRefused::Denied(why)),
+                _ => Err(CallRefused::SessionClosed),
             }
         })
     }
@@ -212,7 +212,7 @@ impl ToolHost for SessionToolHost {
         let requests = self.requests.clone();
         Box::pin(async move {
             // When the session is gone there is nobody left to report to.
-            requests.send(Request::Job(Box::new(report))).await.ok();
+            requests.send(RunRequest::Job(Box::new(report))).await.ok();
         })
     }
 
@@ -264,7 +264,9 @@ impl ToolHost for SessionToolHost {
         let requests = self.requests.clone();
         Box::pin(async move {
             let (reply, left) = oneshot::channel();
-            let asked = requests.send(Request::LeavePlanMode { mode, reply }).await;
+            let asked = requests
+                .send(RunRequest::LeavePlanMode { mode, reply })
+                .await;
             asked.is_ok() && left.await.unwrap_or(false)
         })
     }
@@ -316,6 +318,8 @@ impl ToolHost for SessionToolHost {
             .or_default()
             .add(&usage);
         drop(state);
+        // When the queue is full, it is recorded with what is consumed next, or when the round ends.
+        self.requests.try_send(RunRequest::RecordTools).ok();
         self.called_model(model, usage);
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::command::Command;
-use super::handle::{Session, Shared};
+use super::command::ActorCommand;
+use super::handle::{Session, SessionShared};
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::EventKind;
 use crate::hub::Subscription;
@@ -14,8 +14,8 @@ use crate::hub::Subscription;
 /// A session, for those who serve it and must not keep it alive.
 #[derive(Clone)]
 pub struct WeakSession {
-    commands: mpsc::WeakSender<Command>,
-    shared: Arc<Shared>,
+    commands: mpsc::WeakSender<ActorCommand>,
+    shared: Arc<SessionShared>,
 }
 
 impl Session {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{Message, ToolCall};
 use tokio::sync::oneshot;
 
-use super::compaction::{self, CompactionError, Uncompacted};
-use super::link::{AfterRun, FallbackPlan, Gone, Link, Request};
-use super::run::{self, Begin, Ran};
-use super::tools::Stopped;
+use super::compaction::{self, CompactionError, CompactionFailure};
+use super::link::{ActorGone, AfterRun, FallbackPlan, RunLink, RunRequest};
+use super::run::{self, RunBeginning, RunRecord};
+use super::tools::NotRecorded;
 use crate::event::{
     CompactionReason, CompactionResult, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome,
 };
@@ -25,9 +25,9 @@ pub(crate) struct OpenCalls {
 }
 
 /// What the session was asked to do.
-pub(crate) enum Work {
+pub(crate) enum RunWork {
     /// Answer messages that are already in the conversation.
-    Answer(Vec<Item>),
+    Answer(Vec<ConversationItem>),
     /// Go on with the calls of the newest answer.
     GoOn(OpenCalls),
     /// Compact because somebody asked for it.
@@ -39,10 +39,10 @@ pub(crate) enum Work {
 }
 
 /// Does it. When it returns the session is idle; it is gone when it returns an error.
-pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
+pub(crate) async fn perform(link: RunLink, work: RunWork) -> Result<(), ActorGone> {
     match work {
-        Work::Answer(messages) => {
-            let begin = Begin {
+        RunWork::Answer(messages) => {
+            let begin = RunBeginning {
                 messages,
                 open_calls: None,
                 may_compact: true,
@@ -50,8 +50,8 @@ pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
             };
             answer(&link, begin).await
         }
-        Work::GoOn(open) => {
-            let begin = Begin {
+        RunWork::GoOn(open) => {
+            let begin = RunBeginning {
                 messages: Vec::new(),
                 open_calls: Some(open),
                 may_compact: false,
@@ -59,7 +59,7 @@ pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
             };
             answer(&link, begin).await
         }
-        Work::Compact {
+        RunWork::Compact {
             reason,
             instructions,
             reply,
@@ -67,8 +67,8 @@ pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
             let done = compaction::compact_as_asked(&link, reason, instructions).await;
             let result = match done {
                 Ok(result) => Ok(result),
-                Err(Uncompacted::Failed(error)) => Err(error),
-                Err(Uncompacted::Gone) => return Err(Gone),
+                Err(CompactionFailure::Failed(error)) => Err(error),
+                Err(CompactionFailure::Gone) => return Err(ActorGone),
             };
             let next = finish(&link, true, false).await;
             // A client that no longer waits for the result lost nothing: the entry is on disk.
@@ -76,7 +76,7 @@ pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
             match next? {
                 Some(next) => {
                     let may_compact = true;
-                    let next = Begin {
+                    let next = RunBeginning {
                         may_compact,
                         ..next
                     };
@@ -88,20 +88,20 @@ pub(crate) async fn perform(link: Link, work: Work) -> Result<(), Gone> {
     }
 }
 
-async fn answer(link: &Link, begin: Begin) -> Result<(), Gone> {
+async fn answer(link: &RunLink, begin: RunBeginning) -> Result<(), ActorGone> {
     let mut retries = Retries::default();
     let mut next = begin;
     link.slash.refresh().await;
     loop {
-        let mut ran = Ran::default();
+        let mut ran = RunRecord::default();
         let stopped = {
             let mut on_success = || retries.succeeded(link);
             run::run(link, next, &mut on_success, &mut ran).await
         };
         match stopped {
             Ok(()) => {}
-            Err(Stopped::Gone) => return Err(Gone),
-            Err(Stopped::Store(error)) => {
+            Err(NotRecorded::Gone) => return Err(ActorGone),
+            Err(NotRecorded::Store(error)) => {
                 ran.outcome = Some(run::store_failure(&error));
                 ran.failure = None;
             }
@@ -116,16 +116,16 @@ async fn answer(link: &Link, begin: Begin) -> Result<(), Gone> {
             // The run may have written commands; a client sees them before the run's end.
             link.slash.refresh().await;
         }
-        end_run(link, ran, !matches!(then, Then::Over));
+        end_run(link, ran, !matches!(then, RunFollowUp::Over));
         let again = match (then, failed) {
-            (Then::Retry, Some((error, entry_id))) => {
+            (RunFollowUp::Retry, Some((error, entry_id))) => {
                 retry(link, &mut retries, &error, entry_id, false).await
             }
-            (Then::Fallback(plan), Some((error, entry_id))) => {
+            (RunFollowUp::Fallback(plan), Some((error, entry_id))) => {
                 fall_back(link, &mut retries, plan, &error).await;
                 retry(link, &mut retries, &error, entry_id, true).await
             }
-            (Then::Compact, Some((_, entry_id))) => {
+            (RunFollowUp::Compact, Some((_, entry_id))) => {
                 forget(link, entry_id).await;
                 retries.compacted = true;
                 compaction::compact_overflow(link).await
@@ -136,7 +136,7 @@ async fn answer(link: &Link, begin: Begin) -> Result<(), Gone> {
             }
         };
         if again {
-            next = Begin {
+            next = RunBeginning {
                 messages: Vec::new(),
                 open_calls: None,
                 may_compact: false,
@@ -151,13 +151,13 @@ async fn answer(link: &Link, begin: Begin) -> Result<(), Gone> {
                 retries = Retries::default();
             }
             Ok(None) => return Ok(()),
-            Err(Gone) => return Err(Gone),
+            Err(ActorGone) => return Err(ActorGone),
         }
     }
 }
 
 /// What follows a run.
-enum Then {
+enum RunFollowUp {
     Over,
     Retry,
     /// Another model is asked.
@@ -165,64 +165,68 @@ enum Then {
     Compact,
 }
 
-async fn decide(link: &Link, ran: &Ran, retries: &mut Retries) -> Then {
+async fn decide(link: &RunLink, ran: &RunRecord, retries: &mut Retries) -> RunFollowUp {
     let Some((error, _)) = &ran.failure else {
-        return Then::Over;
+        return RunFollowUp::Over;
     };
     retries.last_error = Some(error.message.clone());
     if link.cancel.is_cancelled() || link.signals.is_interrupted() {
-        return Then::Over;
+        return RunFollowUp::Over;
     }
-    let automatic = link.ask(|reply| Request::Automatic { reply }).await;
+    let automatic = link.ask(|reply| RunRequest::Automatic { reply }).await;
     let automatic = automatic.unwrap_or_default();
     if error.kind == ModelErrorKind::ContextOverflow {
         return if automatic.compaction && !retries.compacted {
-            Then::Compact
+            RunFollowUp::Compact
         } else {
-            Then::Over
+            RunFollowUp::Over
         };
     }
     if error.kind == ModelErrorKind::AnswerTooLong {
         // What came is kept, and whoever is asked next would go on from there.
-        return Then::Over;
+        return RunFollowUp::Over;
     }
     if !automatic.retry || (ran.begun && !link.retry.after_output) {
-        return Then::Over;
+        return RunFollowUp::Over;
     }
     let then = another_attempt(link, error, retries).await;
-    if matches!(then, Then::Over) {
+    if matches!(then, RunFollowUp::Over) {
         return then;
     }
     // An attempt that the budget forbids would end with the budget's words instead of the error.
-    match link.ask(|reply| Request::LimitReached { reply }).await {
+    match link.ask(|reply| RunRequest::LimitReached { reply }).await {
         Ok(None) => then,
-        Err(Gone) => Then::Over,
+        Err(ActorGone) => RunFollowUp::Over,
         Ok(Some(limit)) => {
             link.hub.publish(EventKind::Notice {
                 level: NoticeLevel::Warning,
                 message: format!("Not tried again. {limit}"),
                 from: NoticeSource::Agent,
             });
-            Then::Over
+            RunFollowUp::Over
         }
     }
 }
 
 /// How a call that failed is repeated, if it is.
-async fn another_attempt(link: &Link, error: &ModelError, retries: &Retries) -> Then {
+async fn another_attempt(link: &RunLink, error: &ModelError, retries: &Retries) -> RunFollowUp {
     let may_repeat = error.is_transient() && retries.attempt < link.retry.max_attempts;
     if !may_repeat || is_of_the_model(error.kind) {
         let (error, tried) = (error.clone(), retries.tried.clone());
-        let found = link.ask(|reply| Request::FindFallback {
+        let found = link.ask(|reply| RunRequest::FindFallback {
             error,
             tried,
             reply,
         });
         if let Ok(Some(plan)) = found.await {
-            return Then::Fallback(plan);
+            return RunFollowUp::Fallback(plan);
         }
     }
-    if may_repeat { Then::Retry } else { Then::Over }
+    if may_repeat {
+        RunFollowUp::Retry
+    } else {
+        RunFollowUp::Over
+    }
 }
 
 /// True when the same model would fail again for a while, but another one need not.
@@ -244,14 +248,14 @@ fn is_of_the_model(kind: ModelErrorKind) -> bool {
 }
 
 /// Lets another model step in. If somebody has chosen one meanwhile, that one is asked.
-async fn fall_back(link: &Link, retries: &mut Retries, plan: FallbackPlan, error: &ModelError) {
+async fn fall_back(link: &RunLink, retries: &mut Retries, plan: FallbackPlan, error: &ModelError) {
     if retries.attempt >= link.retry.max_attempts {
         // The other model has all its attempts before it.
         retries.attempt = 0;
     }
     retries.tried.push(plan.info.full_name());
     let reason = error.message.clone();
-    let applied = link.ask(|reply| Request::ApplyFallback {
+    let applied = link.ask(|reply| RunRequest::ApplyFallback {
         plan,
         reason,
         reply,
@@ -266,7 +270,7 @@ async fn fall_back(link: &Link, retries: &mut Retries, plan: FallbackPlan, error
 
 /// Waits as long as it takes and says whether the run goes on.
 async fn retry(
-    link: &Link,
+    link: &RunLink,
     retries: &mut Retries,
     error: &ModelError,
     entry_id: String,
@@ -304,8 +308,8 @@ async fn retry(
 }
 
 /// Takes a failed answer out of the context. The events of that come before what follows.
-async fn forget(link: &Link, entry_id: String) {
-    let request = |reply| Request::Forget { entry_id, reply };
+async fn forget(link: &RunLink, entry_id: String) {
+    let request = |reply| RunRequest::Forget { entry_id, reply };
     // A session that is gone has nothing to forget.
     link.ask(request).await.ok();
 }
@@ -323,7 +327,7 @@ struct Retries {
 }
 
 impl Retries {
-    fn succeeded(&mut self, link: &Link) {
+    fn succeeded(&mut self, link: &RunLink) {
         self.last_error = None;
         if let Some((model, role)) = self.stands_in.take() {
             link.hub
@@ -335,19 +339,19 @@ impl Retries {
         }
     }
 
-    fn cancelled(&mut self, link: &Link) -> bool {
+    fn cancelled(&mut self, link: &RunLink) -> bool {
         self.end(link, false, Some("Retry cancelled".to_owned()));
         false
     }
 
-    fn gave_up(&mut self, link: &Link) {
+    fn gave_up(&mut self, link: &RunLink) {
         if self.attempt > 0 {
             let why = self.last_error.clone();
             self.end(link, false, why);
         }
     }
 
-    fn end(&mut self, link: &Link, success: bool, final_error: Option<String>) {
+    fn end(&mut self, link: &RunLink, success: bool, final_error: Option<String>) {
         let attempt = std::mem::take(&mut self.attempt);
         link.signals.retry_attempt.store(0, Ordering::Release);
         link.hub.publish(EventKind::RetryEnded {
@@ -358,7 +362,7 @@ impl Retries {
     }
 }
 
-fn end_run(link: &Link, ran: Ran, will_retry: bool) {
+fn end_run(link: &RunLink, ran: RunRecord, will_retry: bool) {
     link.signals.in_run.store(false, Ordering::Release);
     link.signals
         .winding_up
@@ -372,10 +376,14 @@ fn end_run(link: &Link, ran: Ran, will_retry: bool) {
 }
 
 /// Ends the activity, unless messages wait that it should go on with.
-async fn finish(link: &Link, go_on: bool, may_compact: bool) -> Result<Option<Begin>, Gone> {
+async fn finish(
+    link: &RunLink,
+    go_on: bool,
+    may_compact: bool,
+) -> Result<Option<RunBeginning>, ActorGone> {
     let mut may_compact = may_compact;
     loop {
-        let finished = link.ask(|reply| Request::Finish {
+        let finished = link.ask(|reply| RunRequest::Finish {
             may_compact,
             go_on,
             reply,
@@ -388,7 +396,7 @@ async fn finish(link: &Link, go_on: bool, may_compact: bool) -> Result<Option<Be
             }
             AfterRun::GoOn(messages) => {
                 // The queue has had its turn.
-                return Ok(Some(Begin {
+                return Ok(Some(RunBeginning {
                     messages,
                     open_calls: None,
                     may_compact: false,

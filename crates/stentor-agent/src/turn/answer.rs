@@ -16,14 +16,13 @@ use stentor_text::visible::visible;
 
 use super::ABORTED;
 use super::answer_limit::AnswerLimit;
-use super::link::{Link, ModelCall, Request};
+use super::link::{ModelCall, RunLink, RunRequest};
 use super::session_of_model;
-use crate::event::{EventKind, Rule};
+use crate::event::{AnswerRule, EventKind};
 use crate::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use crate::model::{
     Finish, ModelError, ModelErrorKind, ModelEvent, ModelInfo, ModelRequest, Purpose,
 };
-use crate::rules::RuleBook;
 use crate::tool::{ToolEffect, ToolSpec};
 
 /// A complete answer, not yet in the conversation.
@@ -41,11 +40,11 @@ pub(super) struct FinishedAnswer {
     /// True when something of it was published.
     pub begun: bool,
     /// The rules that stopped it.
-    pub stopped_by: Vec<Rule>,
+    pub stopped_by: Vec<AnswerRule>,
 }
 
 /// Asks the model and publishes the answer as it comes.
-pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
+pub(super) async fn ask(link: &RunLink, call: &ModelCall) -> FinishedAnswer {
     let info = Arc::clone(call.model.info());
     let request = ModelRequest {
         system: Arc::clone(&call.system),
@@ -68,7 +67,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
         info.id.clone(),
         started_ms,
     );
-    let mut writing = Writing::new(link, call, live, &info, started_ms);
+    let mut writing = AnswerWriting::new(link, call, live, &info, started_ms);
     // A model that panics failed; what it said so far is kept all the same.
     let broken = || failed_inside(&info.full_name());
     let opened = std::panic::catch_unwind(AssertUnwindSafe(|| call.model.stream(request)));
@@ -109,7 +108,7 @@ pub(super) async fn ask(link: &Link, call: &ModelCall) -> FinishedAnswer {
 }
 
 /// An answer that was never begun, because the run had been stopped.
-pub(super) fn aborted_before_it_began(link: &Link, call: &ModelCall) -> FinishedAnswer {
+pub(super) fn aborted_before_it_began(link: &RunLink, call: &ModelCall) -> FinishedAnswer {
     let mut message = unwritten(Some(call.model.info()), link.clock.now_ms());
     message.stop_reason = StopReason::Aborted;
     message.error_message = Some(ABORTED.to_owned());
@@ -150,7 +149,7 @@ pub(super) fn unwritten(info: Option<&Arc<ModelInfo>>, timestamp: u64) -> Assist
 
 /// An answer that no model wrote, published as one that came all at once.
 pub(super) fn without_model(
-    link: &Link,
+    link: &RunLink,
     info: Option<&Arc<ModelInfo>>,
     entry_id: Option<&Arc<str>>,
     text: String,
@@ -217,10 +216,9 @@ pub(super) fn failed_inside(model: &str) -> ModelError {
 }
 
 /// The answer while it is being written.
-struct Writing<'a> {
-    link: &'a Link,
-    rules: &'a RuleBook,
-    specs: &'a [ToolSpec],
+struct AnswerWriting<'a> {
+    link: &'a RunLink,
+    call: &'a ModelCall,
     live: LiveMessage,
     model: &'a ModelInfo,
     /// For errors.
@@ -234,7 +232,7 @@ struct Writing<'a> {
     intent: Option<String>,
     done: Vec<FinishedBlock>,
     unreadable: HashMap<String, String>,
-    stopped_by: Vec<Rule>,
+    stopped_by: Vec<AnswerRule>,
 }
 
 /// A block that is complete.
@@ -244,9 +242,9 @@ struct FinishedBlock {
     call: Option<Arc<ToolCall>>,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> AnswerWriting<'a> {
     fn new(
-        link: &'a Link,
+        link: &'a RunLink,
         call: &'a ModelCall,
         live: LiveMessage,
         model: &'a ModelInfo,
@@ -254,8 +252,7 @@ impl<'a> Writing<'a> {
     ) -> Self {
         Self {
             link,
-            rules: &call.rules,
-            specs: &call.specs,
+            call,
             live,
             model,
             model_name: model.full_name(),
@@ -283,8 +280,14 @@ impl<'a> Writing<'a> {
             ModelEvent::Usage(usage) => self.live.set_usage(usage.priced(self.model.cost.as_ref())),
             ModelEvent::Became(info) => {
                 // A session that is closed under its run shows nothing any more.
-                let became = |reply| Request::ModelBecame { info, reply };
+                let became = |reply| RunRequest::ModelBecame { info, reply };
                 let _ = self.link.ask(became).await;
+            }
+            ModelEvent::Titled(title) => {
+                let _ = self
+                    .link
+                    .ask(|reply| RunRequest::Titled { title, reply })
+                    .await;
             }
             ModelEvent::BlockStarted(kind) => {
                 self.begin();
@@ -310,7 +313,7 @@ impl<'a> Writing<'a> {
                 }
                 let fitting = self.limit.fitting(&text);
                 let range = block.append(fitting);
-                self.stopped_by = self.rules.triggered_by(block, range.start);
+                self.stopped_by = self.call.rules.triggered_by(block, range.start);
                 let (live, block) = (self.live.clone(), Arc::clone(block));
                 self.publish(EventKind::BlockDelta { live, block, range });
                 if fitting.len() < text.len() {
@@ -334,7 +337,7 @@ impl<'a> Writing<'a> {
         let (Some(undo), LiveBlockKind::ToolCall { name, .. }) = (&self.link.undo, kind) else {
             return;
         };
-        let mut specs = self.specs.iter();
+        let mut specs = self.call.specs.iter();
         let is_command =
             |spec: &ToolSpec| spec.name == *name && spec.effect == ToolEffect::Executes;
         if specs.any(is_command) {
@@ -357,7 +360,7 @@ impl<'a> Writing<'a> {
         let call = match &block.kind {
             LiveBlockKind::ToolCall { id, name } => {
                 let arguments = block.with_all(read_arguments).unwrap_or_else(|why| {
-                    self.unreadable.insert(id.clone(), why);
+                    self.unreadable.insert(id.clone(), why.to_string());
                     Map::new()
                 });
                 Some(Arc::new(ToolCall {
@@ -397,7 +400,7 @@ impl<'a> Writing<'a> {
             StreamEnd::Finished(finish) => {
                 refused = finish.refused;
                 let stop = match finish.stop_reason {
-                    StopReason::Stop if !calls.is_empty() => StopReason::ToolUse,
+                    StopReason::Stop if !self.is_run_by_model(&calls) => StopReason::ToolUse,
                     stop => stop,
                 };
                 (finish.usage.priced(self.model.cost.as_ref()), stop, None)
@@ -458,6 +461,11 @@ impl<'a> Writing<'a> {
         }
     }
 
+    /// True when nothing is left for the session to run.
+    fn is_run_by_model(&self, calls: &[Arc<ToolCall>]) -> bool {
+        calls.iter().all(|call| self.call.model.runs_itself(call))
+    }
+
     fn publish(&self, kind: EventKind) {
         self.link.hub.publish(kind);
     }
@@ -493,15 +501,24 @@ impl FinishedBlock {
     }
 }
 
+/// Why the arguments of a call cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum UnreadableArguments {
+    #[error("the arguments are not a JSON object")]
+    NoObject,
+    #[error("the arguments are not valid JSON: {0}")]
+    NoJson(serde_json::Error),
+}
+
 /// The arguments of a call from their JSON text. No text at all means no arguments.
-fn read_arguments(text: &str) -> Result<Map<String, Value>, String> {
+fn read_arguments(text: &str) -> Result<Map<String, Value>, UnreadableArguments> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err("the arguments are not a JSON object".to_owned()),
-        Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+        Ok(_) => Err(UnreadableArguments::NoObject),
+        Err(error) => Err(UnreadableArguments::NoJson(error)),
     }
 }
 

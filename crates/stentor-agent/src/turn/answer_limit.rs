@@ -38,6 +38,7 @@ impl AnswerLimit {
             ModelEvent::Delta(text) if text.is_empty() => EVENT_BYTES,
             ModelEvent::Intent(text) => EVENT_BYTES + text.len(),
             ModelEvent::BlockEnded { signature } => signature.as_ref().map_or(0, String::len),
+            ModelEvent::Titled(title) => EVENT_BYTES + title.len(),
             ModelEvent::Usage(_) | ModelEvent::Became(_) | ModelEvent::Nothing => EVENT_BYTES,
             ModelEvent::Started { .. } | ModelEvent::Delta(_) | ModelEvent::Finished(_) => 0,
         };

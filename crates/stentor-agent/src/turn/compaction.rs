@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::{FutureExt, StreamExt};
-use stentor_journal::conversation::{Item, estimate_tokens};
+use stentor_journal::conversation::{ConversationItem, estimate_tokens};
 use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message};
 use stentor_journal::store::StoreError;
 
 use super::answer::failed_inside;
 use super::answer_limit::AnswerLimit;
-use super::link::{Gone, Link, Request};
+use super::link::{ActorGone, RunLink, RunRequest};
 use crate::event::{CompactionEnd, CompactionReason, CompactionResult, EventKind, SummaryRetry};
 use crate::model::{
     Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, Purpose, ThinkingLevel,
@@ -59,25 +59,25 @@ impl CompactionError {
 }
 
 /// Why a compaction that was begun came to nothing.
-pub(super) enum Uncompacted {
+pub(super) enum CompactionFailure {
     Failed(CompactionError),
     Gone,
 }
 
-impl From<Gone> for Uncompacted {
-    fn from(_: Gone) -> Self {
+impl From<ActorGone> for CompactionFailure {
+    fn from(_: ActorGone) -> Self {
         Self::Gone
     }
 }
 
 /// Compacts because somebody asked for it: the look at what there is to do is part of it.
 pub(super) async fn compact_as_asked(
-    link: &Link,
+    link: &RunLink,
     reason: CompactionReason,
     instructions: Option<String>,
-) -> Result<CompactionResult, Uncompacted> {
+) -> Result<CompactionResult, CompactionFailure> {
     let under_way = UnderWay::begin(link, reason);
-    let planned = link.ask(|reply| Request::PlanCompaction { reason, reply });
+    let planned = link.ask(|reply| RunRequest::PlanCompaction { reason, reply });
     let plan = match planned.await? {
         Ok(Some(plan)) => Ok(CompactionPlan {
             instructions,
@@ -91,13 +91,13 @@ pub(super) async fn compact_as_asked(
 
 /// Compacts because the conversation no longer fits; the model is asked again then. False when
 /// there is no use in that.
-pub(super) async fn compact_overflow(link: &Link) -> bool {
+pub(super) async fn compact_overflow(link: &RunLink) -> bool {
     let reason = CompactionReason::Overflow;
-    let planned = link.ask(|reply| Request::PlanCompaction { reason, reply });
+    let planned = link.ask(|reply| RunRequest::PlanCompaction { reason, reply });
     let plan = match planned.await {
         Ok(Ok(Some(plan))) => Ok(*plan),
         Ok(Err(error)) => Err(error),
-        Ok(Ok(None)) | Err(Gone) => return false,
+        Ok(Ok(None)) | Err(ActorGone) => return false,
     };
     let under_way = UnderWay::begin(link, reason);
     under_way.carry_out(plan, true).await.is_ok()
@@ -105,24 +105,24 @@ pub(super) async fn compact_overflow(link: &Link) -> bool {
 
 /// Compacts because the context comes near the window. What fails is published, and goes on.
 pub(super) async fn compact_at_threshold(
-    link: &Link,
+    link: &RunLink,
     plan: Result<Box<CompactionPlan>, CompactionError>,
-) -> Result<(), Gone> {
+) -> Result<(), ActorGone> {
     let under_way = UnderWay::begin(link, CompactionReason::Threshold);
     match under_way.carry_out(plan.map(|plan| *plan), false).await {
-        Ok(_) | Err(Uncompacted::Failed(_)) => Ok(()),
-        Err(Uncompacted::Gone) => Err(Gone),
+        Ok(_) | Err(CompactionFailure::Failed(_)) => Ok(()),
+        Err(CompactionFailure::Gone) => Err(ActorGone),
     }
 }
 
 /// A compaction that was published as begun. The session is marked as long as it lives.
 struct UnderWay<'a> {
-    link: &'a Link,
+    link: &'a RunLink,
     reason: CompactionReason,
 }
 
 impl<'a> UnderWay<'a> {
-    fn begin(link: &'a Link, reason: CompactionReason) -> Self {
+    fn begin(link: &'a RunLink, reason: CompactionReason) -> Self {
         link.signals.compacting.store(true, Ordering::Release);
         link.hub.publish(EventKind::CompactionStarted { reason });
         Self { link, reason }
@@ -133,17 +133,17 @@ impl<'a> UnderWay<'a> {
         self,
         plan: Result<CompactionPlan, CompactionError>,
         will_retry: bool,
-    ) -> Result<CompactionResult, Uncompacted> {
+    ) -> Result<CompactionResult, CompactionFailure> {
         let done = match plan {
             Ok(plan) => summarise_and_record(self.link, plan, self.reason).await,
-            Err(error) => Err(Uncompacted::Failed(error)),
+            Err(error) => Err(CompactionFailure::Failed(error)),
         };
         let (result, aborted, error) = match &done {
             Ok(result) => (Some(result.clone()), false, None),
-            Err(Uncompacted::Failed(CompactionError::Cancelled) | Uncompacted::Gone) => {
-                (None, true, None)
-            }
-            Err(Uncompacted::Failed(why)) => {
+            Err(
+                CompactionFailure::Failed(CompactionError::Cancelled) | CompactionFailure::Gone,
+            ) => (None, true, None),
+            Err(CompactionFailure::Failed(why)) => {
                 (None, false, Some(format!("Compaction failed: {why}")))
             }
         };
@@ -168,10 +168,10 @@ impl Drop for UnderWay<'_> {
 }
 
 async fn summarise_and_record(
-    link: &Link,
+    link: &RunLink,
     plan: CompactionPlan,
     reason: CompactionReason,
-) -> Result<CompactionResult, Uncompacted> {
+) -> Result<CompactionResult, CompactionFailure> {
     let mut retries = 0;
     let summary = tokio::select! {
         // One that was stopped before it began must not win by being quick.
@@ -185,8 +185,8 @@ async fn summarise_and_record(
     }
     let summary = match summary {
         Some(Ok(summary)) => summary,
-        Some(Err(error)) => return Err(Uncompacted::Failed(CompactionError::Model(error))),
-        None => return Err(Uncompacted::Failed(CompactionError::Cancelled)),
+        Some(Err(error)) => return Err(CompactionFailure::Failed(CompactionError::Model(error))),
+        None => return Err(CompactionFailure::Failed(CompactionError::Cancelled)),
     };
     let (read_files, modified_files) = touched_files(&plan.older);
     let result = CompactionResult {
@@ -197,14 +197,14 @@ async fn summarise_and_record(
         read_files,
         modified_files,
     };
-    let recorded = link.ask(|reply| Request::Compacted { result, reply });
+    let recorded = link.ask(|reply| RunRequest::Compacted { result, reply });
     let recorded = recorded.await?;
-    recorded.map_err(|error| Uncompacted::Failed(error.into()))
+    recorded.map_err(|error| CompactionFailure::Failed(error.into()))
 }
 
 /// Asks for a summary as often as the session asks a model again. Counts how often that was.
 async fn persistently(
-    link: &Link,
+    link: &RunLink,
     plan: &CompactionPlan,
     reason: CompactionReason,
     retries: &mut u32,
@@ -216,7 +216,7 @@ async fn persistently(
             Err(error) if error.is_transient() && *retries < link.retry.max_attempts => error,
             summary_or_end => return summary_or_end,
         };
-        let automatic = link.ask(|reply| Request::Automatic { reply }).await;
+        let automatic = link.ask(|reply| RunRequest::Automatic { reply }).await;
         if !automatic.unwrap_or_default().retry {
             return Err(error);
         }
@@ -235,7 +235,7 @@ async fn persistently(
     }
 }
 
-async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelError> {
+async fn summarise(link: &RunLink, plan: &CompactionPlan) -> Result<String, ModelError> {
     let info = plan.model.info();
     let room_chars = usize::try_from(info.context_window)
         .unwrap_or(usize::MAX)
@@ -278,7 +278,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
                 let usage = finish.usage.priced(info.cost.as_ref());
                 // When the session is closed under the run, recording the summary will say so.
                 let model = info.full_name();
-                link.send(Request::Consumed { model, usage }).await.ok();
+                link.send(RunRequest::Consumed { model, usage }).await.ok();
                 is_whole = true;
                 break;
             }
@@ -288,6 +288,7 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
             | ModelEvent::Usage(_)
             | ModelEvent::Intent(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Titled(_)
             | ModelEvent::Nothing => {}
         }
     }
@@ -310,9 +311,9 @@ async fn summarise(link: &Link, plan: &CompactionPlan) -> Result<String, ModelEr
 /// needs: never a tool result, so that calls and results stay together. `None` when there is
 /// nothing before the cut. With `force` a conversation that would be kept whole is still cut, at
 /// its last question or else its last answer.
-pub(crate) fn find_cut(items: &[Item], keep_tokens: u64, force: bool) -> Option<usize> {
+pub(crate) fn find_cut(items: &[ConversationItem], keep_tokens: u64, force: bool) -> Option<usize> {
     let first = usize::from(items.first().is_some_and(|item| is_summary(&item.message)));
-    let may_begin = |item: &Item| item.message.as_tool_result().is_none();
+    let may_begin = |item: &ConversationItem| item.message.as_tool_result().is_none();
     let mut kept = 0;
     let mut cut = first;
     for (index, item) in items.iter().enumerate().rev() {
@@ -454,16 +455,16 @@ mod tests {
 
     use super::*;
 
-    fn item(value: serde_json::Value) -> Item {
+    fn item(value: serde_json::Value) -> ConversationItem {
         let message = Arc::new(serde_json::from_value(value).unwrap());
-        Item {
+        ConversationItem {
             entry_id: String::new(),
             message,
         }
     }
 
     /// `u` a user message, `a` an answer, `r` a result, `s` a summary; each of ten tokens.
-    fn items(shape: &str) -> Vec<Item> {
+    fn items(shape: &str) -> Vec<ConversationItem> {
         let text = "x".repeat(40);
         let block = json!([{"type":"text","text":text}]);
         shape

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use serde_json::Value;
 use stentor_checkpoint::CheckpointId;
 use stentor_journal::clock::SharedClock;
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{Message, ToolCall};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
@@ -33,10 +33,10 @@ pub(crate) const LINK_REQUESTS: usize = 16;
 
 /// Everything a run needs of its session. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Link {
+pub(crate) struct RunLink {
     pub hub: Hub,
     pub clock: SharedClock,
-    pub requests: mpsc::Sender<Request>,
+    pub requests: mpsc::Sender<RunRequest>,
     pub signals: Arc<Signals>,
     pub retry: RetryPolicy,
     pub cwd: Arc<Path>,
@@ -45,7 +45,7 @@ pub(crate) struct Link {
     pub sandbox: Arc<SandboxState>,
     pub session_id: Arc<str>,
     pub session_file: Option<Arc<Path>>,
-    pub watch: Arc<Watch>,
+    pub watch: Arc<RunWatch>,
     /// What is asked about prompts and calls.
     pub hooks: Option<Arc<dyn Hooks>>,
     pub slash: Arc<SlashCommands>,
@@ -59,7 +59,7 @@ pub(crate) struct Link {
 
 /// What a run has an eye on besides its work.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct RunWatch {
     /// How often a run that stops with things to do is reminded of them.
     pub plan_reminders: u32,
     /// How long one answer of a model may become.
@@ -108,9 +108,9 @@ impl Signals {
     }
 }
 
-/// What a run asks of the actor. A plain answer takes four: [`Request::BeginRun`],
-/// [`Request::NextCall`], [`Request::Append`] and [`Request::Finish`].
-pub(crate) enum Request {
+/// What a run asks of the actor. A plain answer takes four: [`RunRequest::BeginRun`],
+/// [`RunRequest::NextCall`], [`RunRequest::Append`] and [`RunRequest::Finish`].
+pub(crate) enum RunRequest {
     /// A run begins, unless the context must be compacted first. With `take_steering` the answer
     /// has the waiting steering messages, appended and on disk.
     BeginRun {
@@ -127,7 +127,7 @@ pub(crate) enum Request {
         model_call: bool,
         /// The entry that the (one) message becomes, if that is known; see [`ModelCall::entry_id`].
         entry_id: Option<Arc<str>>,
-        reply: Reply<Result<Vec<Item>, StoreError>>,
+        reply: Reply<Result<Vec<ConversationItem>, StoreError>>,
     },
     /// Takes a failed answer, and the results of its calls, out of the context; both stay on disk.
     Forget { entry_id: String, reply: Reply<()> },
@@ -145,19 +145,21 @@ pub(crate) enum Request {
     },
     /// The next model call, or why there must be none.
     NextCall {
-        reply: Reply<Result<ModelCall, Refusal>>,
+        reply: Reply<Result<ModelCall, RunRefusal>>,
     },
     /// Something has changed that can be undone. The answer is the checkpoint it is recorded in.
     BeginCheckpoint { reply: Reply<CheckpointId> },
     /// Counts what a model call consumed that leaves no message.
     Consumed { model: String, usage: Usage },
+    /// Records what a tool has just consumed: what was spent is not lost with the process.
+    RecordTools,
     /// Counts what the tools of a round consumed, such as subagents, and says how much it was.
     ConsumedByTools { reply: Reply<Usage> },
     /// Takes waiting messages, as many as the mode says, appended and on disk: steering messages,
     /// or else, for a run that would stop, follow-ups.
     TakeQueued {
         or_follow_ups: bool,
-        reply: Reply<Result<Vec<Item>, StoreError>>,
+        reply: Reply<Result<Vec<ConversationItem>, StoreError>>,
     },
     /// A turn announces a message now: if it came out of a queue, it waits no more.
     Announcing {
@@ -183,7 +185,7 @@ pub(crate) enum Request {
         reply: Reply<bool>,
     },
     /// What may be done without being asked?
-    Automatic { reply: Reply<Automatic> },
+    Automatic { reply: Reply<AutomaticSteps> },
     /// Why the budget allows no further call, if it does not.
     LimitReached { reply: Reply<Option<String>> },
     /// What to summarise, if the context should be compacted now.
@@ -208,6 +210,8 @@ pub(crate) enum Request {
         info: Arc<ModelInfo>,
         reply: Reply<()>,
     },
+    /// What the session's model calls the conversation.
+    Titled { title: String, reply: Reply<()> },
     /// The activity would end. The actor marks the session idle, unless there is something to go
     /// on with.
     Finish {
@@ -223,7 +227,7 @@ pub(crate) enum RunStart {
     /// The context is compacted first, or the reason why it should be and cannot.
     CompactFirst(Result<Box<CompactionPlan>, CompactionError>),
     /// It has begun, with these steering messages.
-    Begun(Vec<Item>),
+    Begun(Vec<ConversationItem>),
 }
 
 /// What follows a run that would be the last.
@@ -233,7 +237,7 @@ pub(crate) enum AfterRun {
     /// The context is compacted, or the reason why it should be and cannot.
     Compact(Result<Box<CompactionPlan>, CompactionError>),
     /// Another run, with these messages out of a queue.
-    GoOn(Vec<Item>),
+    GoOn(Vec<ConversationItem>),
 }
 
 /// A model that could step in.
@@ -250,12 +254,12 @@ pub(crate) struct FallbackPlan {
 
 /// What a session does without being asked.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Automatic {
+pub(crate) struct AutomaticSteps {
     pub retry: bool,
     pub compaction: bool,
 }
 
-/// Where the answer to a request goes.
+/// Where the answer to a request or a command goes.
 pub(crate) type Reply<T> = oneshot::Sender<T>;
 
 /// Everything one model call needs.
@@ -275,7 +279,7 @@ pub(crate) struct ModelCall {
 }
 
 /// No model is called.
-pub(crate) struct Refusal {
+pub(crate) struct RunRefusal {
     pub model: Option<Arc<ModelInfo>>,
     /// The entry that an answer in its place becomes, if that is known.
     pub entry_id: Option<Arc<str>>,
@@ -304,19 +308,22 @@ pub(crate) enum Verdict {
 
 /// The actor is gone: the session was closed under the run.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct ActorGone;
 
-impl Link {
+impl RunLink {
     /// Asks the actor and waits for its answer.
-    pub async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Request) -> Result<T, Gone> {
+    pub async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> RunRequest) -> Result<T, ActorGone> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(make(reply)).await.map_err(|_| Gone)?;
-        answer.await.map_err(|_| Gone)
+        self.requests
+            .send(make(reply))
+            .await
+            .map_err(|_| ActorGone)?;
+        answer.await.map_err(|_| ActorGone)
     }
 
     /// Hands the actor something it need not answer.
-    pub async fn send(&self, request: Request) -> Result<(), Gone> {
-        self.requests.send(request).await.map_err(|_| Gone)
+    pub async fn send(&self, request: RunRequest) -> Result<(), ActorGone> {
+        self.requests.send(request).await.map_err(|_| ActorGone)
     }
 
     /// Waits until slow subscribers have room, or the run is stopped.

@@ -1,14 +1,14 @@
 //! What happens in a run: ask the model, stream, run its tools, look at the queues, go round again.
 //!
 //! A run is a task of its own. It owns no state: the session's actor does, and answers the
-//! [`Request`]s the run sends through its [`Link`]. Only deltas bypass the actor, straight into
+//! [`RunRequest`]s the run sends through its [`RunLink`]. Only deltas bypass the actor, straight into
 //! the hub, because there are many of them.
 
 mod activity;
 mod answer;
 mod answer_limit;
+mod calls_of_model;
 mod compaction;
-mod elsewhere;
 mod link;
 mod reminders;
 mod retry;
@@ -17,14 +17,16 @@ mod run_hooks;
 mod session_of_model;
 mod tools;
 
-pub(crate) use activity::{OpenCalls, Work, perform};
+pub(crate) use activity::{OpenCalls, RunWork, perform};
 pub use compaction::CompactionError;
 pub(crate) use compaction::{CompactionPlan, find_cut};
 pub(crate) use link::{
-    AfterRun, Automatic, FallbackPlan, LINK_REQUESTS, Link, ModelCall, Refusal, RefusalReason,
-    Request, RunStart, Signals, Verdict, Watch,
+    AfterRun, AutomaticSteps, FallbackPlan, LINK_REQUESTS, ModelCall, RefusalReason, Reply,
+    RunLink, RunRefusal, RunRequest, RunStart, RunWatch, Signals, Verdict,
 };
 pub use retry::RetryPolicy;
+
+pub use crate::permission::NOT_RUN_ABORTED;
 
 /// Text of an answer that was cut off by an abort.
 pub const ABORTED: &str = "Request was aborted";
@@ -34,9 +36,6 @@ pub const SKIPPED: &str = "Skipped due to queued user message.";
 
 /// Result of a call that was skipped because somebody asked the run to stop after the answer.
 pub const STOPPED: &str = "Skipped: the user asked the agent to stop here.";
-
-/// Result of a call whose answer was aborted before the call could run.
-pub const NOT_RUN_ABORTED: &str = "Tool execution was aborted.";
 
 /// Result of a call whose answer broke off before the call could run.
 pub const NOT_RUN_FAILED: &str = "Tool execution failed due to an error in the model's answer.";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stentor_journal::message::Message;
 
-use super::link::Link;
+use super::link::RunLink;
 use crate::event::EventKind;
 use crate::rules::injected;
 use crate::tool::{Plan, PlanStatus};
@@ -23,7 +23,7 @@ impl Reminders {
     }
 
     /// The next reminder, announced; none when nothing is left to do or enough were made.
-    pub fn next(&mut self, link: &Link) -> Option<Arc<Message>> {
+    pub fn next(&mut self, link: &RunLink) -> Option<Arc<Message>> {
         let max_attempts = link.watch.plan_reminders;
         if self.made >= max_attempts || !self.plan.is_open() {
             return None;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{KnownMessage, Message, StopReason};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
@@ -12,10 +12,10 @@ use stentor_journal::usage::Usage;
 use super::activity::OpenCalls;
 use super::answer::{self, FinishedAnswer};
 use super::compaction;
-use super::link::{Link, ModelCall, Refusal, RefusalReason, Request, RunStart};
+use super::link::{ModelCall, RefusalReason, RunLink, RunRefusal, RunRequest, RunStart};
 use super::reminders::Reminders;
-use super::run_hooks::{self, Prompted};
-use super::tools::{self, Stopped};
+use super::run_hooks::{self, HookedPrompt};
+use super::tools::{self, NotRecorded};
 use crate::event::{EventKind, RunOutcome};
 use crate::model::{Model, ModelError, ModelErrorKind};
 use crate::rules;
@@ -23,7 +23,7 @@ use crate::tool::{ToolEffect, Touches};
 
 /// What a run did.
 #[derive(Default)]
-pub(super) struct Ran {
+pub(super) struct RunRecord {
     /// The messages it added, in order.
     pub messages: Vec<Arc<Message>>,
     pub usage: Usage,
@@ -33,7 +33,7 @@ pub(super) struct Ran {
     /// True when something of the failed answer was shown.
     pub begun: bool,
     /// Messages of the agent itself for the next turn, on disk already.
-    inject: Vec<Item>,
+    inject: Vec<ConversationItem>,
     reminders: Reminders,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Ran {
 pub(super) type OnSuccess<'a> = &'a mut (dyn FnMut() + Send);
 
 /// How a run begins.
-pub(super) struct Begin {
+pub(super) struct RunBeginning {
     /// Messages that are in the conversation and have not been announced yet.
-    pub messages: Vec<Item>,
+    pub messages: Vec<ConversationItem>,
     /// Calls of the newest answer that are to run before the model is asked again.
     pub open_calls: Option<OpenCalls>,
     /// The context may be compacted first.
@@ -54,15 +54,15 @@ pub(super) struct Begin {
 
 /// Runs turns. What was done until it stopped is in `ran`, also when it could not go on.
 pub(super) async fn run(
-    link: &Link,
-    begin: Begin,
+    link: &RunLink,
+    begin: RunBeginning,
     on_success: OnSuccess<'_>,
-    ran: &mut Ran,
-) -> Result<(), Stopped> {
+    ran: &mut RunRecord,
+) -> Result<(), NotRecorded> {
     let steering = begin_run(link, begin.may_compact, begin.take_steering).await?;
     let mut prompt = run_hooks::prompt_text(link, &begin.messages);
     // Last asked in this run; it is told when the run is over, however that comes about.
-    let mut asked = Asked::default();
+    let mut asked = LastAskedModel::default();
     let mut open_calls = begin.open_calls;
     let mut injected = begin.messages;
     injected.extend(steering);
@@ -72,7 +72,7 @@ pub(super) async fn run(
         for item in injected.drain(..) {
             if link.signals.unannounced.load(Ordering::Acquire) {
                 let message = Arc::clone(&item.message);
-                link.ask(|reply| Request::Announcing { message, reply })
+                link.ask(|reply| RunRequest::Announcing { message, reply })
                     .await?;
             }
             announce(link, &item);
@@ -84,7 +84,7 @@ pub(super) async fn run(
         };
         // An abort counts more than an interrupt: the next turn records that it was one.
         let aborted = link.cancel.is_cancelled() && ran.outcome.is_none();
-        if matches!(next, Next::Over) || (link.signals.is_interrupted() && !aborted) {
+        if matches!(next, AfterTurn::Over) || (link.signals.is_interrupted() && !aborted) {
             return Ok(());
         }
         injected = std::mem::take(&mut ran.inject);
@@ -104,18 +104,18 @@ pub(super) async fn run(
 
 /// Has the run begun, after a compaction where one is due, and gives the messages that steer it.
 async fn begin_run(
-    link: &Link,
+    link: &RunLink,
     may_compact: bool,
     take_steering: bool,
-) -> Result<Vec<Item>, Stopped> {
+) -> Result<Vec<ConversationItem>, NotRecorded> {
     let mut may_compact = may_compact;
     loop {
-        let begun = link.ask(|reply| Request::BeginRun {
+        let begun = link.ask(|reply| RunRequest::BeginRun {
             may_compact,
             take_steering,
             reply,
         });
-        match begun.await?.map_err(Stopped::Store)? {
+        match begun.await?.map_err(NotRecorded::Store)? {
             RunStart::Begun(steering) => return Ok(steering),
             RunStart::CompactFirst(plan) => {
                 compaction::compact_at_threshold(link, plan).await?;
@@ -127,24 +127,24 @@ async fn begin_run(
 
 /// One turn: the hooks are asked about what the user said, then the model.
 async fn turn(
-    link: &Link,
+    link: &RunLink,
     prompt: Option<Arc<str>>,
-    ran: &mut Ran,
+    ran: &mut RunRecord,
     on_success: OnSuccess<'_>,
-    asked: &mut Asked,
-) -> Result<Next, Stopped> {
+    asked: &mut LastAskedModel,
+) -> Result<AfterTurn, NotRecorded> {
     let verdict = match prompt {
         Some(text) => run_hooks::before_prompt(link, text).await,
-        None => Prompted::Ask(Vec::new()),
+        None => HookedPrompt::Ask(Vec::new()),
     };
     match verdict {
-        Prompted::Ask(added) => {
+        HookedPrompt::Ask(added) => {
             for message in added {
                 let item = append(link, &message, true).await?;
                 announce(link, &item);
                 ran.messages.push(message);
             }
-            match link.ask(|reply| Request::NextCall { reply }).await? {
+            match link.ask(|reply| RunRequest::NextCall { reply }).await? {
                 Ok(call) => {
                     asked.now(&call.model);
                     let asking = ask_model(link, &call, ran, on_success);
@@ -159,10 +159,10 @@ async fn turn(
                 Err(refusal) => refused(link, refusal, ran).await,
             }
         }
-        Prompted::Answered(text) => answered(link, text, ran).await,
-        Prompted::Denied(reason) => {
+        HookedPrompt::Answered(text) => answered(link, text, ran).await,
+        HookedPrompt::Denied(reason) => {
             let why = RefusalReason::Hook(reason);
-            let refusal = Refusal {
+            let refusal = RunRefusal {
                 model: None,
                 entry_id: None,
                 why,
@@ -173,9 +173,13 @@ async fn turn(
 }
 
 /// The rest of a turn whose answer is there: its calls run now.
-async fn run_open_calls(link: &Link, open: OpenCalls, ran: &mut Ran) -> Result<Next, Stopped> {
+async fn run_open_calls(
+    link: &RunLink,
+    open: OpenCalls,
+    ran: &mut RunRecord,
+) -> Result<AfterTurn, NotRecorded> {
     let OpenCalls { answer, calls } = open;
-    let call = match link.ask(|reply| Request::NextCall { reply }).await? {
+    let call = match link.ask(|reply| RunRequest::NextCall { reply }).await? {
         Ok(call) => call,
         Err(refusal) => {
             tools::skip_all(link, &calls, super::NOT_RUN_FAILED).await?;
@@ -184,20 +188,22 @@ async fn run_open_calls(link: &Link, open: OpenCalls, ran: &mut Ran) -> Result<N
     };
     let results = tools::run_calls(link, &call, &calls, &HashMap::new()).await?;
     ran.messages.extend(results.iter().cloned());
-    let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
+    let by_tools = link
+        .ask(|reply| RunRequest::ConsumedByTools { reply })
+        .await?;
     ran.usage.add(&by_tools);
     link.hub.publish(EventKind::TurnEnded {
         message: answer,
         tool_results: results.into(),
     });
-    Ok(Next::Again)
+    Ok(AfterTurn::Again)
 }
 
 /// The model that was asked last. It is told when another one is asked and when the run is over.
 #[derive(Default)]
-struct Asked(Option<Arc<dyn Model>>);
+struct LastAskedModel(Option<Arc<dyn Model>>);
 
-impl Asked {
+impl LastAskedModel {
     fn now(&mut self, model: &Arc<dyn Model>) {
         if let Some(before) = self.0.replace(Arc::clone(model))
             && !Arc::ptr_eq(&before, model)
@@ -213,7 +219,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for LastAskedModel {
     fn drop(&mut self) {
         if let Some(model) = &self.0 {
             model.run_ended();
@@ -222,7 +228,7 @@ impl Drop for Asked {
 }
 
 /// Announces a complete message.
-pub(super) fn announce(link: &Link, item: &Item) {
+pub(super) fn announce(link: &RunLink, item: &ConversationItem) {
     let number = link.signals.next_number();
     let message = Arc::clone(&item.message);
     link.hub.publish(EventKind::MessageStarted {
@@ -235,7 +241,7 @@ pub(super) fn announce(link: &Link, item: &Item) {
 }
 
 /// Whether the queues are looked at after a turn.
-enum Next {
+enum AfterTurn {
     /// Yes. If the run has an outcome it would stop, unless something waits.
     Again,
     /// No: the run was stopped or failed.
@@ -244,11 +250,11 @@ enum Next {
 
 /// Asks the model, and runs the tools it calls.
 async fn ask_model(
-    link: &Link,
+    link: &RunLink,
     call: &ModelCall,
-    ran: &mut Ran,
+    ran: &mut RunRecord,
     on_success: OnSuccess<'_>,
-) -> Result<Next, Stopped> {
+) -> Result<AfterTurn, NotRecorded> {
     let aborted_before = link.cancel.is_cancelled();
     let answer = if aborted_before {
         answer::aborted_before_it_began(link, call)
@@ -269,7 +275,7 @@ async fn ask_model(
     } = answer;
     ran.usage.add(&usage);
     // A turn without tools ends with its answer, so this is the point to make it last.
-    let entry = Entry {
+    let entry = MessageEntry {
         id: Some(Arc::clone(&call.entry_id)),
         sync: calls.is_empty(),
         model_call: !aborted_before,
@@ -302,7 +308,9 @@ async fn ask_model(
     };
     ran.messages.extend(results.iter().flatten().cloned());
     if !calls.is_empty() {
-        let by_tools = link.ask(|reply| Request::ConsumedByTools { reply }).await?;
+        let by_tools = link
+            .ask(|reply| RunRequest::ConsumedByTools { reply })
+            .await?;
         ran.usage.add(&by_tools);
     }
     link.hub.publish(EventKind::TurnEnded {
@@ -314,11 +322,11 @@ async fn ask_model(
     if !stopped_by.is_empty() && !link.cancel.is_cancelled() {
         let reminder = rules::reminder(&stopped_by, link.clock.now_ms());
         ran.inject.push(append(link, &reminder, true).await?);
-        return Ok(Next::Again);
+        return Ok(AfterTurn::Again);
     }
     if stop_reason == StopReason::Aborted {
         ran.outcome = Some(RunOutcome::Aborted);
-        return Ok(Next::Over);
+        return Ok(AfterTurn::Over);
     }
     if let Some(error) = error {
         ran.begun = begun;
@@ -328,11 +336,12 @@ async fn ask_model(
             status: error.status,
         });
         ran.failure = Some((error, entry_id));
-        return Ok(Next::Over);
+        return Ok(AfterTurn::Over);
     }
-    if !calls.is_empty() {
+    // A model that ran all of its calls itself may be done with them.
+    if !calls.is_empty() && (stop_reason != StopReason::Stop || link.cancel.is_cancelled()) {
         // If it was stopped during the tools, the next turn records it as an aborted answer.
-        return Ok(Next::Again);
+        return Ok(AfterTurn::Again);
     }
     ran.reminders.saw(call.host.plan());
     ran.outcome = Some(if refused {
@@ -342,11 +351,11 @@ async fn ask_model(
     } else {
         RunOutcome::Completed
     });
-    Ok(Next::Again)
+    Ok(AfterTurn::Again)
 }
 
 /// Reminds a run that would stop of what it has still to do.
-async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Item>, Stopped> {
+async fn remind(link: &RunLink, ran: &mut RunRecord) -> Result<Vec<ConversationItem>, NotRecorded> {
     if ran.outcome != Some(RunOutcome::Completed) || link.cancel.is_cancelled() {
         return Ok(Vec::new());
     }
@@ -357,7 +366,7 @@ async fn remind(link: &Link, ran: &mut Ran) -> Result<Vec<Item>, Stopped> {
 }
 
 /// How a message is recorded.
-struct Entry {
+struct MessageEntry {
     /// Its id, if that is known already.
     id: Option<Arc<str>>,
     /// It must survive a power cut.
@@ -366,8 +375,12 @@ struct Entry {
     model_call: bool,
 }
 
-async fn append(link: &Link, message: &Arc<Message>, sync: bool) -> Result<Item, Stopped> {
-    let entry = Entry {
+async fn append(
+    link: &RunLink,
+    message: &Arc<Message>,
+    sync: bool,
+) -> Result<ConversationItem, NotRecorded> {
+    let entry = MessageEntry {
         id: None,
         sync,
         model_call: false,
@@ -375,10 +388,14 @@ async fn append(link: &Link, message: &Arc<Message>, sync: bool) -> Result<Item,
     append_as(link, message, entry).await
 }
 
-async fn append_as(link: &Link, message: &Arc<Message>, entry: Entry) -> Result<Item, Stopped> {
+async fn append_as(
+    link: &RunLink,
+    message: &Arc<Message>,
+    entry: MessageEntry,
+) -> Result<ConversationItem, NotRecorded> {
     let messages = vec![Arc::clone(message)];
     let items = link
-        .ask(|reply| Request::Append {
+        .ask(|reply| RunRequest::Append {
             messages,
             sync: entry.sync,
             model_call: entry.model_call,
@@ -386,32 +403,39 @@ async fn append_as(link: &Link, message: &Arc<Message>, entry: Entry) -> Result<
             reply,
         })
         .await?
-        .map_err(Stopped::Store)?;
+        .map_err(NotRecorded::Store)?;
     // One message is one item.
-    items.into_iter().next().ok_or(Stopped::Gone)
+    items.into_iter().next().ok_or(NotRecorded::Gone)
 }
 
 /// The messages that wait for the run: those that steer, or else follow-ups if it would stop.
-async fn take_queued(link: &Link, or_follow_ups: bool) -> Result<Vec<Item>, Stopped> {
+async fn take_queued(
+    link: &RunLink,
+    or_follow_ups: bool,
+) -> Result<Vec<ConversationItem>, NotRecorded> {
     if link.cancel.is_cancelled() || !link.signals.queued.load(Ordering::Acquire) {
         return Ok(Vec::new());
     }
-    let taken = link.ask(|reply| Request::TakeQueued {
+    let taken = link.ask(|reply| RunRequest::TakeQueued {
         or_follow_ups,
         reply,
     });
-    taken.await?.map_err(Stopped::Store)
+    taken.await?.map_err(NotRecorded::Store)
 }
 
 /// Ends the run with a text that no model wrote. It is said in the name of the model in use, which
 /// is the one a resumed session goes on with.
-async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stopped> {
-    let (model, entry_id) = match link.ask(|reply| Request::NextCall { reply }).await? {
+async fn answered(
+    link: &RunLink,
+    text: String,
+    ran: &mut RunRecord,
+) -> Result<AfterTurn, NotRecorded> {
+    let (model, entry_id) = match link.ask(|reply| RunRequest::NextCall { reply }).await? {
         Ok(call) => (Some(Arc::clone(call.model.info())), Some(call.entry_id)),
         Err(refusal) => (refusal.model, refusal.entry_id),
     };
     let (number, message) = answer::without_model(link, model.as_ref(), entry_id.as_ref(), text);
-    let entry = Entry {
+    let entry = MessageEntry {
         id: entry_id,
         sync: true,
         model_call: false,
@@ -428,12 +452,16 @@ async fn answered(link: &Link, text: String, ran: &mut Ran) -> Result<Next, Stop
     });
     recorded?;
     ran.outcome = Some(RunOutcome::Completed);
-    Ok(Next::Again)
+    Ok(AfterTurn::Again)
 }
 
 /// Ends the run because no model may or can be called. Clients see why as a failed answer.
-async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, Stopped> {
-    let Refusal {
+async fn refused(
+    link: &RunLink,
+    refusal: RunRefusal,
+    ran: &mut RunRecord,
+) -> Result<AfterTurn, NotRecorded> {
+    let RunRefusal {
         model,
         entry_id,
         why,
@@ -442,7 +470,7 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
     message.stop_reason = StopReason::Error;
     message.error_message = Some(why.to_string());
     let message: Arc<Message> = Arc::new(KnownMessage::Assistant(message).into());
-    let entry = Entry {
+    let entry = MessageEntry {
         id: entry_id,
         sync: true,
         model_call: false,
@@ -452,7 +480,7 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
         link,
         &recorded
             .as_ref()
-            .map_or_else(|_| unrecorded(&message), Item::clone),
+            .map_or_else(|_| unrecorded(&message), ConversationItem::clone),
     );
     ran.messages.push(Arc::clone(&message));
     link.hub.publish(EventKind::TurnEnded {
@@ -478,12 +506,12 @@ async fn refused(link: &Link, refusal: Refusal, ran: &mut Ran) -> Result<Next, S
             status,
         },
     });
-    Ok(Next::Over)
+    Ok(AfterTurn::Over)
 }
 
 /// A message that the disk refused.
-fn unrecorded(message: &Arc<Message>) -> Item {
-    Item {
+fn unrecorded(message: &Arc<Message>) -> ConversationItem {
+    ConversationItem {
         entry_id: String::new(),
         message: Arc::clone(message),
     }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{CustomMessage, KnownMessage, Message, ToolCall, UserContent};
 
-use super::NOT_RUN_ABORTED;
-use super::link::Link;
+use super::link::RunLink;
 use crate::arguments;
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::hooks::{AddedContext, CallVerdict, HookFuture, PromptVerdict};
+use crate::permission::CallRefused;
 use crate::tool::{ToolOutput, ToolSpec};
 
 /// What becomes of a prompt.
-pub(super) enum Prompted {
+pub(super) enum HookedPrompt {
     /// The model is asked, with these messages too.
     Ask(Vec<Arc<Message>>),
     /// This is the answer.
@@ -25,7 +25,7 @@ pub(super) enum Prompted {
 
 /// What the user said in messages that begin a run; `None` where there is nobody to ask, and for
 /// what an extension said in the user's name.
-pub(super) fn prompt_text(link: &Link, messages: &[Item]) -> Option<Arc<str>> {
+pub(super) fn prompt_text(link: &RunLink, messages: &[ConversationItem]) -> Option<Arc<str>> {
     link.hooks.as_ref()?;
     let said: Vec<String> = messages
         .iter()
@@ -42,40 +42,40 @@ pub(super) fn prompt_text(link: &Link, messages: &[Item]) -> Option<Arc<str>> {
 }
 
 /// Asks the hooks about a prompt.
-pub(super) async fn before_prompt(link: &Link, text: Arc<str>) -> Prompted {
+pub(super) async fn before_prompt(link: &RunLink, text: Arc<str>) -> HookedPrompt {
     let Some(hooks) = &link.hooks else {
-        return Prompted::Ask(Vec::new());
+        return HookedPrompt::Ask(Vec::new());
     };
     match unless_stopped(link, hooks.before_prompt(text)).await {
         // A stopped run asks the model, too: that is where it finds out and records it.
-        None => Prompted::Ask(Vec::new()),
+        None => HookedPrompt::Ask(Vec::new()),
         Some(PromptVerdict::Answer { context }) => {
             let added = context.into_iter().map(|context| message(link, context));
-            Prompted::Ask(added.collect())
+            HookedPrompt::Ask(added.collect())
         }
-        Some(PromptVerdict::Answered { text }) => Prompted::Answered(text),
-        Some(PromptVerdict::Denied { reason }) => Prompted::Denied(reason),
+        Some(PromptVerdict::Answered { text }) => HookedPrompt::Answered(text),
+        Some(PromptVerdict::Denied { reason }) => HookedPrompt::Denied(reason),
     }
 }
 
 /// Asks the hooks about a call. Returns what is to run; the error is text for the model.
 pub(super) async fn before_call(
-    link: &Link,
+    link: &RunLink,
     call: &Arc<ToolCall>,
     spec: &ToolSpec,
     arguments: Map<String, Value>,
-) -> Result<(Arc<ToolCall>, Map<String, Value>), String> {
+) -> Result<(Arc<ToolCall>, Map<String, Value>), CallRefused> {
     let Some(hooks) = &link.hooks else {
         return Ok((Arc::clone(call), arguments));
     };
     let asked = hooks.before_tool_call(Arc::clone(call));
     match unless_stopped(link, asked).await {
-        None => Err(NOT_RUN_ABORTED.to_owned()),
+        None => Err(CallRefused::Aborted),
         Some(CallVerdict::Allowed) => Ok((Arc::clone(call), arguments)),
-        Some(CallVerdict::Denied(why)) => Err(why),
+        Some(CallVerdict::Denied(why)) => Err(CallRefused::Denied(why)),
         Some(CallVerdict::Changed(changed)) => {
-            let arguments = arguments::validate(spec, &changed)
-                .map_err(|problems| format!("An extension changed the arguments. {problems}"))?;
+            let arguments = arguments::validate(spec, &changed);
+            let arguments = arguments.map_err(CallRefused::ChangedArguments)?;
             let mut wanted = ToolCall::clone(call);
             wanted.arguments = changed;
             publish_change(link, &wanted);
@@ -85,7 +85,7 @@ pub(super) async fn before_call(
 }
 
 /// Whoever watches has seen the call as the model made it, and must see what runs instead.
-fn publish_change(link: &Link, wanted: &ToolCall) {
+fn publish_change(link: &RunLink, wanted: &ToolCall) {
     let arguments = Value::Object(wanted.arguments.clone());
     link.hub.publish(EventKind::Notice {
         level: NoticeLevel::Info,
@@ -96,7 +96,7 @@ fn publish_change(link: &Link, wanted: &ToolCall) {
 
 /// Shows the hooks what a call did and returns what they make of it.
 pub(super) async fn after_call(
-    link: &Link,
+    link: &RunLink,
     call: &Arc<ToolCall>,
     output: ToolOutput,
 ) -> ToolOutput {
@@ -108,7 +108,7 @@ pub(super) async fn after_call(
 }
 
 /// Waits for a hook as long as the run goes on.
-async fn unless_stopped<T>(link: &Link, hook: HookFuture<T>) -> Option<T> {
+async fn unless_stopped<T>(link: &RunLink, hook: HookFuture<T>) -> Option<T> {
     tokio::select! {
         biased;
         () = link.cancel.cancelled() => None,
@@ -116,7 +116,7 @@ async fn unless_stopped<T>(link: &Link, hook: HookFuture<T>) -> Option<T> {
     }
 }
 
-fn message(link: &Link, context: AddedContext) -> Arc<Message> {
+fn message(link: &RunLink, context: AddedContext) -> Arc<Message> {
     Arc::new(Message::from(KnownMessage::Custom(CustomMessage {
         custom_type: context.source,
         content: UserContent::Text(context.text),

@@ -9,21 +9,22 @@ use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall};
 use stentor_policy::{PermissionMode, Touches};
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Link, ModelCall, Request};
-use super::{NOT_RUN_ABORTED, run_hooks};
+use super::link::{ModelCall, RunLink, RunRequest};
+use super::run_hooks;
 use crate::arguments;
 use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::model_host::{
-    CommandEnd, CommandFuture, CommandWatch, HostCall, ModelHost, ModelHostFuture,
+    CommandEnd, CommandFuture, CommandWatch, HostCall, HostCallError, ModelHost, ModelHostFuture,
 };
+use crate::permission::{CallRefused, PermitFuture};
 use crate::sandbox::SandboxState;
 use crate::tool::{
     Place, Plan, Progress, ShellJob, Tool, ToolContext, ToolHost, ToolOutput, ToolSpec,
 };
 
 /// The session, for the model of a call.
-pub(super) fn host(link: &Link, call: &ModelCall) -> Arc<dyn ModelHost> {
+pub(super) fn host(link: &RunLink, call: &ModelCall) -> Arc<dyn ModelHost> {
     Arc::new(SessionOfModel {
         link: link.clone(),
         tools: Arc::clone(&call.tools),
@@ -34,7 +35,7 @@ pub(super) fn host(link: &Link, call: &ModelCall) -> Arc<dyn ModelHost> {
 
 #[derive(Clone)]
 struct SessionOfModel {
-    link: Link,
+    link: RunLink,
     tools: Arc<[Arc<dyn Tool>]>,
     place: Arc<dyn Place>,
     host: Arc<dyn ToolHost>,
@@ -59,10 +60,10 @@ impl SessionOfModel {
         &self,
         asked: HostCall,
         cancel: CancellationToken,
-    ) -> Result<PermittedCall, String> {
+    ) -> Result<PermittedCall, HostCallError> {
         let HostCall { call, is_approved } = asked;
         let tool = self.tool(&call.name);
-        let tool = tool.ok_or_else(|| format!("Tool {} not found", call.name))?;
+        let tool = tool.ok_or_else(|| HostCallError::NoSuchTool(call.name.clone()))?;
         let tool = tool.without_question().unwrap_or_else(|| Arc::clone(tool));
         let link = &self.link;
         let arguments = arguments::validate(tool.spec(), &call.arguments)?;
@@ -79,7 +80,7 @@ impl SessionOfModel {
         };
         tokio::select! {
             biased;
-            () = link.cancel.cancelled() => return Err(NOT_RUN_ABORTED.to_owned()),
+            () = link.cancel.cancelled() => return Err(CallRefused::Aborted.into()),
             permitted = permit => permitted?,
         }
         let context = ToolContext {
@@ -102,11 +103,15 @@ impl SessionOfModel {
     }
 
     /// What hooks make of a text that a call gave.
-    async fn after(&self, call: &Arc<ToolCall>, output: ToolOutput) -> Result<String, String> {
+    async fn after(
+        &self,
+        call: &Arc<ToolCall>,
+        output: ToolOutput,
+    ) -> Result<String, HostCallError> {
         let output = run_hooks::after_call(&self.link, call, output).await;
         let text = text_of(&output);
         match output.is_error {
-            true => Err(text),
+            true => Err(HostCallError::Failed(text.into())),
             false => Ok(text),
         }
     }
@@ -115,14 +120,14 @@ impl SessionOfModel {
         &self,
         permitted: PermittedCall,
         watch: CommandWatch,
-    ) -> Result<CommandEnd, String> {
+    ) -> Result<CommandEnd, HostCallError> {
         let PermittedCall {
             tool,
             call,
             arguments,
             context,
         } = permitted;
-        let no_shell = || format!("{} runs no commands", call.name);
+        let no_shell = || HostCallError::RunsNoCommands(call.name.clone());
         let shell = tool.shell().ok_or_else(no_shell)?;
         let touches = tool.touches(&arguments, &context.cwd);
         let job = ShellJob {
@@ -159,22 +164,12 @@ impl ModelHost for SessionOfModel {
         Arc::clone(&self.link.cwd)
     }
 
-    fn permit(
-        &self,
-        call: Arc<ToolCall>,
-        spec: ToolSpec,
-        touches: Touches,
-    ) -> ModelHostFuture<Result<(), String>> {
+    fn permit(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let touches = touches.settle(&self.link.cwd);
         self.host.permit(call, spec, touches)
     }
 
-    fn permit_again(
-        &self,
-        call: Arc<ToolCall>,
-        spec: ToolSpec,
-        touches: Touches,
-    ) -> ModelHostFuture<Result<(), String>> {
+    fn permit_again(&self, call: Arc<ToolCall>, spec: ToolSpec, touches: Touches) -> PermitFuture {
         let touches = touches.settle(&self.link.cwd);
         self.host.permit_again(call, spec, touches)
     }
@@ -183,7 +178,7 @@ impl ModelHost for SessionOfModel {
         self.tool(name).is_some()
     }
 
-    fn run_tool(&self, call: HostCall) -> ModelHostFuture<Result<String, String>> {
+    fn run_tool(&self, call: HostCall) -> ModelHostFuture<Result<String, HostCallError>> {
         let session = self.clone();
         Box::pin(async move {
             let permitted = session.permitted(call, session.cancel()).await?;
@@ -193,13 +188,13 @@ impl ModelHost for SessionOfModel {
         })
     }
 
-    fn read_text(&self, call: HostCall) -> ModelHostFuture<Result<String, String>> {
+    fn read_text(&self, call: HostCall) -> ModelHostFuture<Result<String, HostCallError>> {
         let session = self.clone();
         Box::pin(async move {
             let permitted = session.permitted(call, session.cancel()).await?;
             let (call, tool) = (permitted.call, permitted.tool);
             let text = tool.whole_text(permitted.arguments, permitted.context);
-            let text = text.ok_or_else(|| format!("{} reads no files", call.name))?;
+            let text = text.ok_or_else(|| HostCallError::ReadsNoFiles(call.name.clone()))?;
             session.after(&call, ToolOutput::text(text.await?)).await
         })
     }
@@ -208,7 +203,7 @@ impl ModelHost for SessionOfModel {
         &self,
         call: HostCall,
         watch: CommandWatch,
-    ) -> ModelHostFuture<Result<CommandFuture, String>> {
+    ) -> ModelHostFuture<Result<CommandFuture, HostCallError>> {
         let session = self.clone();
         Box::pin(async move {
             let permitted = session.permitted(call, watch.cancel.clone()).await?;
@@ -254,7 +249,7 @@ impl ModelHost for SessionOfModel {
     fn has_newest_answer(&self, response_id: String) -> ModelHostFuture<bool> {
         let link = self.link.clone();
         Box::pin(async move {
-            let asked = link.ask(|reply| Request::HasNewestAnswer { response_id, reply });
+            let asked = link.ask(|reply| RunRequest::HasNewestAnswer { response_id, reply });
             asked.await.unwrap_or(false)
         })
     }

@@ -14,18 +14,19 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value};
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{KnownMessage, Message, ToolCall, ToolResultMessage};
 use stentor_journal::store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SKIPPED;
-use super::elsewhere;
-use super::link::{Gone, Link, ModelCall, Request, Verdict};
+use super::calls_of_model;
+use super::link::{ActorGone, ModelCall, RunLink, RunRequest, Verdict};
 use super::run_hooks;
 use crate::arguments;
 use crate::event::EventKind;
+use crate::permission::CallRefused;
 use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput, ToolSpec, Touches};
 
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
@@ -36,24 +37,24 @@ const CALLS_AT_ONCE: usize = 16;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Why the results could not be recorded.
-pub(super) enum Stopped {
+pub(super) enum NotRecorded {
     Gone,
     Store(StoreError),
 }
 
-impl From<Gone> for Stopped {
-    fn from(_: Gone) -> Self {
+impl From<ActorGone> for NotRecorded {
+    fn from(_: ActorGone) -> Self {
         Self::Gone
     }
 }
 
 /// Runs the calls and returns their results, in the order of the calls.
 pub(super) async fn run_calls(
-    link: &Link,
+    link: &RunLink,
     model_call: &ModelCall,
     calls: &[Arc<ToolCall>],
     unreadable: &HashMap<String, String>,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Arc<Message>>, NotRecorded> {
     let mut results = Vec::with_capacity(calls.len());
     while let Some(rest) = calls.get(results.len()..).filter(|rest| !rest.is_empty()) {
         if !link.cancel.is_cancelled() {
@@ -62,7 +63,7 @@ pub(super) async fn run_calls(
                 .map_while(|call| model_call.model.elsewhere(call));
             let streams: Vec<_> = streams.collect();
             if let Some(followed) = rest.get(..streams.len()).filter(|calls| !calls.is_empty()) {
-                results.extend(elsewhere::follow(link, followed, streams).await?);
+                results.extend(calls_of_model::follow(link, followed, streams).await?);
                 continue;
             }
         }
@@ -82,7 +83,7 @@ pub(super) async fn run_calls(
 }
 
 /// The result of calls that have not started instead of being run, if none may start any more.
-fn why_none_starts(link: &Link) -> Option<&'static str> {
+fn why_none_starts(link: &RunLink) -> Option<&'static str> {
     if link.cancel.is_cancelled() {
         Some(super::NOT_RUN_ABORTED)
     } else if link.signals.is_interrupted() {
@@ -97,10 +98,10 @@ fn why_none_starts(link: &Link) -> Option<&'static str> {
 /// Gives every call the same result without running it. All of them are on disk before the first
 /// is announced: one wait for the disk, however many there are.
 pub(super) async fn skip_all(
-    link: &Link,
+    link: &RunLink,
     calls: &[Arc<ToolCall>],
     text: &str,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Arc<Message>>, NotRecorded> {
     if calls.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,11 +126,11 @@ pub(super) async fn skip_all(
 /// one bounded queue, and a call that is not polled can hold a place in it that it was given: a
 /// recording that is waited for alone could then wait for ever.
 async fn run_batch(
-    link: &Link,
+    link: &RunLink,
     model_call: &ModelCall,
     batch: &[Arc<ToolCall>],
     unreadable: &HashMap<String, String>,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Arc<Message>>, NotRecorded> {
     let mut running = FuturesUnordered::new();
     let mut to_start = batch.iter().enumerate();
     // Calls that ended while results were recorded.
@@ -199,11 +200,11 @@ async fn run_batch(
 
 /// Runs one call. A tool that panics, wherever, is a failed call and not a dead session.
 async fn run_caught(
-    link: &Link,
+    link: &RunLink,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
-) -> Result<(ToolOutput, Duration), Gone> {
+) -> Result<(ToolOutput, Duration), ActorGone> {
     let work = AssertUnwindSafe(run_call(link, model_call, call, unreadable)).catch_unwind();
     let ran = work.await.unwrap_or_else(|_| {
         let name = &call.name;
@@ -213,7 +214,7 @@ async fn run_caught(
     match ran {
         Ok(ran) => Ok((ran.output, ran.took)),
         Err(NotRun::Because(why)) => Ok((ToolOutput::error(why), Duration::ZERO)),
-        Err(NotRun::Suspended) => Err(Gone),
+        Err(NotRun::Suspended) => Err(ActorGone),
     }
 }
 
@@ -225,9 +226,9 @@ enum NotRun {
     Suspended,
 }
 
-impl From<String> for NotRun {
-    fn from(why: String) -> Self {
-        Self::Because(why)
+impl<T: ToString> From<T> for NotRun {
+    fn from(why: T) -> Self {
+        Self::Because(why.to_string())
     }
 }
 
@@ -239,7 +240,7 @@ struct CallRan {
 
 /// Runs one call, unless something is in the way.
 async fn run_call(
-    link: &Link,
+    link: &RunLink,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     unreadable: Option<&str>,
@@ -263,10 +264,10 @@ async fn run_call(
         Ok(Verdict::Allowed) => {}
         Ok(Verdict::Denied(why)) => return Err(why.into()),
         Ok(Verdict::Suspended) => return Err(NotRun::Suspended),
-        Err(Gone) => return Err(super::NOT_RUN_ABORTED.to_owned().into()),
+        Err(ActorGone) => return Err(CallRefused::Aborted.into()),
     }
     if link.cancel.is_cancelled() {
-        return Err(super::NOT_RUN_ABORTED.to_owned().into());
+        return Err(CallRefused::Aborted.into());
     }
     let started = Instant::now();
     let tool = Arc::clone(tool);
@@ -278,13 +279,13 @@ async fn run_call(
 }
 
 async fn permit(
-    link: &Link,
+    link: &RunLink,
     call: &Arc<ToolCall>,
     spec: ToolSpec,
     touches: Touches,
-) -> Result<Verdict, Gone> {
+) -> Result<Verdict, ActorGone> {
     let call = Arc::clone(call);
-    let answer = link.ask(|reply| Request::Permit {
+    let answer = link.ask(|reply| RunRequest::Permit {
         call,
         is_own: true,
         is_background: false,
@@ -302,7 +303,7 @@ async fn permit(
 }
 
 async fn execute(
-    link: &Link,
+    link: &RunLink,
     model_call: &ModelCall,
     call: &Arc<ToolCall>,
     tool: Arc<dyn Tool>,
@@ -324,7 +325,7 @@ async fn execute(
         touches: Arc::clone(&judged),
     };
     // Also when the tool panics: no report of a call may follow its end.
-    let _over = Over(over);
+    let _over = CallOverGuard(over);
     let running = async {
         if let Err(error) = model_call.place.call_begins(&call.id).await {
             tracing::warn!(
@@ -347,9 +348,9 @@ async fn execute(
 }
 
 /// Says that a call is over, when it goes.
-struct Over(Arc<AtomicBool>);
+struct CallOverGuard(Arc<AtomicBool>);
 
-impl Drop for Over {
+impl Drop for CallOverGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
@@ -362,7 +363,7 @@ async fn overdue(cancel: &CancellationToken) {
 }
 
 /// Reports of a call, until it is over: a late one must not follow the end.
-fn progress(link: &Link, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progress {
+fn progress(link: &RunLink, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progress {
     let (hub, call, over) = (link.hub.clone(), Arc::clone(call), Arc::clone(over));
     Progress::new(move |partial| {
         if !over.load(Ordering::Acquire) {
@@ -372,13 +373,18 @@ fn progress(link: &Link, call: &Arc<ToolCall>, over: &Arc<AtomicBool>) -> Progre
     })
 }
 
-pub(super) fn started(link: &Link, call: &Arc<ToolCall>) {
+pub(super) fn started(link: &RunLink, call: &Arc<ToolCall>) {
     link.hub.publish(EventKind::ToolStarted {
         call: Arc::clone(call),
     });
 }
 
-pub(super) fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>, duration_ms: u64) {
+pub(super) fn ended(
+    link: &RunLink,
+    call: &Arc<ToolCall>,
+    output: &Arc<ToolOutput>,
+    duration_ms: u64,
+) {
     let (call, output) = (Arc::clone(call), Arc::clone(output));
     link.hub.publish(EventKind::ToolEnded {
         call,
@@ -389,9 +395,9 @@ pub(super) fn ended(link: &Link, call: &Arc<ToolCall>, output: &Arc<ToolOutput>,
 
 /// Puts results on disk.
 pub(super) async fn record(
-    link: &Link,
+    link: &RunLink,
     ready: Vec<(Arc<ToolCall>, Arc<ToolOutput>)>,
-) -> Result<Vec<Item>, Stopped> {
+) -> Result<Vec<ConversationItem>, NotRecorded> {
     let messages: Vec<Arc<Message>> = ready
         .into_iter()
         .map(|(call, output)| {
@@ -406,23 +412,25 @@ pub(super) async fn record(
             })))
         })
         .collect();
-    let recorded = link.ask(|reply| Request::Append {
+    let recorded = link.ask(|reply| RunRequest::Append {
         messages,
         sync: true,
         model_call: false,
         entry_id: None,
         reply,
     });
-    recorded.await?.map_err(Stopped::Store)
+    recorded.await?.map_err(NotRecorded::Store)
 }
 
 /// The messages of what was recorded.
-pub(super) fn messages_of(recorded: Vec<Item>) -> Vec<Arc<Message>> {
+pub(super) fn messages_of(recorded: Vec<ConversationItem>) -> Vec<Arc<Message>> {
     recorded.into_iter().map(|item| item.message).collect()
 }
 
 fn runs_together(model_call: &ModelCall, call: &ToolCall) -> bool {
-    find(model_call, &call.name).is_some_and(|tool| tool.runs_together())
+    // A call that its model runs may have the name of a tool that is here as well.
+    !model_call.model.runs_itself(call)
+        && find(model_call, &call.name).is_some_and(|tool| tool.runs_together())
 }
 
 fn find<'a>(model_call: &'a ModelCall, name: &str) -> Option<&'a Arc<dyn Tool>> {

@@ -6,7 +6,7 @@ use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelErrorKind;
-use stentor_model::script::{Compaction, Scenario, Turn};
+use stentor_model::script::{Scenario, ScriptTurn, ScriptedCompaction};
 use stentor_policy::PermissionMode;
 
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use crate::stage::{Stage, say, with};
 
 fn hangs_after(text: &str) -> Scenario {
     Scenario::new()
-        .turn(Turn::new().text(text).hang())
+        .turn(ScriptTurn::new().text(text).hang())
         .text("again")
 }
 
@@ -31,7 +31,12 @@ async fn aborted(stage: &mut Stage) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn before_the_first_token_an_empty_aborted_answer_is_kept() {
-    let mut stage = with(Scenario::new().turn(Turn::new().wait(1000)).text("again")).start();
+    let mut stage = with(
+        Scenario::new()
+            .turn(ScriptTurn::new().wait(1000))
+            .text("again"),
+    )
+    .start();
     stage.prompt("hi").await;
     stage
         .until(|kind| matches!(kind, EventKind::AnswerStarted(_)))
@@ -81,7 +86,7 @@ async fn in_the_middle_of_text_what_was_said_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn in_the_middle_of_the_arguments_of_a_call_the_call_gets_a_result() {
-    let call = Turn::new()
+    let call = ScriptTurn::new()
         .text("I will")
         .tool("act", json!("{\"say\":\""))
         .hang();
@@ -115,7 +120,7 @@ async fn in_the_middle_of_the_arguments_of_a_call_the_call_gets_a_result() {
 
 #[tokio::test(start_paused = true)]
 async fn during_a_tool_its_end_is_awaited_and_an_empty_aborted_answer_follows() {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("act", json!({"ms":60000}))
         .tool("act", json!({}));
     let mut stage = with(Scenario::new().turn(calls).text("again")).start();
@@ -202,9 +207,9 @@ async fn while_a_retry_waits_it_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_compaction_runs_it_is_cancelled() {
-    let slow = Compaction {
+    let slow = ScriptedCompaction {
         wait_ms: 1000,
-        ..Compaction::default()
+        ..ScriptedCompaction::default()
     };
     let mut stage = with(Scenario::new().text("one").compaction(slow)).start();
     stage.run("hi").await;

@@ -2,13 +2,13 @@
 
 use expect_test::expect;
 use stentor_agent::model::ModelErrorKind;
-use stentor_model::script::{Scenario, Turn};
+use stentor_model::script::{Scenario, ScriptTurn};
 
 use crate::stage::with;
 
 #[tokio::test(start_paused = true)]
 async fn a_text_answer_is_one_turn_of_one_run() {
-    let mut stage = with(Scenario::new().turn(Turn::new().chunks(["Hel", "lo"]))).start();
+    let mut stage = with(Scenario::new().turn(ScriptTurn::new().chunks(["Hel", "lo"]))).start();
     expect![[r#"
         run
           turn
@@ -28,7 +28,8 @@ async fn a_text_answer_is_one_turn_of_one_run() {
 
 #[tokio::test(start_paused = true)]
 async fn thinking_comes_before_the_text_as_a_block_of_its_own() {
-    let mut stage = with(Scenario::new().turn(Turn::new().thinking("hm").text("yes"))).start();
+    let mut stage =
+        with(Scenario::new().turn(ScriptTurn::new().thinking("hm").text("yes"))).start();
     expect![[r#"
         run
           turn

@@ -6,14 +6,14 @@ use stentor_agent::event::EventKind;
 use stentor_agent::model::{ModelErrorKind, Purpose};
 use stentor_agent::session::SessionOptions;
 use stentor_journal::usage::Usage;
-use stentor_model::script::{Compaction, ErrorStep, ModelFacts, Scenario, Turn};
+use stentor_model::script::{ErrorStep, ModelFacts, Scenario, ScriptTurn, ScriptedCompaction};
 
 use crate::stage::{Stage, with};
 
-fn summary() -> Compaction {
-    Compaction {
+fn summary() -> ScriptedCompaction {
+    ScriptedCompaction {
         summary: Some("what was said".to_owned()),
-        ..Compaction::default()
+        ..ScriptedCompaction::default()
     }
 }
 
@@ -98,12 +98,12 @@ async fn there_must_be_something_to_compact() {
 
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_fails_leaves_everything_as_it_was() {
-    let fails = Compaction {
+    let fails = ScriptedCompaction {
         error: Some(ErrorStep {
             message: Some("no".into()),
             ..ErrorStep::new(ModelErrorKind::Auth)
         }),
-        ..Compaction::default()
+        ..ScriptedCompaction::default()
     };
     let mut stage = with(Scenario::new().text("one").compaction(fails)).start();
     stage.run("first").await;
@@ -121,7 +121,7 @@ async fn a_summary_that_fails_leaves_everything_as_it_was() {
 async fn a_running_turn_is_stopped_first() {
     let scenario = Scenario::new()
         .text("one")
-        .turn(Turn::new().text("two").hang())
+        .turn(ScriptTurn::new().text("two").hang())
         .compaction(summary());
     let mut stage = with(scenario).start();
     stage.run("first").await;
@@ -143,7 +143,7 @@ async fn a_running_turn_is_stopped_first() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_queued_meanwhile_is_delivered_afterwards() {
-    let slow = Compaction {
+    let slow = ScriptedCompaction {
         wait_ms: 1000,
         ..summary()
     };
@@ -170,9 +170,9 @@ async fn what_is_queued_meanwhile_is_delivered_afterwards() {
 async fn near_the_window_it_happens_after_the_run() {
     let scenario = Scenario::new()
         .model(small_model())
-        .turn(Turn::new().text("one").usage(counting(100)))
+        .turn(ScriptTurn::new().text("one").usage(counting(100)))
         .turn(
-            Turn::new()
+            ScriptTurn::new()
                 .text("a long long long long long long answer")
                 .usage(counting(900)),
         )
@@ -198,7 +198,7 @@ async fn near_the_window_it_happens_after_the_run() {
 async fn near_the_window_it_happens_before_a_prompt_is_answered() {
     let scenario = Scenario::new()
         .model(small_model())
-        .turn(Turn::new().text("one").usage(counting(790)))
+        .turn(ScriptTurn::new().text("one").usage(counting(790)))
         .text("two")
         .compaction(summary());
     let mut stage = with(scenario).options(small_window).start();
@@ -218,7 +218,7 @@ async fn a_model_with_a_window_smaller_than_the_reserve_is_not_compacted_at_ever
         context_window: 8_192,
         ..ModelFacts::default()
     };
-    let turn = Turn::new().text("one").usage(counting(100)).times(5);
+    let turn = ScriptTurn::new().text("one").usage(counting(100)).times(5);
     let mut stage = with(Scenario::new().model(facts).turn(turn)).start();
     for _ in 0..3 {
         assert!(!stage.run("hi").await.contains("compaction"));
@@ -229,7 +229,7 @@ async fn a_model_with_a_window_smaller_than_the_reserve_is_not_compacted_at_ever
 async fn calls_and_their_results_stay_together() {
     let scenario = Scenario::new()
         .turn(
-            Turn::new()
+            ScriptTurn::new()
                 .tool("look", json!({"say":"a"}))
                 .tool("look", json!({"say":"b"})),
         )

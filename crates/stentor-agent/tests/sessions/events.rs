@@ -9,7 +9,7 @@ use stentor_agent::event::EventKind;
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Model, ModelEvent, ModelInfo, ModelRequest, ModelStream};
 use stentor_agent::session::SessionError;
-use stentor_model::script::{Scenario, ScriptModel, Turn};
+use stentor_model::script::{Scenario, ScriptModel, ScriptTurn};
 use tokio::time::{sleep, timeout};
 
 use crate::render::Transcript;
@@ -17,7 +17,7 @@ use crate::stage::{Stage, say, with};
 
 fn endless() -> Scenario {
     Scenario::new().turn(
-        Turn::new()
+        ScriptTurn::new()
             .text("again")
             .tool("look", json!({}))
             .times(u32::MAX),
@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(86_400);
 async fn numbers_grow_by_one_and_a_latecomer_gets_exactly_what_it_missed() {
     let scenario = Scenario::new()
         .tool("look", json!({}))
-        .turn(Turn::new().chunks(["a", "b", "c"]));
+        .turn(ScriptTurn::new().chunks(["a", "b", "c"]));
     let stage = with(scenario).start();
     let mut early = stage.session.subscribe_since(0).unwrap();
     stage.prompt("go").await;
@@ -84,7 +84,10 @@ async fn two_subscribers_see_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_loses_nothing_and_the_run_waits_for_it() {
-    let calls = Turn::new().text("x").tool("look", json!({})).times(400);
+    let calls = ScriptTurn::new()
+        .text("x")
+        .tool("look", json!({}))
+        .times(400);
     let mut stage = with(Scenario::new().turn(calls).text("done")).start();
     stage.prompt("go").await;
     let (mut last, mut started) = (0, Vec::new());
@@ -121,7 +124,7 @@ async fn a_subscriber_that_is_never_read_keeps_nobody_from_aborting_or_closing()
 async fn two_hundred_sessions_run_at_once() {
     let stages: Vec<Stage> = (0..200)
         .map(|_| {
-            let calls = Turn::new().tool("act", json!({"ms": 10})).times(5);
+            let calls = ScriptTurn::new().tool("act", json!({"ms": 10})).times(5);
             with(Scenario::new().turn(calls).text("done")).start()
         })
         .collect();

@@ -8,9 +8,9 @@ use futures_core::future::BoxFuture;
 use stentor_agent::session::{Delivery, Injected, Session, SessionError};
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store::{
-    self, Entry, EntryKind, Header, Journal, JournalReader, Opened, StoreError,
+    self, Entry, EntryKind, Journal, JournalReader, OpenedSession, SessionHeader, StoreError,
 };
-use stentor_model::script::{Scenario, Turn};
+use stentor_model::script::{Scenario, ScriptTurn};
 
 use crate::stage::{Setup, with};
 
@@ -21,7 +21,7 @@ struct Failing {
 }
 
 impl Journal for Failing {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         self.inner.header()
     }
 
@@ -53,7 +53,7 @@ impl Journal for Failing {
 fn session(setup: &Setup) -> (Session, Arc<AtomicBool>) {
     let environment = setup.environment();
     let fails = Arc::new(AtomicBool::new(false));
-    let header = Header {
+    let header = SessionHeader {
         version: store::CURRENT_VERSION,
         id: "s".to_owned(),
         timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
@@ -65,7 +65,7 @@ fn session(setup: &Setup) -> (Session, Arc<AtomicBool>) {
         inner: store::memory(header),
         fails: Arc::clone(&fails),
     });
-    let opened = Opened {
+    let opened = OpenedSession {
         journal,
         context: Vec::new(),
         leaf: None,
@@ -80,7 +80,7 @@ fn session(setup: &Setup) -> (Session, Arc<AtomicBool>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_sync_that_fails_at_the_end_of_a_turn_is_told_after_the_whole_answer() {
-    let slow = Turn::new().text("to ").wait(1000).text("the end");
+    let slow = ScriptTurn::new().text("to ").wait(1000).text("the end");
     let setup = with(Scenario::new().turn(slow).text("two"));
     let (session, fails) = session(&setup);
     let environment = setup.environment();

@@ -5,7 +5,7 @@ use serde_json::json;
 use stentor_agent::event::{EventKind, RunOutcome};
 use stentor_agent::session::{Budget, SessionError};
 use stentor_journal::usage::{Prices, Usage};
-use stentor_model::script::{ModelFacts, Scenario, Turn, UsageRule};
+use stentor_model::script::{ModelFacts, Scenario, ScriptTurn, UsageRule};
 use stentor_policy::{PermissionAnswer, PermissionMode};
 
 use crate::stage::{Stage, with};
@@ -26,7 +26,7 @@ fn endless() -> Scenario {
             ..ModelFacts::default()
         })
         .usage(UsageRule::Fixed(usage))
-        .turn(Turn::new().tool("look", json!({})).times(1000))
+        .turn(ScriptTurn::new().tool("look", json!({})).times(1000))
 }
 
 async fn outcome(scenario: Scenario, budget: Budget) -> (String, usize) {
@@ -113,7 +113,7 @@ async fn what_was_consumed_is_counted_for_the_session_and_for_the_context() {
 }
 
 async fn asking() -> Stage {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("act", json!({"say":"a"}))
         .tool("act", json!({"say":"b"}));
     let stage = with(Scenario::new().turn(calls).text("done")).start();

@@ -8,7 +8,7 @@ use serde_json::json;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::model::ModelErrorKind;
 use stentor_agent::session::{Accepted, SessionError};
-use stentor_model::script::{Scenario, Turn};
+use stentor_model::script::{Scenario, ScriptTurn};
 use tempfile::tempdir;
 use tokio::time::{sleep, timeout};
 
@@ -89,16 +89,16 @@ fn answers() -> impl Strategy<Value = Vec<Says>> {
 fn scenario(answers: &[Says]) -> Scenario {
     answers.iter().fold(Scenario::new(), |scenario, says| {
         scenario.turn(match says {
-            Says::Text { wait_ms } => Turn::new().text("so ").wait(*wait_ms).text("it is"),
-            Says::Calls(calls) => calls.iter().fold(Turn::new(), |turn, (name, ms)| {
+            Says::Text { wait_ms } => ScriptTurn::new().text("so ").wait(*wait_ms).text("it is"),
+            Says::Calls(calls) => calls.iter().fold(ScriptTurn::new(), |turn, (name, ms)| {
                 turn.tool(*name, json!({ "ms": ms }))
             }),
-            Says::Fails { begun: false } => Turn::new().error(ModelErrorKind::Overloaded),
-            Says::Fails { begun: true } => Turn::new()
+            Says::Fails { begun: false } => ScriptTurn::new().error(ModelErrorKind::Overloaded),
+            Says::Fails { begun: true } => ScriptTurn::new()
                 .text("half")
                 .tool("act", json!("{\"ms\""))
                 .error(ModelErrorKind::Server),
-            Says::Hangs => Turn::new().text("well").hang(),
+            Says::Hangs => ScriptTurn::new().text("well").hang(),
         })
     })
 }

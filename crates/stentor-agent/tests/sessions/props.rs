@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use stentor_agent::box_error::BoxError;
 use stentor_agent::tool::{
     Plan, PlanPhase, PlanStatus, PlanTask, Shell, ShellFuture, ShellJob, ShellResult, Tool,
     ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
@@ -138,7 +139,7 @@ impl Shell for FakeShell {
     }
 }
 
-async fn play(job: ShellJob) -> Result<ShellResult, String> {
+async fn play(job: ShellJob) -> Result<ShellResult, BoxError> {
     let (word, rest) = job.command.split_once(' ').unwrap_or((&job.command, ""));
     let done = |output: &str, exit_code| ShellResult {
         output: output.to_owned(),
@@ -161,7 +162,7 @@ async fn play(job: ShellJob) -> Result<ShellResult, String> {
             sleep(Duration::from_secs(3600)).await;
             Ok(done("", Some(0)))
         }
-        "fail" => Err("no shell here".to_owned()),
+        "fail" => Err("no shell here".into()),
         other => panic!("no such command: {other}"),
     }
 }

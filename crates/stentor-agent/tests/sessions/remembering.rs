@@ -7,20 +7,20 @@ use serde_json::json;
 use stentor_agent::box_error::BoxError;
 use stentor_agent::event::EventKind;
 use stentor_agent::sandbox::{SandboxMode, SandboxState};
-use stentor_model::script::{Scenario, Turn};
-use stentor_policy::{AnswerStore, PermissionAnswer, PermissionMode, Policy, Remembered};
+use stentor_model::script::{Scenario, ScriptTurn};
+use stentor_policy::{AnswerStore, PermissionAnswer, PermissionMode, Policy, RememberedAnswer};
 
 use crate::stage::{Setup, Stage, with};
 
 /// Keeps answers in memory, or fails.
 #[derive(Default)]
 struct Drawer {
-    kept: Mutex<Vec<Remembered>>,
+    kept: Mutex<Vec<RememberedAnswer>>,
     is_stuck: bool,
 }
 
 impl AnswerStore for Drawer {
-    fn store(&self, answer: &Remembered) -> Result<(), BoxError> {
+    fn store(&self, answer: &RememberedAnswer) -> Result<(), BoxError> {
         if self.is_stuck {
             return Err("the drawer is stuck".into());
         }
@@ -30,7 +30,7 @@ impl AnswerStore for Drawer {
 }
 
 fn two_calls() -> Setup {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("act", json!({"say":"a"}))
         .tool("act", json!({"say":"b"}));
     with(Scenario::new().turn(calls).text("done"))

@@ -1,6 +1,6 @@
 //! Events and messages as one line each.
 
-use stentor_agent::event::{Event, EventKind, Queues, RunEnd, RunOutcome, StateChange};
+use stentor_agent::event::{BashEnd, Event, EventKind, Queues, RunEnd, RunOutcome, StateChange};
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{
@@ -138,7 +138,12 @@ fn line(kind: &EventKind) -> Option<String> {
             format!("settled{}", if *aborted { " by abort" } else { "" })
         }
         EventKind::PlanChanged(plan) => format!("plan: {} tasks", plan.tasks().count()),
+        EventKind::BashStarted { id, command, .. } => format!("bash {id} begins: {command}"),
         EventKind::BashOutput { id, delta } => format!("bash {id}: {delta:?}"),
+        EventKind::BashEnded { id, end, .. } => match end {
+            BashEnd::Ran(_) => format!("bash {id} ended"),
+            BashEnd::Failed(why) => format!("bash {id} failed: {why}"),
+        },
         EventKind::PermissionAsked { id, request } => {
             format!("    may {} run? (question {id})", request.call.name)
         }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelErrorKind::{self, ContextOverflow, Overloaded, RateLimited};
-use stentor_model::script::{ErrorStep, Scenario, Step, Turn};
+use stentor_model::script::{ErrorStep, Scenario, ScriptStep, ScriptTurn};
 
 use crate::stage::{Stage, with};
 
@@ -18,7 +18,7 @@ fn outline(seen: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_failure_the_answer_is_asked_again_without_the_failed_one() {
-    let broken = Turn::new().text("half an ans").error(Overloaded);
+    let broken = ScriptTurn::new().text("half an ans").error(Overloaded);
     let mut stage = with(Scenario::new().turn(broken).text("whole")).start();
     expect![[r#"
         run
@@ -54,7 +54,8 @@ async fn after_a_failure_the_answer_is_asked_again_without_the_failed_one() {
 
 #[tokio::test(start_paused = true)]
 async fn after_three_retries_it_gives_up_and_the_last_failure_stays() {
-    let mut stage = with(Scenario::new().turn(Turn::new().error(Overloaded).times(9))).start();
+    let mut stage =
+        with(Scenario::new().turn(ScriptTurn::new().error(Overloaded).times(9))).start();
     let begun = tokio::time::Instant::now();
     expect![[r#"
         run
@@ -81,7 +82,7 @@ async fn the_providers_own_wait_is_honoured() {
         ..ErrorStep::new(RateLimited)
     };
     let scenario = Scenario::new()
-        .turn(Turn::new().step(Step::Error(error)))
+        .turn(ScriptTurn::new().step(ScriptStep::Error(error)))
         .text("ok");
     let mut stage = with(scenario).start();
     let begun = tokio::time::Instant::now();
@@ -151,7 +152,7 @@ async fn with_automatic_retry_off_a_failure_is_the_end() {
 async fn an_answer_that_had_begun_is_not_repeated_where_that_is_not_wanted() {
     let scenario = Scenario::new()
         .error(Overloaded)
-        .turn(Turn::new().text("half").error(Overloaded))
+        .turn(ScriptTurn::new().text("half").error(Overloaded))
         .text("never");
     let mut stage = with(scenario)
         .options(|options| options.retry.after_output = false)
@@ -181,7 +182,7 @@ async fn a_tool_that_ran_is_never_run_again() {
         .tool("act", json!({"say":"once"}))
         .error(Overloaded)
         .turn(
-            Turn::new()
+            ScriptTurn::new()
                 .tool("act", json!({"say":"never"}))
                 .error(Overloaded),
         )
@@ -227,7 +228,7 @@ async fn a_context_that_is_too_long_is_compacted_and_the_run_goes_on() {
 async fn a_context_that_stays_too_long_is_compacted_once() {
     let scenario = Scenario::new()
         .text("one")
-        .turn(Turn::new().error(ContextOverflow).times(5));
+        .turn(ScriptTurn::new().error(ContextOverflow).times(5));
     let mut stage = with(scenario).start();
     stage.run("first").await;
     expect![[r#"

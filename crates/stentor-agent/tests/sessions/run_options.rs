@@ -5,7 +5,7 @@ use stentor_agent::event::EventKind;
 use stentor_agent::model::NamedBy;
 use stentor_agent::model::ThinkingLevel::{High, Low, Off};
 use stentor_agent::session::{RunOptions, SessionOptions};
-use stentor_model::script::{ModelFacts, Scenario, ScriptModel, Turn};
+use stentor_model::script::{ModelFacts, Scenario, ScriptModel, ScriptTurn};
 use stentor_policy::PermissionMode;
 use tempfile::tempdir;
 
@@ -84,7 +84,7 @@ async fn a_run_may_be_more_careful_than_its_session_and_never_less() {
         (ReadOnly, Some(All), false, false),
         (All, None, false, true),
     ] {
-        let call = Turn::new().tool("act", json!({ "say": "a" }));
+        let call = ScriptTurn::new().tool("act", json!({ "say": "a" }));
         let mut stage = with(Scenario::new().turn(call).text("done")).start();
         let session = stage.session.clone();
         session.set_can_ask(true).await.unwrap();

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use stentor_agent::model::ThinkingLevel::{self, High, Low, Medium, Minimal, Off, Xhigh};
 use stentor_agent::session::{ScopedModel, SessionError};
-use stentor_model::script::{ModelFacts, Scenario, ScriptModel, Turn};
+use stentor_model::script::{ModelFacts, Scenario, ScriptModel, ScriptTurn};
 
 use crate::stage::{Setup, say, with};
 
@@ -95,7 +95,7 @@ async fn an_unknown_model_or_none_is_a_clear_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_is_set_during_a_run_answers_from_the_next_turn_on() {
-    let slow = Turn::new().text("one").wait(1000);
+    let slow = ScriptTurn::new().text("one").wait(1000);
     let mut stage = with(Scenario::new().turn(slow))
         .and_model(ScriptModel::new(
             Scenario::new().text("one").text("two"),
@@ -148,7 +148,15 @@ async fn a_command_of_the_user_is_told_to_the_model_with_the_next_prompt() {
         .bash("echo secret".to_owned(), true)
         .await
         .unwrap();
-    assert_eq!(stage.so_far(), "bash 1: \"hi\"\nbash 2: \"secret\"\n");
+    let lines = [
+        "bash 1 begins: echo hi",
+        "bash 1: \"hi\"",
+        "bash 1 ended",
+        "bash 2 begins: echo secret",
+        "bash 2: \"secret\"",
+        "bash 2 ended\n",
+    ];
+    assert_eq!(stage.so_far(), lines.join("\n"));
     stage.run("what did I do?").await;
     expect![[r#"
         user "Ran `echo hi`\n```\nhi\n```"
@@ -161,7 +169,7 @@ async fn a_command_of_the_user_is_told_to_the_model_with_the_next_prompt() {
 async fn a_command_that_ends_during_a_run_enters_the_conversation_after_it() {
     let mut stage = with(
         Scenario::new()
-            .turn(Turn::new().text("one").wait(1000))
+            .turn(ScriptTurn::new().text("one").wait(1000))
             .text("two"),
     )
     .start();
@@ -183,7 +191,7 @@ async fn a_command_that_ends_during_a_run_enters_the_conversation_after_it() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_users_commands_are_stopped_by_abort_bash() {
-    let mut stage = with(Scenario::new().turn(Turn::new().text("one").wait(1000))).start();
+    let mut stage = with(Scenario::new().turn(ScriptTurn::new().text("one").wait(1000))).start();
     stage.prompt("hi").await;
     stage.until_said("one").await;
     for command in ["sleep 60000", "deaf"] {

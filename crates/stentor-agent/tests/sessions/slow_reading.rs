@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures_core::future::BoxFuture;
 use stentor_agent::session::Session;
 use stentor_journal::store::{
-    self, Entry, Header, Journal, JournalReader, Opened, StoreError, Totals,
+    self, Entry, Journal, JournalReader, OpenedSession, SessionHeader, StoreError, Totals,
 };
 use stentor_model::script::Scenario;
 
@@ -20,7 +20,7 @@ struct Slow {
 }
 
 impl Journal for Slow {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         self.inner.header()
     }
 
@@ -85,7 +85,7 @@ impl JournalReader for SlowReader {
 #[tokio::test]
 async fn a_session_runs_and_answers_while_its_whole_file_is_read() {
     let setup = with(Scenario::new().text("one"));
-    let header = Header {
+    let header = SessionHeader {
         version: store::CURRENT_VERSION,
         id: "s".to_owned(),
         timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
@@ -94,7 +94,7 @@ async fn a_session_runs_and_answers_while_its_whole_file_is_read() {
         title: None,
     };
     let (allow, allowed): (Sender<()>, _) = channel();
-    let opened = Opened {
+    let opened = OpenedSession {
         journal: Box::new(Slow {
             inner: store::memory(header),
             allowed: Arc::new(Mutex::new(allowed)),

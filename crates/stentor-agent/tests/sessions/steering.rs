@@ -4,20 +4,20 @@ use expect_test::expect;
 use serde_json::json;
 use stentor_agent::event::{InterruptMode, QueueMode};
 use stentor_agent::session::{QueueKind, SessionError};
-use stentor_model::script::{Scenario, ScriptedText, Speech, Step, Turn};
+use stentor_model::script::{Scenario, ScriptStep, ScriptTurn, ScriptedText, Speech};
 
 use crate::stage::{say, with};
 
-fn slow_text() -> Turn {
-    Turn::new().step(Step::Text(Speech {
+fn slow_text() -> ScriptTurn {
+    ScriptTurn::new().step(ScriptStep::Text(Speech {
         text: ScriptedText::Chunks(vec!["w0 ".into(), "w1 ".into(), "w2".into()]),
         chunk_wait_ms: 100,
         new_block: false,
     }))
 }
 
-fn three_calls() -> Turn {
-    Turn::new()
+fn three_calls() -> ScriptTurn {
+    ScriptTurn::new()
         .tool("act", json!({"say":"first","ms":100}))
         .tool("act", json!({"say":"second","ms":100}))
         .tool("act", json!({"say":"third","ms":100}))

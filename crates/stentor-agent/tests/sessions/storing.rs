@@ -12,7 +12,7 @@ use stentor_agent::session::{ForkPoint, Session, SessionError, Storage};
 use stentor_journal::message::Message;
 use stentor_journal::store::{self, StoreError};
 use stentor_journal::usage::Usage;
-use stentor_model::script::{Compaction, Scenario, Turn, UsageRule};
+use stentor_model::script::{Scenario, ScriptTurn, ScriptedCompaction, UsageRule};
 use tempfile::tempdir;
 
 use crate::props::the_plan;
@@ -89,7 +89,7 @@ async fn where_it_is_wanted_the_file_is_there_at_once() {
 #[tokio::test(start_paused = true)]
 async fn what_was_acknowledged_is_in_the_file() {
     let folder = tempdir().unwrap();
-    let slow = Turn::new().text("one").wait(1000);
+    let slow = ScriptTurn::new().text("one").wait(1000);
     let mut stage = with(Scenario::new().turn(slow).text("two").text("three"))
         .in_folder(folder.path())
         .start();
@@ -137,14 +137,14 @@ fn eventful() -> Scenario {
         }))
         .tool("plan", json!({}))
         .turn(
-            Turn::new()
+            ScriptTurn::new()
                 .text("half")
                 .tool("act", json!({}))
                 .error(ModelErrorKind::Overloaded),
         )
         .text("done")
         .error(ModelErrorKind::Auth)
-        .turn(Turn::new().text("hanging").hang())
+        .turn(ScriptTurn::new().text("hanging").hang())
         .text("more")
         .text("and more")
 }
@@ -266,7 +266,7 @@ async fn a_queued_message_survives_and_is_delivered_exactly_once() {
 #[tokio::test(start_paused = true)]
 async fn what_was_running_when_the_process_died_is_recorded_as_interrupted() {
     let folder = tempdir().unwrap();
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("act", json!({"say":"first"}))
         .tool("act", json!({"ms": 60_000}));
     let mut stage = with(Scenario::new().turn(calls))
@@ -342,9 +342,9 @@ async fn open_calls_in_the_middle_of_a_foreign_file_are_not_told_to_a_model() {
 #[tokio::test(start_paused = true)]
 async fn a_compaction_refers_to_what_is_kept_and_what_still_matters_is_noted_again() {
     let folder = tempdir().unwrap();
-    let summary = Compaction {
+    let summary = ScriptedCompaction {
         summary: Some("short".to_owned()),
-        ..Compaction::default()
+        ..ScriptedCompaction::default()
     };
     let scenario = Scenario::new().text("one").text("two").compaction(summary);
     let mut stage = with(scenario).in_folder(folder.path()).start();

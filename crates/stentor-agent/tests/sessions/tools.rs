@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::json;
-use stentor_model::script::{Scenario, Turn};
+use stentor_model::script::{Scenario, ScriptTurn};
 
 use crate::stage::with;
 
@@ -47,7 +47,7 @@ async fn a_tool_call_is_run_and_its_result_goes_to_the_next_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_read_run_together_and_their_results_keep_the_order_of_the_calls() {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("look", json!({"say":"slow","ms":30}))
         .tool("look", json!({"say":"quick","ms":10}))
         .tool("look", json!({"say":"middle","ms":20}));
@@ -98,7 +98,7 @@ async fn calls_that_read_run_together_and_their_results_keep_the_order_of_the_ca
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_does_more_than_read_runs_alone() {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("look", json!({"say":"a","ms":10}))
         .tool("act", json!({"say":"b","ms":10}))
         .tool("look", json!({"say":"c","ms":10}))
@@ -126,7 +126,7 @@ async fn a_call_that_does_more_than_read_runs_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_call_is_a_result_and_never_ends_the_run() {
-    let calls = Turn::new()
+    let calls = ScriptTurn::new()
         .tool("nosuch", json!({}))
         .tool("act", json!("{\"say\": "))
         .tool("act", json!("[1]"))

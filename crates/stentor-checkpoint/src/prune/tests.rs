@@ -1,7 +1,7 @@
 use std::fs::{File, FileTimes};
 
 use super::*;
-use crate::Limits;
+use crate::CheckpointLimits;
 use crate::testing::Workshop;
 
 fn age(path: &Path, age: Duration) {
@@ -36,9 +36,9 @@ fn old_checkpoints_go_with_their_contents() {
 
 #[test]
 fn the_oldest_go_where_there_is_too_much() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         stored_bytes: 10,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     let store = workshop.recorder.store().clone();
     let mut runs = Vec::new();

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 
 use super::{Recorder, RecorderState};
 use crate::checkpoint::{Changes, CheckpointId, Overlap};
-use crate::rewind::{self, Plan, Rewound};
+use crate::rewind::{self, RewindPlan, Rewound};
 
 /// Something that goes on in the background.
 #[derive(Debug)]
-pub struct Job {
+pub struct BackgroundJob {
     name: String,
     /// Where what it changes is recorded.
     checkpoint: CheckpointId,
@@ -23,7 +23,7 @@ pub struct Job {
     message: u64,
 }
 
-impl Job {
+impl BackgroundJob {
     /// Where what it changes is recorded.
     pub fn checkpoint(&self) -> &CheckpointId {
         &self.checkpoint
@@ -31,8 +31,8 @@ impl Job {
 }
 
 /// A job that has not ended.
-pub(super) struct RunningJob {
-    job: Arc<Job>,
+pub(super) struct OpenJob {
+    job: Arc<BackgroundJob>,
     /// Commands that run for it.
     commands: usize,
     has_warned: bool,
@@ -43,7 +43,7 @@ pub(super) struct RunningJob {
 /// A rewind of files that was done, or at least begun.
 #[derive(Debug, Default)]
 pub struct FilesRewound {
-    pub plan: Plan,
+    pub plan: RewindPlan,
     pub done: Rewound,
     /// Why it can itself not be undone.
     pub unrecorded: Option<String>,
@@ -54,21 +54,21 @@ impl RecorderState {
         self.commands > 0 || self.active().next().is_some()
     }
 
-    pub(super) fn count(&mut self, job: &Arc<Job>, change: impl FnOnce(usize) -> usize) {
+    pub(super) fn count(&mut self, job: &Arc<BackgroundJob>, change: impl FnOnce(usize) -> usize) {
         let mut jobs = self.jobs.iter_mut();
         if let Some(running) = jobs.find(|running| Arc::ptr_eq(&running.job, job)) {
             running.commands = change(running.commands);
         }
     }
 
-    fn forget(&mut self, job: &Arc<Job>) -> Option<RunningJob> {
+    fn forget(&mut self, job: &Arc<BackgroundJob>) -> Option<OpenJob> {
         let mut jobs = self.jobs.iter();
         let at = jobs.position(|running| Arc::ptr_eq(&running.job, job))?;
         Some(self.jobs.remove(at))
     }
 
     /// The jobs that may change something now.
-    fn active(&self) -> impl Iterator<Item = &Arc<Job>> {
+    fn active(&self) -> impl Iterator<Item = &Arc<BackgroundJob>> {
         let active = self.jobs.iter().filter(|running| running.commands > 0);
         active.map(|running| &running.job)
     }
@@ -85,13 +85,13 @@ impl Recorder {
         &self,
         name: &str,
         checkpoint: &CheckpointId,
-        within: Option<&Job>,
-    ) -> Arc<Job> {
+        within: Option<&BackgroundJob>,
+    ) -> Arc<BackgroundJob> {
         let message = match within {
             Some(job) => job.message,
             None => self.message.load(Ordering::Relaxed),
         };
-        let job = Arc::new(Job {
+        let job = Arc::new(BackgroundJob {
             name: name.to_owned(),
             checkpoint: checkpoint.clone(),
             message,
@@ -101,7 +101,7 @@ impl Recorder {
         if let Err(error) = &noted {
             tracing::warn!(%error, "what {name} changes cannot be undone");
         }
-        state.jobs.push(RunningJob {
+        state.jobs.push(OpenJob {
             job: Arc::clone(&job),
             commands: 0,
             has_warned: false,
@@ -111,7 +111,7 @@ impl Recorder {
     }
 
     /// It has ended, and everything it changed is recorded.
-    pub fn end_job(&self, job: &Arc<Job>) {
+    pub fn end_job(&self, job: &Arc<BackgroundJob>) {
         let mut state = self.lock();
         let is_complete = state.forget(job).is_some_and(|ended| !ended.is_incomplete);
         if is_complete && let Err(error) = self.note(job, true) {
@@ -121,24 +121,24 @@ impl Recorder {
     }
 
     /// It went, and nobody knows what it changed.
-    pub fn lost_job(&self, job: &Arc<Job>) {
+    pub fn lost_job(&self, job: &Arc<BackgroundJob>) {
         let mut state = self.lock();
         state.forget(job);
         self.let_go_if_over(state);
     }
 
     /// A command of a job begins.
-    pub fn before_command_of(&self, job: &Arc<Job>) {
+    pub fn before_command_of(&self, job: &Arc<BackgroundJob>) {
         self.begin(Some(job));
     }
 
     /// It has ended. What it changed is recorded.
-    pub fn after_command_of(&self, job: &Arc<Job>) {
+    pub fn after_command_of(&self, job: &Arc<BackgroundJob>) {
         self.end(Some(job));
     }
 
     /// It went, and nobody knows how.
-    pub fn lost_command_of(&self, job: &Arc<Job>) {
+    pub fn lost_command_of(&self, job: &Arc<BackgroundJob>) {
         let mut state = self.lock();
         state.count(job, |commands| commands.saturating_sub(1));
         self.let_go_if_over(state);
@@ -153,7 +153,7 @@ impl Recorder {
     }
 
     /// What it would take to undo these checkpoints, the oldest first.
-    pub fn plan(&self, ids: &[CheckpointId]) -> io::Result<Plan> {
+    pub fn plan(&self, ids: &[CheckpointId]) -> io::Result<RewindPlan> {
         let mut state = self.lock();
         self.plan_now(&mut state, ids)
     }
@@ -179,7 +179,8 @@ impl Recorder {
         let unrecorded = match done.changes.is_empty() {
             true => None,
             false => {
-                let appended = self.store.append(checkpoint, &self.session, &done.changes);
+                let store = self.store.including(&plan.additional);
+                let appended = store.append(checkpoint, &self.session, &done.changes);
                 appended.err().map(|error| error.to_string())
             }
         };
@@ -190,20 +191,20 @@ impl Recorder {
         })
     }
 
-    fn plan_now(&self, state: &mut RecorderState, ids: &[CheckpointId]) -> io::Result<Plan> {
+    fn plan_now(&self, state: &mut RecorderState, ids: &[CheckpointId]) -> io::Result<RewindPlan> {
         if state.is_any_running() {
             self.look_after(state);
         }
         let runs = |checkpoint: &CheckpointId, name: &str| {
             let mut jobs = state.jobs.iter().filter(|running| !running.is_incomplete);
-            jobs.any(|RunningJob { job, .. }| job.checkpoint == *checkpoint && job.name == name)
+            jobs.any(|OpenJob { job, .. }| job.checkpoint == *checkpoint && job.name == name)
         };
         rewind::plan_while(&self.store, ids, &runs)
     }
 
     /// True when what has changed until now is attributed to the message of `of`, whether it runs or
     /// not.
-    pub(super) fn is_owner(&self, state: &RecorderState, of: Option<&Arc<Job>>) -> bool {
+    pub(super) fn is_owner(&self, state: &RecorderState, of: Option<&Arc<BackgroundJob>>) -> bool {
         match (of, state.commands) {
             (None, commands) => commands > 0,
             (Some(job), 0) => state.newest_of_jobs() == Some(job.message),
@@ -245,7 +246,7 @@ impl Recorder {
         let names: Vec<&str> = names.map(|job| job.name.as_str()).collect();
         let names = names.join(", ");
         let mut jobs = state.jobs.iter_mut();
-        let is_owner = |one: &RunningJob| one.commands > 0 && one.job.message == owner;
+        let is_owner = |one: &OpenJob| one.commands > 0 && one.job.message == owner;
         let Some(running) = jobs.find(|running| is_owner(running)) else {
             return;
         };
@@ -270,7 +271,7 @@ impl Recorder {
         self.store.append(checkpoint, &self.session, changes)
     }
 
-    fn note(&self, job: &Job, has_ended: bool) -> io::Result<()> {
+    fn note(&self, job: &BackgroundJob, has_ended: bool) -> io::Result<()> {
         let _held = self.store.hold()?;
         let (checkpoint, name) = (&job.checkpoint, &job.name);
         self.store

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::Limits;
+use crate::CheckpointLimits;
 use crate::testing::{Workshop, is_root, shown};
 
 /// What a command changed.
@@ -139,7 +139,10 @@ fn rules_of_the_repository_above_the_folder_count() {
     workshop.write(".git/HEAD", "");
     workshop.write(".gitignore", "/inside/out\n");
     workshop.write("inside/in", "");
-    let all = crate::Checkpoints::in_folder(workshop.stored.path().join("x"), Limits::default());
+    let all = crate::Checkpoints::in_folder(
+        workshop.stored.path().join("x"),
+        CheckpointLimits::default(),
+    );
     let recorder = Recorder::new(all.of_folder(&workshop.path("inside")), "session");
     recorder.before_command();
     workshop.write("inside/out/file", "");
@@ -179,9 +182,9 @@ fn a_write_outside_the_folder_is_named() {
 
 #[test]
 fn what_is_too_large_or_cannot_be_read_is_known_to_be_unknown() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         file_bytes: 3,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     workshop.write("large", "1234");
     workshop.write("closed", "1");
@@ -199,9 +202,9 @@ fn what_is_too_large_or_cannot_be_read_is_known_to_be_unknown() {
 
 #[test]
 fn a_folder_with_too_many_files_is_left_out_and_the_others_are_not() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         folder_entries: 5,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     for n in 0..10 {
         workshop.write(&format!("many/{n}"), "");
@@ -219,9 +222,9 @@ fn a_folder_with_too_many_files_is_left_out_and_the_others_are_not() {
 
 #[test]
 fn no_time_means_nothing_known_and_that_is_said_once() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         time: Duration::ZERO,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     workshop.write("file", "1");
     let missing = ["what commands changed in the folder"];

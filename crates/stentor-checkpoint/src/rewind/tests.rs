@@ -2,15 +2,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::Limits;
+use crate::CheckpointLimits;
 use crate::testing::Workshop;
+use crate::tree::FolderTree;
 
 /// Undoes runs and says what became of it: what was put back, what was changed, what is lost.
 fn rewind(workshop: &Workshop, ids: &[CheckpointId], force: bool) -> (Vec<String>, CheckpointId) {
     let store = workshop.recorder.store();
     let plan = plan(store, ids).unwrap();
     let rewound = plan.apply(store, force).unwrap();
-    let shown = |step: &Step| step.shown();
+    let shown = |step: &RewindStep| step.shown();
     let mut lines: Vec<String> = plan.steps.iter().map(shown).collect();
     lines.extend(
         plan.changed
@@ -163,7 +164,7 @@ fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() 
     fs::write(&file, "2").unwrap();
     workshop.write(".git/config", "2");
     let hash = workshop.recorder.store().objects.store(b"1").unwrap();
-    let before = State::File {
+    let before = PathState::File {
         hash,
         size: 1,
         mode: 0o644,
@@ -174,10 +175,10 @@ fn nothing_outside_the_folder_or_in_git_is_touched_whatever_a_checkpoint_says() 
         ".git/config".as_ref(),
         "a/.GIT/b".as_ref(),
     ];
-    let changes = changes.map(|path| Change {
+    let changes = changes.map(|path| PathChange {
         path: path.to_owned(),
         before: before.clone(),
-        after: State::Absent,
+        after: PathState::Absent,
     });
     let run = workshop.record(&Changes {
         files: changes.to_vec(),
@@ -207,10 +208,10 @@ fn nothing_is_written_through_a_link_that_a_run_made() {
 
 #[test]
 fn what_cannot_be_copied_stays_also_by_force() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         file_bytes: 2,
         written_bytes: 4,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     workshop.write("large", "12345");
     let run = workshop.command(|| {
@@ -242,7 +243,7 @@ fn what_the_program_keeps_is_not_looked_at_whatever_links_lead_there() {
     fs::create_dir_all(really.join("data/sessions")).unwrap();
     symlink(&really, home.path().join("link")).unwrap();
     let data = home.path().join("link/data");
-    let all = crate::Checkpoints::in_folder(data.join("checkpoints"), Limits::default());
+    let all = crate::Checkpoints::in_folder(data.join("checkpoints"), CheckpointLimits::default());
     let store = all.leaving_out([data]).of_folder(&really);
     assert_eq!(
         store.left_out(),
@@ -252,9 +253,9 @@ fn what_the_program_keeps_is_not_looked_at_whatever_links_lead_there() {
 
 #[test]
 fn what_was_not_copied_is_named() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         file_bytes: 2,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     workshop.write("large", "123");
     let run = workshop.command(|| workshop.write("large", "1"));
@@ -265,11 +266,11 @@ fn what_was_not_copied_is_named() {
 
 #[test]
 fn a_file_larger_than_everything_that_is_copied_is_called_too_large() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         file_bytes: 2,
         total_bytes: 4,
         written_bytes: 4,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     workshop.write("deleted", "12345");
     let run = workshop.command(|| {
@@ -443,8 +444,8 @@ mod whatever_commands_do {
         }
     }
 
-    fn all(workshop: &Workshop) -> BTreeMap<PathBuf, State> {
-        let tree = Tree::open(&workshop.path("")).unwrap();
+    fn all(workshop: &Workshop) -> BTreeMap<PathBuf, PathState> {
+        let tree = FolderTree::open(&workshop.path("")).unwrap();
         let names = NAMES.iter().chain(&["d", "d/e"]);
         let state = |name: &&str| (PathBuf::from(name), tree.state(name.as_ref(), None, 100));
         names.map(state).collect()
@@ -476,9 +477,9 @@ mod whatever_commands_do {
 
 #[test]
 fn what_a_command_wrote_and_nobody_read_counts_as_its_own_while_it_looks_the_same() {
-    let workshop = Workshop::with(Limits {
+    let workshop = Workshop::with(CheckpointLimits {
         file_bytes: 3,
-        ..Limits::default()
+        ..CheckpointLimits::default()
     });
     let run = workshop.command(|| {
         workshop.write("large", "1234");

@@ -6,27 +6,27 @@ use serde_json::{Value, json};
 use stentor_wire::acp::{PROTOCOL_VERSION, method};
 use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode, encode};
 
-use super::acp_calls::Calls;
-use super::acp_requests::Asked;
+use super::acp_calls::AcpCalls;
+use super::acp_requests::AcpRequest;
 use super::acp_unreported::UnreportedCalls;
-use super::acp_updates::Chunk;
+use super::acp_updates::TextChunk;
 use super::json::{list, marked, number, str, text};
-use super::pending::{Pending, answer};
-use super::turn::Turn;
-use super::{Answered, Codec, Effects, Reply, Responder, Unreadable, What};
+use super::pending::{PendingReplies, answer};
+use super::turn::TurnGrammar;
+use super::{AgentAction, BadLine, Codec, Effects, HandleReply, HostReply, Responder};
 use crate::capability::Feature;
 use crate::connection::LostCounter;
-use crate::error::AgentError;
+use crate::error::ChildAgentError;
 use crate::event::{TurnEndReason, TurnUsage};
-use crate::host::Offers;
-use crate::options::{OpenSession, SessionOpened, StartOptions};
-use crate::prompt::{AgentModel, Prompt, SessionInfo};
+use crate::host::HostOffers;
+use crate::options::{InitialSession, SessionOpened, StartOptions};
+use crate::prompt::{AgentPrompt, OfferedModel, SessionInfo};
 
 /// The error of an agent that wants a login first.
 const AUTH_REQUIRED: i64 = -32000;
 
 /// What a request waits for.
-enum Expected {
+enum AcpReply {
     Initialize,
     /// The session of the handshake, or of a later request; its id, if it is known already.
     Session(Option<String>),
@@ -40,17 +40,17 @@ pub(super) struct Acp {
     client: String,
     cwd: PathBuf,
     resume: Option<String>,
-    pub(super) offers: Offers,
-    pending: Pending<Expected>,
-    pub(super) turn: Turn,
-    pub(super) calls: Calls,
+    pub(super) offers: HostOffers,
+    pending: PendingReplies<AcpReply>,
+    pub(super) turn: TurnGrammar,
+    pub(super) calls: AcpCalls,
     pub(super) unreported: UnreportedCalls,
     pub(super) session: Option<String>,
     pub(super) opened: SessionOpened,
     is_open: bool,
     /// The settings it has: its own words.
     pub(super) options: Vec<Value>,
-    models: Vec<AgentModel>,
+    models: Vec<OfferedModel>,
     /// It repeats what was said in a session that is being resumed.
     is_repeating: bool,
     /// Its modes are one of its settings, and nothing else.
@@ -58,24 +58,24 @@ pub(super) struct Acp {
     /// The message that is being written.
     pub(super) message_id: String,
     /// What it asked and has not been answered.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<AcpRequest>,
     pub(super) last_asked: u64,
 }
 
 impl Acp {
-    pub fn new(options: &StartOptions, offers: Offers, lost: LostCounter) -> Self {
+    pub fn new(options: &StartOptions, offers: HostOffers, lost: LostCounter) -> Self {
         let cwd = options.cwd.clone().or_else(|| std::env::current_dir().ok());
         Self {
             client: options.client_name.clone(),
             cwd: cwd.unwrap_or_else(|| PathBuf::from("/")),
             resume: match &options.session {
-                OpenSession::New => None,
-                OpenSession::Resume(id) => Some(id.clone()),
+                InitialSession::New => None,
+                InitialSession::Resume(id) => Some(id.clone()),
             },
             offers,
-            pending: Pending::new(lost.clone()),
-            turn: Turn::new(lost),
-            calls: Calls::default(),
+            pending: PendingReplies::new(lost.clone()),
+            turn: TurnGrammar::new(lost),
+            calls: AcpCalls::default(),
             unreported: UnreportedCalls::default(),
             session: None,
             opened: SessionOpened::default(),
@@ -92,7 +92,7 @@ impl Acp {
 
     fn send(
         &mut self,
-        expected: Expected,
+        expected: AcpReply,
         reply: Option<Responder>,
         method: &str,
         params: &Value,
@@ -107,7 +107,7 @@ impl Acp {
     fn new_session(&mut self, reply: Option<Responder>, fx: &mut Effects) {
         let params = json!({ "cwd": self.cwd, "mcpServers": [] });
         self.send(
-            Expected::Session(None),
+            AcpReply::Session(None),
             reply,
             method::SESSION_NEW,
             &params,
@@ -127,7 +127,7 @@ impl Acp {
         // Updates may come before the answer, and they are of this session.
         self.session = Some(id.to_owned());
         self.send(
-            Expected::Session(Some(id.to_owned())),
+            AcpReply::Session(Some(id.to_owned())),
             reply,
             method,
             &params,
@@ -142,15 +142,15 @@ impl Acp {
         params
     }
 
-    fn prompt(&mut self, prompt: Prompt, reply: Responder, fx: &mut Effects) {
+    fn prompt(&mut self, prompt: AgentPrompt, reply: Responder, fx: &mut Effects) {
         if self.turn.is_active() {
-            return answer(Some(reply), Err(AgentError::Busy));
+            return answer(Some(reply), Err(ChildAgentError::Busy));
         }
         self.message_id.clear();
         self.turn.begin(fx);
         let params = self.with_session(json!({ "prompt": blocks(prompt) }));
-        self.send(Expected::Prompt, None, method::SESSION_PROMPT, &params, fx);
-        answer(Some(reply), Ok(Reply::Done));
+        self.send(AcpReply::Prompt, None, method::SESSION_PROMPT, &params, fx);
+        answer(Some(reply), Ok(HandleReply::Done));
     }
 
     fn response(&mut self, id: &Id, result: RawJson<'_>, fx: &mut Effects) {
@@ -160,45 +160,49 @@ impl Acp {
         };
         let result: Value = result.parse().unwrap_or_default();
         match expected {
-            Expected::Initialize => self.initialized(&result, fx),
-            Expected::Session(known) => {
+            AcpReply::Initialize => self.initialized(&result, fx),
+            AcpReply::Session(known) => {
                 self.is_repeating = false;
                 let Some(id) = known.or_else(|| text(&result, "sessionId")) else {
                     let what = "session/new";
                     let why = "there is no sessionId".to_owned();
-                    return self.session_failed(reply, AgentError::BadAnswer { what, why }, fx);
+                    return self.session_failed(
+                        reply,
+                        ChildAgentError::BadAnswer { what, why },
+                        fx,
+                    );
                 };
                 self.session_opened(id, &result);
                 let opened = self.opened.clone();
                 if std::mem::replace(&mut self.is_open, true) {
-                    answer(reply, Ok(Reply::Session(Box::new(opened))));
+                    answer(reply, Ok(HandleReply::Session(Box::new(opened))));
                 } else {
                     fx.opened = Some(Ok(opened));
                 }
             }
-            Expected::Sessions => {
+            AcpReply::Sessions => {
                 let sessions = list(&result, "sessions").iter().map(|session| SessionInfo {
                     id: str(session, "sessionId").to_owned(),
                     title: text(session, "title"),
                     cwd: text(session, "cwd"),
                     updated_at: text(session, "updatedAt"),
                 });
-                answer(reply, Ok(Reply::Sessions(sessions.collect())));
+                answer(reply, Ok(HandleReply::Sessions(sessions.collect())));
             }
-            Expected::Prompt => self.prompted(&result, fx),
-            Expected::Steer => match str(&result, "outcome") {
+            AcpReply::Prompt => self.prompted(&result, fx),
+            AcpReply::Steer => match str(&result, "outcome") {
                 "failed" => {
                     let why = "no turn is going on".to_owned();
-                    answer(reply, Err(AgentError::Refused(why)));
+                    answer(reply, Err(ChildAgentError::Refused(why)));
                 }
-                _ => answer(reply, Ok(Reply::Done)),
+                _ => answer(reply, Ok(HandleReply::Done)),
             },
-            Expected::Done => {
+            AcpReply::Done => {
                 if result.get("configOptions").is_some_and(Value::is_array) {
                     self.options = list(&result, "configOptions").to_vec();
                     self.learn_mode();
                 }
-                answer(reply, Ok(Reply::Done));
+                answer(reply, Ok(HandleReply::Done));
             }
         }
     }
@@ -207,7 +211,7 @@ impl Acp {
         if number(result, "protocolVersion") != u64::from(PROTOCOL_VERSION) {
             let version = result.get("protocolVersion").cloned().unwrap_or_default();
             let why = format!("it speaks version {version} of the protocol");
-            fx.opened = Some(Err(AgentError::NotReady(why)));
+            fx.opened = Some(Err(ChildAgentError::NotReady(why)));
             return;
         }
         let capabilities = result.get("agentCapabilities").unwrap_or(&Value::Null);
@@ -237,9 +241,9 @@ impl Acp {
                 self.reopen(&id, false, None, fx);
             }
             Some(_) => {
-                fx.opened = Some(Err(AgentError::Unsupported {
+                fx.opened = Some(Err(ChildAgentError::Unsupported {
                     feature: Feature::Resume,
-                    dialect: crate::dialect::Dialect::Acp,
+                    dialect: crate::dialect::AgentDialect::Acp,
                     reason: "it does not announce this",
                 }));
             }
@@ -274,7 +278,7 @@ impl Acp {
         let models = result.get("models").unwrap_or(&Value::Null);
         let named = list(models, "availableModels")
             .iter()
-            .map(|model| AgentModel {
+            .map(|model| OfferedModel {
                 id: str(model, "modelId").to_owned(),
                 name: str(model, "name").to_owned(),
             });
@@ -302,7 +306,12 @@ impl Acp {
         }
     }
 
-    fn session_failed(&mut self, reply: Option<Responder>, error: AgentError, fx: &mut Effects) {
+    fn session_failed(
+        &mut self,
+        reply: Option<Responder>,
+        error: ChildAgentError,
+        fx: &mut Effects,
+    ) {
         match self.is_open {
             true => answer(reply, Err(error)),
             false => fx.opened = Some(Err(error)),
@@ -330,11 +339,11 @@ impl Acp {
             .map(|option| str(option, "id").to_owned())
         else {
             let why = format!("it has no setting for {category}");
-            return answer(Some(reply), Err(AgentError::Refused(why)));
+            return answer(Some(reply), Err(ChildAgentError::Refused(why)));
         };
         let params = self.with_session(json!({ "configId": config, "value": value }));
         self.send(
-            Expected::Done,
+            AcpReply::Done,
             Some(reply),
             method::SESSION_SET_CONFIG_OPTION,
             &params,
@@ -363,7 +372,7 @@ impl Acp {
                 cost_usd: cost,
             });
         self.calls.announce(&mut self.turn, fx);
-        self.calls = Calls::default();
+        self.calls = AcpCalls::default();
         self.unreported.leave_terminals(&mut self.turn, fx);
         self.turn.end(reason, usage, fx);
     }
@@ -387,20 +396,20 @@ impl Acp {
             None => message,
         };
         let error = match code {
-            AUTH_REQUIRED => AgentError::NeedsLogin(why.clone()),
-            _ => AgentError::Refused(why.clone()),
+            AUTH_REQUIRED => ChildAgentError::NeedsLogin(why.clone()),
+            _ => ChildAgentError::Refused(why.clone()),
         };
         match expected {
-            Expected::Initialize => fx.opened = Some(Err(AgentError::NotReady(why))),
-            Expected::Session(_) => {
+            AcpReply::Initialize => fx.opened = Some(Err(ChildAgentError::NotReady(why))),
+            AcpReply::Session(_) => {
                 self.is_repeating = false;
                 self.session_failed(reply, error, fx);
             }
-            Expected::Prompt => {
-                self.calls = Calls::default();
+            AcpReply::Prompt => {
+                self.calls = AcpCalls::default();
                 self.turn.end(TurnEndReason::Failed(why), None, fx);
             }
-            Expected::Sessions | Expected::Steer | Expected::Done => answer(reply, Err(error)),
+            AcpReply::Sessions | AcpReply::Steer | AcpReply::Done => answer(reply, Err(error)),
         }
     }
 }
@@ -423,22 +432,20 @@ impl Codec for Acp {
             "clientCapabilities": capabilities,
             "clientInfo": { "name": self.client, "version": env!("CARGO_PKG_VERSION") },
         });
-        self.send(Expected::Initialize, None, method::INITIALIZE, &params, fx);
+        self.send(AcpReply::Initialize, None, method::INITIALIZE, &params, fx);
     }
 
-    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), BadLine> {
         match decode(line) {
             Incoming::Notification { method, .. }
                 if method == method::SESSION_UPDATE && self.is_repeating => {}
             Incoming::Notification { method, params } if method == method::SESSION_UPDATE => {
-                if let Ok(chunk) = params.parse::<Chunk<'_>>()
+                if let Ok(chunk) = params.parse::<TextChunk<'_>>()
                     && self.chunk(chunk, fx)
                 {
                     return Ok(());
                 }
-                let params: Value = params
-                    .parse()
-                    .map_err(|error| Unreadable(error.to_string()))?;
+                let params: Value = params.parse().map_err(|error| BadLine(error.to_string()))?;
                 self.update(&params, fx);
             }
             Incoming::Notification { method, params } if method == method::CANCEL_REQUEST => {
@@ -450,7 +457,7 @@ impl Codec for Acp {
                     .iter()
                     .position(|asked| Some(&asked.id) == target.as_ref())
                 {
-                    let Asked {
+                    let AcpRequest {
                         number,
                         id,
                         concerns,
@@ -458,7 +465,7 @@ impl Codec for Acp {
                     } = self.asked.remove(place);
                     if let Some(concerns) = concerns {
                         let turn = &mut self.turn;
-                        let answer = Answered::Withdrawn;
+                        let answer = HostReply::Withdrawn;
                         self.unreported.answered(concerns, &answer, turn, fx);
                     }
                     fx.withdrawn.push(number);
@@ -470,102 +477,100 @@ impl Codec for Acp {
             }
             Incoming::Notification { .. } | Incoming::Ignore { .. } => {}
             Incoming::Request { id, method, params } => {
-                let params: Value = params
-                    .parse()
-                    .map_err(|error| Unreadable(error.to_string()))?;
+                let params: Value = params.parse().map_err(|error| BadLine(error.to_string()))?;
                 self.ask(id, &method, &params, fx);
             }
             Incoming::Response { id, result } => self.response(&id, result, fx),
             Incoming::ResponseError { id, error } => self.refused(&id, error, fx),
-            Incoming::Error(fault) => return Err(Unreadable(fault.reason.to_owned())),
+            Incoming::Error(fault) => return Err(BadLine(fault.reason.to_owned())),
         }
         Ok(())
     }
 
-    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+    fn request(&mut self, what: AgentAction, reply: Responder, fx: &mut Effects) {
         match what {
-            What::Prompt(prompt) => self.prompt(prompt, reply, fx),
-            What::Steer(prompt) => {
+            AgentAction::Prompt(prompt) => self.prompt(prompt, reply, fx),
+            AgentAction::Steer(prompt) => {
                 let params = self.with_session(json!({ "prompt": blocks(prompt) }));
                 self.send(
-                    Expected::Steer,
+                    AcpReply::Steer,
                     Some(reply),
                     method::SESSION_STEERING,
                     &params,
                     fx,
                 );
             }
-            What::Abort => {
+            AgentAction::Abort => {
                 let params = self.with_session(json!({}));
                 write(fx, |out| {
                     encode::notification(out, method::SESSION_CANCEL, &params)
                 });
-                answer(Some(reply), Ok(Reply::Done));
+                answer(Some(reply), Ok(HandleReply::Done));
             }
-            What::Session => {
+            AgentAction::Session => {
                 let opened = Box::new(self.opened.clone());
-                answer(Some(reply), Ok(Reply::Session(opened)));
+                answer(Some(reply), Ok(HandleReply::Session(opened)));
             }
-            What::NewSession => self.new_session(Some(reply), fx),
-            What::Resume(id) => self.reopen(&id, false, Some(reply), fx),
-            What::Load(id) => self.reopen(&id, true, Some(reply), fx),
-            What::Sessions => {
+            AgentAction::NewSession => self.new_session(Some(reply), fx),
+            AgentAction::Resume(id) => self.reopen(&id, false, Some(reply), fx),
+            AgentAction::Load(id) => self.reopen(&id, true, Some(reply), fx),
+            AgentAction::Sessions => {
                 let params = json!({ "cwd": self.cwd });
                 self.send(
-                    Expected::Sessions,
+                    AcpReply::Sessions,
                     Some(reply),
                     method::SESSION_LIST,
                     &params,
                     fx,
                 );
             }
-            What::Models => {
+            AgentAction::Models => {
                 let models = match self.option("model") {
                     Some(option) => selectable(option),
                     None => self.models.clone(),
                 };
-                answer(Some(reply), Ok(Reply::Models(models)));
+                answer(Some(reply), Ok(HandleReply::Models(models)));
             }
-            What::SetModel(model) if self.option("model").is_none() => {
+            AgentAction::SetModel(model) if self.option("model").is_none() => {
                 let params = self.with_session(json!({ "modelId": model }));
                 self.send(
-                    Expected::Done,
+                    AcpReply::Done,
                     Some(reply),
                     method::SESSION_SET_MODEL,
                     &params,
                     fx,
                 );
             }
-            What::SetModel(model) => self.choose("model", &model, reply, fx),
-            What::SetMode(mode) if self.modes_are_a_setting => {
+            AgentAction::SetModel(model) => self.choose("model", &model, reply, fx),
+            AgentAction::SetMode(mode) if self.modes_are_a_setting => {
                 self.choose("mode", &mode, reply, fx);
             }
-            What::SetThinking(level) => self.choose("thought_level", &level, reply, fx),
-            What::SetMode(mode) => {
+            AgentAction::SetThinking(level) => self.choose("thought_level", &level, reply, fx),
+            AgentAction::SetMode(mode) => {
                 let params = self.with_session(json!({ "modeId": mode }));
                 self.send(
-                    Expected::Done,
+                    AcpReply::Done,
                     Some(reply),
                     method::SESSION_SET_MODE,
                     &params,
                     fx,
                 );
             }
-            What::FollowUp(_) | What::Stop => {
+            AgentAction::FollowUp(_) | AgentAction::Stop => {
                 // The table refuses these before they come here.
                 answer(
                     Some(reply),
-                    Err(AgentError::Refused("there is no method".to_owned())),
+                    Err(ChildAgentError::Refused("there is no method".to_owned())),
                 );
             }
         }
     }
 
-    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+    fn answered(&mut self, ask: u64, answer: HostReply, fx: &mut Effects) {
         self.answer_request(ask, answer, fx);
     }
 
-    fn turn(&mut self) -> &mut Turn {
+    fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
 }
@@ -585,7 +590,7 @@ pub(super) fn write(
     }
 }
 
-fn blocks(prompt: Prompt) -> Vec<Value> {
+fn blocks(prompt: AgentPrompt) -> Vec<Value> {
     let text = json!({ "type": "text", "text": prompt.text });
     let pictures = prompt.pictures.into_iter().map(
         |picture| json!({ "type": "image", "data": picture.data, "mimeType": picture.mime_type }),
@@ -594,7 +599,7 @@ fn blocks(prompt: Prompt) -> Vec<Value> {
 }
 
 /// The values of a selection, its groups included.
-fn selectable(option: &Value) -> Vec<AgentModel> {
+fn selectable(option: &Value) -> Vec<OfferedModel> {
     let mut models = Vec::new();
     for entry in list(option, "options") {
         let inner = list(entry, "options");
@@ -603,7 +608,7 @@ fn selectable(option: &Value) -> Vec<AgentModel> {
         } else {
             inner
         };
-        models.extend(entries.iter().map(|entry| AgentModel {
+        models.extend(entries.iter().map(|entry| OfferedModel {
             id: str(entry, "value").to_owned(),
             name: str(entry, "name").to_owned(),
         }));

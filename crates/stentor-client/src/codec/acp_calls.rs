@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Effects;
 use super::json::{list, str, text};
-use super::turn::Turn;
-use crate::event::{Diff, Location, ToolCall, ToolOutput};
+use super::turn::TurnGrammar;
+use crate::event::{AgentCall, AgentLocation, CallOutput, FileDiff};
 
 /// Calls that are remembered; the oldest goes when there are more.
 const CALLS: usize = 1024;
@@ -15,19 +15,19 @@ const LOCATIONS: usize = 64;
 
 /// What is known of the calls of a session.
 #[derive(Default)]
-pub(super) struct Calls {
-    calls: Vec<Call>,
+pub(super) struct AcpCalls {
+    calls: Vec<AcpCall>,
 }
 
-struct Call {
-    call: ToolCall,
-    output: ToolOutput,
+struct AcpCall {
+    call: AgentCall,
+    output: CallOutput,
     is_announced: bool,
 }
 
-impl Calls {
+impl AcpCalls {
     /// Takes a `tool_call` or a `tool_call_update`.
-    pub fn take(&mut self, update: &Value, turn: &mut Turn, fx: &mut Effects) {
+    pub fn take(&mut self, update: &Value, turn: &mut TurnGrammar, fx: &mut Effects) {
         let id = str(update, "toolCallId");
         let place = self.learn(update);
         let Some(call) = place.and_then(|place| self.calls.get_mut(place)) else {
@@ -60,7 +60,7 @@ impl Calls {
 
     /// Announces every call that has not been: their arguments are complete, since something else
     /// came after them.
-    pub fn announce(&mut self, turn: &mut Turn, fx: &mut Effects) {
+    pub fn announce(&mut self, turn: &mut TurnGrammar, fx: &mut Effects) {
         for call in self.calls.iter_mut().filter(|call| !call.is_announced) {
             call.is_announced = true;
             turn.called(call.call.clone(), fx);
@@ -68,7 +68,7 @@ impl Calls {
     }
 
     /// What is known of a call, with what an update of it says.
-    pub fn learned(&mut self, update: &Value) -> Option<ToolCall> {
+    pub fn learned(&mut self, update: &Value) -> Option<AgentCall> {
         let place = self.learn(update)?;
         self.calls.get(place).map(|call| call.call.clone())
     }
@@ -81,14 +81,14 @@ impl Calls {
                 if self.calls.len() >= CALLS {
                     self.calls.remove(0);
                 }
-                let call = ToolCall {
+                let call = AgentCall {
                     id,
                     input: json!({}),
-                    ..ToolCall::default()
+                    ..AgentCall::default()
                 };
-                self.calls.push(Call {
+                self.calls.push(AcpCall {
                     call,
-                    output: ToolOutput::default(),
+                    output: CallOutput::default(),
                     is_announced: false,
                 });
                 self.calls.len() - 1
@@ -115,11 +115,11 @@ impl Calls {
     }
 }
 
-fn learn_locations(output: &mut ToolOutput, update: &Value) {
+fn learn_locations(output: &mut CallOutput, update: &Value) {
     if update.get("locations").is_some_and(Value::is_array) {
         let locations = list(update, "locations").iter().take(LOCATIONS);
         let locations = locations.filter_map(|location| {
-            Some(Location {
+            Some(AgentLocation {
                 path: text(location, "path")?.into(),
                 line: location.get("line").and_then(Value::as_u64),
             })
@@ -128,7 +128,7 @@ fn learn_locations(output: &mut ToolOutput, update: &Value) {
     }
 }
 
-fn learn_output(output: &mut ToolOutput, update: &Value) {
+fn learn_output(output: &mut CallOutput, update: &Value) {
     if update.get("content").is_some_and(Value::is_array) {
         output.text.clear();
         output.pictures.clear();
@@ -137,7 +137,7 @@ fn learn_output(output: &mut ToolOutput, update: &Value) {
         for item in list(update, "content") {
             match str(item, "type") {
                 "content" => content(output, item.get("content").unwrap_or(&Value::Null)),
-                "diff" => output.diffs.push(Diff {
+                "diff" => output.diffs.push(FileDiff {
                     path: str(item, "path").into(),
                     old: text(item, "oldText"),
                     new: str(item, "newText").to_owned(),
@@ -163,7 +163,7 @@ fn raw_text(raw: &Value) -> Option<&str> {
     names.find_map(|name| raw.get(*name)?.as_str())
 }
 
-fn content(output: &mut ToolOutput, block: &Value) {
+fn content(output: &mut CallOutput, block: &Value) {
     match str(block, "type") {
         "text" => output.text.push_str(str(block, "text")),
         "image" => output.pictures.push((

@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::json::{list, str, text};
-use crate::host::{Answer, Host, Question, QuestionKind};
+use crate::host::{AgentQuestion, Host, HostAnswer, QuestionKind};
 
 /// Fields that a form may have. One with more is not asked.
 const FIELDS: usize = 16;
@@ -12,19 +12,19 @@ const FIELDS: usize = 16;
 const ATTEMPTS: usize = 3;
 
 /// A form, as questions.
-pub(crate) struct Form {
-    fields: Vec<Field>,
+pub(crate) struct AcpForm {
+    fields: Vec<AcpField>,
 }
 
-struct Field {
+struct AcpField {
     name: String,
-    kind: Kind,
+    kind: AcpFieldKind,
     is_required: bool,
-    question: Question,
+    question: AgentQuestion,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum AcpFieldKind {
     Text,
     Integer,
     Number,
@@ -32,7 +32,7 @@ enum Kind {
     List,
 }
 
-impl Form {
+impl AcpForm {
     /// The form of an `elicitation/create`; none where it cannot be asked in questions.
     pub fn of(params: &Value) -> Option<Self> {
         if !matches!(str(params, "mode"), "form" | "") {
@@ -53,11 +53,11 @@ impl Form {
                 false => (title, Some(message.to_owned()).filter(|m| !m.is_empty())),
             };
             let (kind, asked) = asked(field)?;
-            Some(Field {
+            Some(AcpField {
                 name: name.clone(),
                 kind,
                 is_required: required.iter().any(|required| required == name),
-                question: Question {
+                question: AgentQuestion {
                     title,
                     message: more,
                     kind: asked,
@@ -82,17 +82,17 @@ impl Form {
     }
 }
 
-impl Field {
+impl AcpField {
     /// What it is filled in with, if with anything; none where it is not answered.
     async fn fill_in(&self, host: &dyn Host) -> Option<Option<Value>> {
         let mut question = self.question.clone();
         for _ in 0..ATTEMPTS {
             let answer = host.question(question.clone()).await;
             let is_empty = match &answer {
-                Answer::Value(text) => text.trim().is_empty(),
-                Answer::Values(values) => values.is_empty(),
-                Answer::Confirmed(_) => false,
-                Answer::Cancelled => return None,
+                HostAnswer::Value(text) => text.trim().is_empty(),
+                HostAnswer::Values(values) => values.is_empty(),
+                HostAnswer::Confirmed(_) => false,
+                HostAnswer::Cancelled => return None,
             };
             if is_empty && !self.is_required {
                 return Some(None);
@@ -101,9 +101,9 @@ impl Field {
                 return Some(Some(value));
             }
             let wanted = match self.kind {
-                Kind::Integer => "a whole number",
-                Kind::Number => "a number",
-                Kind::Text | Kind::Boolean | Kind::List => "an answer",
+                AcpFieldKind::Integer => "a whole number",
+                AcpFieldKind::Number => "a number",
+                AcpFieldKind::Text | AcpFieldKind::Boolean | AcpFieldKind::List => "an answer",
             };
             question.title = format!("{} ({wanted} is required)", self.question.title);
         }
@@ -119,7 +119,7 @@ pub(super) fn result(content: Option<Value>) -> Value {
     }
 }
 
-fn asked(field: &Value) -> Option<(Kind, QuestionKind)> {
+fn asked(field: &Value) -> Option<(AcpFieldKind, QuestionKind)> {
     let prefill = || {
         let default = field.get("default").filter(|default| !default.is_null());
         default.map_or_else(String::new, |default| match default.as_str() {
@@ -129,18 +129,18 @@ fn asked(field: &Value) -> Option<(Kind, QuestionKind)> {
     };
     Some(match str(field, "type") {
         "string" => match choices(field) {
-            choices if choices.is_empty() => (Kind::Text, QuestionKind::Text(prefill())),
-            choices => (Kind::Text, QuestionKind::Select(choices)),
+            choices if choices.is_empty() => (AcpFieldKind::Text, QuestionKind::Text(prefill())),
+            choices => (AcpFieldKind::Text, QuestionKind::Select(choices)),
         },
-        "integer" => (Kind::Integer, QuestionKind::Text(prefill())),
-        "number" => (Kind::Number, QuestionKind::Text(prefill())),
-        "boolean" => (Kind::Boolean, QuestionKind::Confirm),
+        "integer" => (AcpFieldKind::Integer, QuestionKind::Text(prefill())),
+        "number" => (AcpFieldKind::Number, QuestionKind::Text(prefill())),
+        "boolean" => (AcpFieldKind::Boolean, QuestionKind::Confirm),
         "array" => {
             let choices = choices(field.get("items")?);
             if choices.is_empty() {
                 return None;
             }
-            (Kind::List, QuestionKind::MultiSelect(choices))
+            (AcpFieldKind::List, QuestionKind::MultiSelect(choices))
         }
         _ => return None,
     })
@@ -158,15 +158,15 @@ fn choices(schema: &Value) -> Vec<(String, String)> {
     named.chain(plain).collect()
 }
 
-fn value(kind: Kind, answer: Answer) -> Option<Value> {
+fn value(kind: AcpFieldKind, answer: HostAnswer) -> Option<Value> {
     Some(match (kind, answer) {
-        (Kind::Text, Answer::Value(text)) => text.into(),
-        (Kind::Integer, Answer::Value(text)) => text.trim().parse::<i64>().ok()?.into(),
-        (Kind::Number, Answer::Value(text)) => {
+        (AcpFieldKind::Text, HostAnswer::Value(text)) => text.into(),
+        (AcpFieldKind::Integer, HostAnswer::Value(text)) => text.trim().parse::<i64>().ok()?.into(),
+        (AcpFieldKind::Number, HostAnswer::Value(text)) => {
             Value::Number(Number::from_f64(text.trim().parse().ok()?)?)
         }
-        (Kind::Boolean, Answer::Confirmed(yes)) => yes.into(),
-        (Kind::List, Answer::Values(values)) => values.into(),
+        (AcpFieldKind::Boolean, HostAnswer::Confirmed(yes)) => yes.into(),
+        (AcpFieldKind::List, HostAnswer::Values(values)) => values.into(),
         _ => return None,
     })
 }

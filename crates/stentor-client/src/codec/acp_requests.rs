@@ -5,25 +5,25 @@ use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, code, encode};
 
 use super::acp::{Acp, write};
-use super::acp_forms::{self, Form};
-use super::acp_unreported::Concerns;
+use super::acp_forms::{self, AcpForm};
+use super::acp_unreported::ConcernedCall;
 use super::json::{list, str, text};
-use super::{Answered, Ask, Effects};
+use super::{AgentRequest, Effects, HostReply};
 use crate::host::{
-    HostRefusal, OpenCall, Permission, PermissionAnswer, PermissionKind, PermissionOption,
-    Terminal, TerminalExit,
+    HostPermissionAnswer, HostRefusal, OpenCall, Permission, PermissionKind, PermissionOption,
+    TerminalExit, TerminalRequest,
 };
 
 /// Requests of the agent that may wait for their answers.
 const ASKED: usize = 256;
 
 /// A request of the agent that waits for its answer.
-pub(super) struct Asked {
+pub(super) struct AcpRequest {
     pub number: u64,
     pub id: Id,
     kind: AskedKind,
     /// What its answer means for a call that the agent has not reported.
-    pub concerns: Option<Concerns>,
+    pub concerns: Option<ConcernedCall>,
 }
 
 /// What the answer to a request looks like when nobody gives one.
@@ -69,7 +69,7 @@ impl Acp {
                     self.turn.started(&call.id, fx);
                 }
                 let options = list(params, "options").iter().filter_map(permission_option);
-                Ask::Permission(Permission {
+                AgentRequest::Permission(Permission {
                     call: call.as_ref().map(|call| self.turn.open_call(&call.id)),
                     tool: call.as_ref().map(|call| call.name.clone()),
                     kind: call.as_ref().and_then(|call| call.kind.clone()),
@@ -81,36 +81,38 @@ impl Acp {
                     options: options.collect(),
                 })
             }
-            method::ELICITATION_CREATE if self.offers.questions => match Form::of(params) {
-                Some(form) => Ask::Form(form),
+            method::ELICITATION_CREATE if self.offers.questions => match AcpForm::of(params) {
+                Some(form) => AgentRequest::Form(form),
                 None => {
                     let (code, text) = (code::INVALID_PARAMS, "This form cannot be shown");
                     return write(fx, |out| encode::error(out, Some(&id), code, text, None));
                 }
             },
-            method::READ_TEXT_FILE if self.offers.read_files => Ask::ReadFile {
+            method::READ_TEXT_FILE if self.offers.read_files => AgentRequest::ReadFile {
                 call,
                 path: str(params, "path").into(),
                 line: params.get("line").and_then(Value::as_u64),
                 limit: params.get("limit").and_then(Value::as_u64),
             },
-            method::WRITE_TEXT_FILE if self.offers.write_files => Ask::WriteFile {
+            method::WRITE_TEXT_FILE if self.offers.write_files => AgentRequest::WriteFile {
                 call,
                 path: str(params, "path").into(),
                 text: str(params, "content").to_owned(),
             },
             method::TERMINAL_CREATE if self.offers.terminals => {
-                Ask::TerminalCreate(terminal_of(params, call))
+                AgentRequest::TerminalCreate(terminal_of(params, call))
             }
-            method::TERMINAL_OUTPUT if self.offers.terminals => Ask::TerminalOutput(terminal()),
+            method::TERMINAL_OUTPUT if self.offers.terminals => {
+                AgentRequest::TerminalOutput(terminal())
+            }
             method::TERMINAL_WAIT_FOR_EXIT if self.offers.terminals => {
-                Ask::TerminalWait(terminal())
+                AgentRequest::TerminalWait(terminal())
             }
-            method::TERMINAL_KILL if self.offers.terminals => Ask::TerminalKill {
+            method::TERMINAL_KILL if self.offers.terminals => AgentRequest::TerminalKill {
                 id: terminal(),
                 release: false,
             },
-            method::TERMINAL_RELEASE if self.offers.terminals => Ask::TerminalKill {
+            method::TERMINAL_RELEASE if self.offers.terminals => AgentRequest::TerminalKill {
                 id: terminal(),
                 release: true,
             },
@@ -120,17 +122,19 @@ impl Acp {
                 return write(fx, |out| encode::error(out, Some(&id), code, text, None));
             }
         };
-        if let Ask::TerminalOutput(id) | Ask::TerminalWait(id) | Ask::TerminalKill { id, .. } = &ask
+        if let AgentRequest::TerminalOutput(id)
+        | AgentRequest::TerminalWait(id)
+        | AgentRequest::TerminalKill { id, .. } = &ask
         {
             concerns = self.unreported.end_of_terminal(id);
         }
         self.last_asked += 1;
-        self.asked.push(Asked {
+        self.asked.push(AcpRequest {
             number: self.last_asked,
             id,
             kind: match ask {
-                Ask::Permission(_) => AskedKind::Permission,
-                Ask::Form(_) => AskedKind::Form,
+                AgentRequest::Permission(_) => AskedKind::Permission,
+                AgentRequest::Form(_) => AskedKind::Form,
                 _ => AskedKind::Other,
             },
             concerns,
@@ -139,11 +143,11 @@ impl Acp {
     }
 
     /// Answers a request of the agent.
-    pub fn answer_request(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+    pub fn answer_request(&mut self, ask: u64, answer: HostReply, fx: &mut Effects) {
         let Some(place) = self.asked.iter().position(|asked| asked.number == ask) else {
             return;
         };
-        let Asked {
+        let AcpRequest {
             id, kind, concerns, ..
         } = self.asked.remove(place);
         if let Some(concerns) = concerns {
@@ -151,29 +155,29 @@ impl Acp {
             self.unreported.answered(concerns, &answer, turn, fx);
         }
         let result = match answer {
-            Answered::Permission(PermissionAnswer::Selected(option)) => {
+            HostReply::Permission(HostPermissionAnswer::Selected(option)) => {
                 Ok(json!({ "outcome": { "outcome": "selected", "optionId": option } }))
             }
-            Answered::Form(content) => Ok(acp_forms::result(content)),
-            Answered::Withdrawn if kind == AskedKind::Form => Ok(acp_forms::result(None)),
-            Answered::Withdrawn if kind == AskedKind::Other => {
+            HostReply::Form(content) => Ok(acp_forms::result(content)),
+            HostReply::Withdrawn if kind == AskedKind::Form => Ok(acp_forms::result(None)),
+            HostReply::Withdrawn if kind == AskedKind::Other => {
                 let why = "too many requests at once".to_owned();
                 Err(HostRefusal::Because(why))
             }
-            Answered::Permission(PermissionAnswer::Cancelled)
-            | Answered::Question(_)
-            | Answered::Withdrawn => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
-            Answered::File(text) => text.map(|text| json!({ "content": text })),
-            Answered::Written(done) => done.map(|()| json!({})),
-            Answered::Terminal(id) => id.map(|id| json!({ "terminalId": id })),
-            Answered::Output(output) => output.map(|output| {
+            HostReply::Permission(HostPermissionAnswer::Cancelled)
+            | HostReply::Question(_)
+            | HostReply::Withdrawn => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
+            HostReply::File(text) => text.map(|text| json!({ "content": text })),
+            HostReply::Written(done) => done.map(|()| json!({})),
+            HostReply::Terminal(id) => id.map(|id| json!({ "terminalId": id })),
+            HostReply::Output(output) => output.map(|output| {
                 let mut shown = json!({ "output": output.output, "truncated": output.truncated });
                 if let (Some(exit), Some(shown)) = (output.exit, shown.as_object_mut()) {
                     shown.insert("exitStatus".to_owned(), exit_status(&exit));
                 }
                 shown
             }),
-            Answered::Exit(exit) => exit.map(|exit| exit_status(&exit)),
+            HostReply::Exit(exit) => exit.map(|exit| exit_status(&exit)),
         };
         match result {
             Ok(result) => write(fx, |out| encode::result(out, &id, &result)),
@@ -204,10 +208,10 @@ fn permission_option(option: &Value) -> Option<PermissionOption> {
     })
 }
 
-fn terminal_of(params: &Value, call: Option<OpenCall>) -> Terminal {
+fn terminal_of(params: &Value, call: Option<OpenCall>) -> TerminalRequest {
     let args = list(params, "args").iter().filter_map(Value::as_str);
     let env = list(params, "env").iter();
-    Terminal {
+    TerminalRequest {
         call,
         command: str(params, "command").to_owned(),
         args: args.map(str::to_owned).collect(),

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use stentor_wire::acp::method;
 
 use super::json::{list, str};
-use super::turn::Turn;
-use super::{Answered, Effects};
-use crate::event::{ToolCall, ToolOutput};
+use super::turn::TurnGrammar;
+use super::{Effects, HostReply};
+use crate::event::{AgentCall, CallOutput};
 
 /// The calls that were made up for requests of a session.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct UnreportedCalls {
 }
 
 /// What the answer to a request means for such a call.
-pub(super) enum Concerns {
+pub(super) enum ConcernedCall {
     /// It is a file of this call, which is over then.
     File(String),
     /// It is the terminal of this call.
@@ -34,9 +34,9 @@ impl UnreportedCalls {
         &mut self,
         name: &str,
         params: &Value,
-        turn: &mut Turn,
+        turn: &mut TurnGrammar,
         fx: &mut Effects,
-    ) -> Option<(String, Option<Concerns>)> {
+    ) -> Option<(String, Option<ConcernedCall>)> {
         if !turn.is_active() {
             return None;
         }
@@ -52,52 +52,52 @@ impl UnreportedCalls {
         turn.called(made_up(id.clone(), name, params), fx);
         turn.started(&id, fx);
         let concerns = match is_terminal(name) {
-            true => Concerns::Terminal(id.clone()),
-            false => Concerns::File(id.clone()),
+            true => ConcernedCall::Terminal(id.clone()),
+            false => ConcernedCall::File(id.clone()),
         };
         Some((id, Some(concerns)))
     }
 
     /// What the answer to a request about a terminal means.
-    pub fn end_of_terminal(&self, terminal: &str) -> Option<Concerns> {
+    pub fn end_of_terminal(&self, terminal: &str) -> Option<ConcernedCall> {
         let mut terminals = self.terminals.iter();
         let is_known = terminals.any(|(id, _)| id == terminal);
-        is_known.then(|| Concerns::TerminalEnd(terminal.to_owned()))
+        is_known.then(|| ConcernedCall::TerminalEnd(terminal.to_owned()))
     }
 
     /// Takes the answer to a request.
     pub fn answered(
         &mut self,
-        concerns: Concerns,
-        answer: &Answered,
-        turn: &mut Turn,
+        concerns: ConcernedCall,
+        answer: &HostReply,
+        turn: &mut TurnGrammar,
         fx: &mut Effects,
     ) {
         match (concerns, answer) {
-            (Concerns::Terminal(call), Answered::Terminal(Ok(terminal))) => {
+            (ConcernedCall::Terminal(call), HostReply::Terminal(Ok(terminal))) => {
                 self.terminals.push((terminal.clone(), call.clone()));
                 turn.progress(&call, shown(terminal), fx);
             }
-            (Concerns::File(call) | Concerns::Terminal(call), answer) => {
+            (ConcernedCall::File(call) | ConcernedCall::Terminal(call), answer) => {
                 let (text, is_error) = match answer {
-                    Answered::File(Ok(text)) => (text.clone(), false),
-                    Answered::Written(Ok(())) => ("The file has been written.".to_owned(), false),
-                    Answered::File(Err(why))
-                    | Answered::Written(Err(why))
-                    | Answered::Terminal(Err(why)) => (why.to_string(), true),
+                    HostReply::File(Ok(text)) => (text.clone(), false),
+                    HostReply::Written(Ok(())) => ("The file has been written.".to_owned(), false),
+                    HostReply::File(Err(why))
+                    | HostReply::Written(Err(why))
+                    | HostReply::Terminal(Err(why)) => (why.to_string(), true),
                     _ => ("Nobody has answered.".to_owned(), true),
                 };
-                end(turn, &call, ToolOutput::text(text), is_error, fx);
+                end(turn, &call, CallOutput::text(text), is_error, fx);
             }
-            (Concerns::TerminalEnd(terminal), answer) => {
+            (ConcernedCall::TerminalEnd(terminal), answer) => {
                 let failed = match answer {
-                    Answered::Exit(Ok(exit)) => exit.code != Some(0),
-                    Answered::Output(Ok(output)) => match &output.exit {
+                    HostReply::Exit(Ok(exit)) => exit.code != Some(0),
+                    HostReply::Output(Ok(output)) => match &output.exit {
                         Some(exit) => exit.code != Some(0),
                         None => return,
                     },
                     // It was killed or released.
-                    Answered::Written(Ok(())) => false,
+                    HostReply::Written(Ok(())) => false,
                     _ => return,
                 };
                 let place = self.terminals.iter().position(|(id, _)| *id == terminal);
@@ -110,7 +110,7 @@ impl UnreportedCalls {
 
     /// The agent goes on while its commands run: what they wrote so far is what their calls gave, since
     /// what it does next is shown after them.
-    pub fn leave_terminals(&mut self, turn: &mut Turn, fx: &mut Effects) {
+    pub fn leave_terminals(&mut self, turn: &mut TurnGrammar, fx: &mut Effects) {
         for (terminal, call) in std::mem::take(&mut self.terminals) {
             end(turn, &call, shown(&terminal), false, fx);
         }
@@ -122,9 +122,9 @@ const PREFIX: &str = "client_request_";
 
 /// The call that was reported for a request about a path or a command: the only open one, else the one
 /// that names it, else the first, which nothing else waits before.
-fn reported(turn: &Turn, about: &str) -> Option<String> {
+fn reported(turn: &TurnGrammar, about: &str) -> Option<String> {
     let open = || turn.open().filter(|call| !call.id.starts_with(PREFIX));
-    let names = |call: &&ToolCall| {
+    let names = |call: &&AgentCall| {
         let input = call.input.as_object();
         let mut values = input.into_iter().flat_map(|input| input.values());
         values.any(|value| value.as_str() == Some(about))
@@ -137,7 +137,7 @@ fn is_terminal(name: &str) -> bool {
     name == method::TERMINAL_CREATE
 }
 
-fn made_up(id: String, name: &str, params: &Value) -> ToolCall {
+fn made_up(id: String, name: &str, params: &Value) -> AgentCall {
     let path = str(params, "path");
     let (tool, kind, input) = match name {
         method::READ_TEXT_FILE => ("read", "read", json!({ "path": path })),
@@ -153,7 +153,7 @@ fn made_up(id: String, name: &str, params: &Value) -> ToolCall {
             ("bash", "execute", json!({ "command": words.join(" ") }))
         }
     };
-    ToolCall {
+    AgentCall {
         id,
         name: tool.to_owned(),
         title: None,
@@ -162,15 +162,15 @@ fn made_up(id: String, name: &str, params: &Value) -> ToolCall {
     }
 }
 
-fn shown(terminal: &str) -> ToolOutput {
-    ToolOutput {
+fn shown(terminal: &str) -> CallOutput {
+    CallOutput {
         terminals: vec![terminal.to_owned()],
-        ..ToolOutput::default()
+        ..CallOutput::default()
     }
 }
 
 /// The turn may have ended before, and the call with it.
-fn end(turn: &mut Turn, call: &str, output: ToolOutput, is_error: bool, fx: &mut Effects) {
+fn end(turn: &mut TurnGrammar, call: &str, output: CallOutput, is_error: bool, fx: &mut Effects) {
     if turn.open().any(|open| open.id == call) {
         turn.ended(call, output, is_error, fx);
     }

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::Effects;
 use super::acp::Acp;
 use super::json::{list, number, str, text};
-use crate::event::{AgentEvent, ContextUse, NoticeLevel, PlanEntry, PlanStatus};
+use crate::event::{AgentContextUse, AgentEvent, AgentNoticeLevel, AgentPlanStatus, PlanEntry};
 
 /// The update that comes by the thousand.
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct TextChunk<'a> {
     #[serde(borrow, rename = "sessionId")]
     session: Cow<'a, str>,
     #[serde(borrow)]
@@ -33,11 +33,31 @@ struct ChunkUpdate<'a> {
 struct ChunkContent<'a> {
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "mimeType", default)]
+    media_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    data: Option<Cow<'a, str>>,
+}
+
+impl ChunkContent<'_> {
+    /// The text, or what stands for a picture or a sound: answers of a session are text.
+    fn into_text(self) -> Option<String> {
+        if let Some(text) = self.text {
+            return Some(text.into_owned());
+        }
+        let bytes = self.data?.len() / 4 * 3;
+        let kind = self
+            .media_type
+            .unwrap_or(Cow::Borrowed("of an unknown type"));
+        Some(format!(
+            "\n[The agent showed something that cannot be shown here: {kind}, {bytes} bytes]\n"
+        ))
+    }
 }
 
 impl Acp {
     /// Takes a chunk of text. False when it is another update.
-    pub fn chunk(&mut self, chunk: Chunk<'_>, fx: &mut Effects) -> bool {
+    pub fn chunk(&mut self, chunk: TextChunk<'_>, fx: &mut Effects) -> bool {
         let is_text = match &*chunk.update.kind {
             "agent_message_chunk" => true,
             "agent_thought_chunk" => false,
@@ -47,7 +67,7 @@ impl Acp {
             return true;
         }
         self.goes_on(fx);
-        let Some(said) = chunk.update.content.and_then(|content| content.text) else {
+        let Some(said) = chunk.update.content.and_then(ChunkContent::into_text) else {
             return true;
         };
         if let Some(id) = chunk.update.message.filter(|_| is_text)
@@ -58,7 +78,6 @@ impl Acp {
             }
             self.message_id = id.into_owned();
         }
-        let said = said.into_owned();
         fx.events.push_back(match is_text {
             true => AgentEvent::Text(said),
             false => AgentEvent::Thinking(said),
@@ -93,9 +112,9 @@ impl Acp {
                 let entries = list(update, "entries").iter().map(|entry| PlanEntry {
                     text: str(entry, "content").to_owned(),
                     status: match str(entry, "status") {
-                        "in_progress" => PlanStatus::InProgress,
-                        "completed" => PlanStatus::Completed,
-                        _ => PlanStatus::Pending,
+                        "in_progress" => AgentPlanStatus::InProgress,
+                        "completed" => AgentPlanStatus::Completed,
+                        _ => AgentPlanStatus::Pending,
                     },
                 });
                 fx.events.push_back(AgentEvent::Plan(entries.collect()));
@@ -105,7 +124,7 @@ impl Acp {
                 let cost = update.get("cost");
                 let cost = cost.filter(|cost| str(cost, "currency").eq_ignore_ascii_case("usd"));
                 let cost = cost.and_then(|cost| cost.get("amount"));
-                fx.events.push_back(AgentEvent::Context(ContextUse {
+                fx.events.push_back(AgentEvent::Context(AgentContextUse {
                     used: number(update, "used"),
                     size: number(update, "size"),
                     cost_usd: cost.and_then(Value::as_f64),
@@ -144,9 +163,9 @@ impl Acp {
             }
             "notice" => {
                 let level = match str(update, "severity") {
-                    "warning" => NoticeLevel::Warning,
-                    "error" => NoticeLevel::Error,
-                    _ => NoticeLevel::Info,
+                    "warning" => AgentNoticeLevel::Warning,
+                    "error" => AgentNoticeLevel::Error,
+                    _ => AgentNoticeLevel::Info,
                 };
                 let mut said = str(update, "title").to_owned();
                 if let Some(more) = text(update, "description") {

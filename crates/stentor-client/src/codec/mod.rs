@@ -12,6 +12,8 @@ mod omp;
 mod omp_shapes;
 mod pending;
 mod psi;
+mod psi_footer;
+mod psi_shapes;
 mod synaps;
 mod turn;
 
@@ -26,30 +28,30 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::sync::oneshot;
 
 use crate::connection::LostCounter;
-use crate::dialect::Dialect;
-use crate::error::AgentError;
+use crate::dialect::AgentDialect;
+use crate::error::ChildAgentError;
 use crate::event::AgentEvent;
 use crate::host::{
-    Answer, HostRefusal, Offers, OpenCall, Permission, PermissionAnswer, Question, Terminal,
-    TerminalExit, TerminalOutput,
+    AgentQuestion, HostAnswer, HostOffers, HostPermissionAnswer, HostRefusal, OpenCall, Permission,
+    TerminalExit, TerminalOutput, TerminalRequest,
 };
 use crate::options::{SessionOpened, StartOptions};
-use crate::prompt::{AgentModel, Picture, Prompt, SessionInfo};
+use crate::prompt::{AgentPrompt, OfferedModel, PromptPicture, SessionInfo};
 
 /// What a handle wants.
-pub(crate) struct Request {
-    pub what: What,
+pub(crate) struct HandleRequest {
+    pub what: AgentAction,
     pub reply: Responder,
 }
 
 /// Where its answer goes.
-pub(crate) type Responder = oneshot::Sender<Result<Reply, AgentError>>;
+pub(crate) type Responder = oneshot::Sender<Result<HandleReply, ChildAgentError>>;
 
 /// What can be wanted of an agent.
-pub(crate) enum What {
-    Prompt(Prompt),
-    Steer(Prompt),
-    FollowUp(Prompt),
+pub(crate) enum AgentAction {
+    Prompt(AgentPrompt),
+    Steer(AgentPrompt),
+    FollowUp(AgentPrompt),
     Abort,
     /// What is known of the session that is open.
     Session,
@@ -64,7 +66,7 @@ pub(crate) enum What {
     Stop,
 }
 
-impl What {
+impl AgentAction {
     /// For errors.
     pub fn name(&self) -> &'static str {
         match self {
@@ -86,18 +88,18 @@ impl What {
 }
 
 /// What a handle gets.
-pub(crate) enum Reply {
+pub(crate) enum HandleReply {
     Done,
     Session(Box<SessionOpened>),
     Sessions(Vec<SessionInfo>),
-    Models(Vec<AgentModel>),
+    Models(Vec<OfferedModel>),
 }
 
 /// What an agent asks.
-pub(crate) enum Ask {
+pub(crate) enum AgentRequest {
     Permission(Permission),
-    Question(Question),
-    Form(acp_forms::Form),
+    Question(AgentQuestion),
+    Form(acp_forms::AcpForm),
     ReadFile {
         call: Option<OpenCall>,
         path: PathBuf,
@@ -109,7 +111,7 @@ pub(crate) enum Ask {
         path: PathBuf,
         text: String,
     },
-    TerminalCreate(Terminal),
+    TerminalCreate(TerminalRequest),
     TerminalOutput(String),
     TerminalWait(String),
     TerminalKill {
@@ -118,7 +120,7 @@ pub(crate) enum Ask {
     },
 }
 
-impl Ask {
+impl AgentRequest {
     /// True when a person may be the one who answers.
     pub fn is_for_people(&self) -> bool {
         matches!(
@@ -129,9 +131,9 @@ impl Ask {
 }
 
 /// What it is answered.
-pub(crate) enum Answered {
-    Permission(PermissionAnswer),
-    Question(Answer),
+pub(crate) enum HostReply {
+    Permission(HostPermissionAnswer),
+    Question(HostAnswer),
     /// What was filled in; nothing when the form was not.
     Form(Option<serde_json::Value>),
     File(Result<String, HostRefusal>),
@@ -150,17 +152,17 @@ pub(crate) struct Effects {
     pub lines: Vec<Vec<u8>>,
     pub events: VecDeque<AgentEvent>,
     /// Questions to the host, with the numbers their answers come back with.
-    pub asks: Vec<(u64, Ask)>,
+    pub asks: Vec<(u64, AgentRequest)>,
     /// Questions that the child took back.
     pub withdrawn: Vec<u64>,
     /// The handshake is over.
-    pub opened: Option<Result<SessionOpened, AgentError>>,
+    pub opened: Option<Result<SessionOpened, ChildAgentError>>,
     /// [`Codec::wake`] is wanted after this time.
     pub wake_in: Option<Duration>,
 }
 
 /// A line that is no frame of the dialect.
-pub(crate) struct Unreadable(pub String);
+pub(crate) struct BadLine(pub String);
 
 /// A dialect, seen from the parent.
 pub(crate) trait Codec: Send {
@@ -168,13 +170,19 @@ pub(crate) trait Codec: Send {
     fn open(&mut self, fx: &mut Effects);
 
     /// Takes a line of the child.
-    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable>;
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), BadLine>;
 
-    /// Does something for a handle, except [`What::Stop`].
-    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects);
+    /// A line was too long to be read; how it began. Its meaning counts where a turn would have no end
+    /// without it.
+    fn skipped(&mut self, start: &[u8], fx: &mut Effects) {
+        let _ = (start, fx);
+    }
+
+    /// Does something for a handle, except [`AgentAction::Stop`].
+    fn request(&mut self, what: AgentAction, reply: Responder, fx: &mut Effects);
 
     /// The host has answered.
-    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects);
+    fn answered(&mut self, ask: u64, answer: HostReply, fx: &mut Effects);
 
     /// The time of [`Effects::wake_in`] is over.
     fn wake(&mut self, fx: &mut Effects) {
@@ -182,7 +190,7 @@ pub(crate) trait Codec: Send {
     }
 
     /// The turn, for those who must know whether one is going on.
-    fn turn(&mut self) -> &mut turn::Turn;
+    fn turn(&mut self) -> &mut turn::TurnGrammar;
 
     /// What is written to a child that shall end, before its input is closed.
     fn farewell(&self) -> Option<Vec<u8>> {
@@ -191,18 +199,22 @@ pub(crate) trait Codec: Send {
 }
 
 /// The codec of a dialect.
-pub(crate) fn codec(options: &StartOptions, offers: Offers, lost: LostCounter) -> Box<dyn Codec> {
+pub(crate) fn codec(
+    options: &StartOptions,
+    offers: HostOffers,
+    lost: LostCounter,
+) -> Box<dyn Codec> {
     match options.dialect {
-        Dialect::Acp => Box::new(acp::Acp::new(options, offers, lost)),
-        Dialect::Omp => Box::new(omp::Omp::new(options, lost)),
-        Dialect::Psi => Box::new(psi::Psi::new(options, lost)),
-        Dialect::Synaps => Box::new(synaps::Synaps::new(lost)),
+        AgentDialect::Acp => Box::new(acp::Acp::new(options, offers, lost)),
+        AgentDialect::Omp => Box::new(omp::Omp::new(options, lost)),
+        AgentDialect::Psi => Box::new(psi::Psi::new(options, lost)),
+        AgentDialect::Synaps => Box::new(synaps::Synaps::new(lost)),
     }
 }
 
 /// A picture as a file that its agent can read. Whoever is done with it removes it.
-pub(crate) fn picture_file(picture: &Picture) -> Result<PathBuf, AgentError> {
-    let failed = |why: &dyn fmt::Display| AgentError::Picture(why.to_string());
+pub(crate) fn picture_file(picture: &PromptPicture) -> Result<PathBuf, ChildAgentError> {
+    let failed = |why: &dyn fmt::Display| ChildAgentError::Picture(why.to_string());
     let bytes = STANDARD
         .decode(picture.data.as_bytes())
         .map_err(|error| failed(&error))?;

@@ -12,17 +12,22 @@ use serde_json::{Value, json};
 
 use super::json::{line, list, str, text};
 use super::omp_shapes::{
-    call_of, content, message, opened, permission_options, question, result, usage_of,
+    call_of, content, context_of, message, opened, permission_options, question, result, usage_of,
 };
-use super::pending::{Pending, answer};
-use super::turn::Turn;
-use super::{Answered, Ask, Codec, Effects, Reply, Responder, Unreadable, What};
+use super::pending::{PendingReplies, answer};
+use super::turn::TurnGrammar;
+use super::{
+    AgentAction, AgentRequest, BadLine, Codec, Effects, HandleReply, HostReply, Responder,
+};
 use crate::connection::LostCounter;
-use crate::error::AgentError;
-use crate::event::{AgentEvent, NoticeLevel, TurnEndReason};
-use crate::host::{Answer, Permission, PermissionAnswer, QuestionKind};
-use crate::options::{OpenSession, StartOptions};
-use crate::prompt::{AgentModel, Prompt};
+use crate::error::ChildAgentError;
+use crate::event::{AgentEvent, AgentNoticeLevel, TurnEndReason};
+use crate::host::{HostAnswer, HostPermissionAnswer, Permission, QuestionKind};
+use crate::options::{InitialSession, StartOptions};
+use crate::prompt::{AgentPrompt, OfferedModel};
+
+/// How the frame begins with which a run is over.
+const AGENT_END: &[u8] = b"{\"type\":\"agent_end\"";
 
 /// How long to wait before a child that still seems busy after an `agent_end` is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -34,7 +39,7 @@ const FILTER: &str = "set_event_filter";
 const DIALOGS: usize = 256;
 
 /// What a request waits for.
-enum Expected {
+enum OmpReply {
     /// The state with which the handshake ends.
     Hello,
     Filter,
@@ -53,8 +58,8 @@ enum Expected {
 
 pub(super) struct Omp {
     resume: Option<String>,
-    pending: Pending<Expected>,
-    turn: Turn,
+    pending: PendingReplies<OmpReply>,
+    turn: TurnGrammar,
     /// How the last answer of the turn ended.
     last_end: TurnEndReason,
     /// The next user message is the prompt itself, which is no news.
@@ -63,12 +68,16 @@ pub(super) struct Omp {
     serial: u64,
     /// The turn has had an `agent_start`. What announces an end before is about the turn before.
     has_started: bool,
+    /// Its state was asked for, which tells whether the turn is over.
+    asked_if_over: bool,
+    /// The child has said that the turn is over.
+    is_settled: bool,
     /// Dialogs that are open: our number, their id, and the permission options if it is one.
-    dialogs: Vec<Dialog>,
+    dialogs: Vec<OmpDialog>,
     last_dialog: u64,
 }
 
-struct Dialog {
+struct OmpDialog {
     number: u64,
     id: String,
     is_confirm: bool,
@@ -92,7 +101,7 @@ struct UpdateEvent<'a> {
 }
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct FrameType<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
 }
@@ -101,15 +110,17 @@ impl Omp {
     pub fn new(options: &StartOptions, lost: LostCounter) -> Self {
         Self {
             resume: match &options.session {
-                OpenSession::New => None,
-                OpenSession::Resume(path) => Some(path.clone()),
+                InitialSession::New => None,
+                InitialSession::Resume(path) => Some(path.clone()),
             },
-            pending: Pending::new(lost.clone()),
-            turn: Turn::new(lost),
+            pending: PendingReplies::new(lost.clone()),
+            turn: TurnGrammar::new(lost),
             last_end: TurnEndReason::Completed,
             expects_prompt: false,
             serial: 0,
             has_started: false,
+            asked_if_over: false,
+            is_settled: false,
             dialogs: Vec::new(),
             last_dialog: 0,
         }
@@ -117,7 +128,7 @@ impl Omp {
 
     fn send(
         &mut self,
-        expected: Expected,
+        expected: OmpReply,
         reply: Option<Responder>,
         mut command: Value,
         fx: &mut Effects,
@@ -129,25 +140,25 @@ impl Omp {
         fx.lines.push(line(&command));
     }
 
-    fn prompt(&mut self, prompt: Prompt, reply: Responder, fx: &mut Effects) {
+    fn prompt(&mut self, prompt: AgentPrompt, reply: Responder, fx: &mut Effects) {
         if self.turn.is_active() {
-            return answer(Some(reply), Err(AgentError::Busy));
+            return answer(Some(reply), Err(ChildAgentError::Busy));
         }
         self.last_end = TurnEndReason::Completed;
         self.expects_prompt = true;
         self.begin_turn(fx);
-        self.send(Expected::Prompt, None, message("prompt", prompt), fx);
-        answer(Some(reply), Ok(Reply::Done));
+        self.send(OmpReply::Prompt, None, message("prompt", prompt), fx);
+        answer(Some(reply), Ok(HandleReply::Done));
     }
 
     /// `prompt` with a behaviour, not `steer` or `follow_up`: when the turn has just ended it begins
     /// another instead of leaving the message in a queue.
-    fn queue(&mut self, prompt: Prompt, behavior: &str, reply: Responder, fx: &mut Effects) {
+    fn queue(&mut self, prompt: AgentPrompt, behavior: &str, reply: Responder, fx: &mut Effects) {
         let mut command = message("prompt", prompt);
         if let Some(command) = command.as_object_mut() {
             command.insert("streamingBehavior".to_owned(), behavior.into());
         }
-        self.send(Expected::Done, Some(reply), command, fx);
+        self.send(OmpReply::Done, Some(reply), command, fx);
     }
 
     fn response(&mut self, frame: &Value, fx: &mut Effects) {
@@ -161,12 +172,12 @@ impl Omp {
             // Old children answer what they do not know, and some failures, without the id.
             if str(frame, "command") == FILTER {
                 self.pending
-                    .take_where(|kind| matches!(kind, Expected::Filter));
+                    .take_where(|kind| matches!(kind, OmpReply::Filter));
                 return;
             }
             let waiting = self
                 .pending
-                .take_where(|kind| !matches!(kind, Expected::Filter));
+                .take_where(|kind| !matches!(kind, OmpReply::Filter));
             if let Some((expected, reply)) = waiting {
                 self.failed(&expected, reply, error, fx);
             }
@@ -183,15 +194,15 @@ impl Omp {
             return self.failed(&expected, reply, error, fx);
         }
         match expected {
-            Expected::Hello => match self.resume.take() {
+            OmpReply::Hello => match self.resume.take() {
                 Some(path) => {
                     let command = json!({ "type": "switch_session", "sessionPath": path });
-                    self.send(Expected::Switched, None, command, fx);
+                    self.send(OmpReply::Switched, None, command, fx);
                 }
                 None => fx.opened = Some(Ok(opened(data))),
             },
-            Expected::Filter => {}
-            Expected::Prompt => {
+            OmpReply::Filter => {}
+            OmpReply::Prompt => {
                 // A command that needed no model is over with its answer.
                 let is_handled = str(data, "disposition") == "handled"
                     || data.get("agentInvoked").and_then(Value::as_bool) == Some(false);
@@ -199,58 +210,68 @@ impl Omp {
                     self.end_turn(fx);
                 }
             }
-            Expected::IsOver(serial) if serial != self.serial => {}
-            Expected::Done | Expected::Abort => answer(reply, Ok(Reply::Done)),
-            Expected::IsOver(_) => {
+            OmpReply::IsOver(serial) if serial != self.serial => {}
+            OmpReply::Done | OmpReply::Abort => answer(reply, Ok(HandleReply::Done)),
+            OmpReply::IsOver(_) => {
                 let says = |key| data.get(key).and_then(Value::as_bool);
                 let busy = says("isStreaming") == Some(true)
                     || says("isCompacting") == Some(true)
                     || says("isSettled") == Some(false);
-                if busy {
+                self.asked_if_over = false;
+                if busy && !self.is_settled {
                     fx.wake_in = Some(ASK_AGAIN);
                 } else {
+                    fx.events.extend(context_of(data).map(AgentEvent::Context));
+                    fx.events
+                        .extend(text(data, "sessionName").map(AgentEvent::Title));
                     self.end_turn(fx);
                 }
             }
-            Expected::Switched => {
+            OmpReply::Switched => {
                 let state = json!({ "type": "get_state" });
-                self.send(Expected::Session, reply, state, fx);
+                self.send(OmpReply::Session, reply, state, fx);
             }
-            Expected::Session => match reply {
-                Some(reply) => answer(Some(reply), Ok(Reply::Session(Box::new(opened(data))))),
+            OmpReply::Session => match reply {
+                Some(reply) => answer(
+                    Some(reply),
+                    Ok(HandleReply::Session(Box::new(opened(data)))),
+                ),
                 None => fx.opened = Some(Ok(opened(data))),
             },
-            Expected::Models => {
-                let models = list(data, "models").iter().map(|model| AgentModel {
+            OmpReply::Models => {
+                let models = list(data, "models").iter().map(|model| OfferedModel {
                     id: format!("{}/{}", str(model, "provider"), str(model, "id")),
                     name: str(model, "name").to_owned(),
                 });
-                answer(reply, Ok(Reply::Models(models.collect())));
+                answer(reply, Ok(HandleReply::Models(models.collect())));
             }
         }
     }
 
     fn failed(
         &mut self,
-        expected: &Expected,
+        expected: &OmpReply,
         reply: Option<Responder>,
         error: String,
         fx: &mut Effects,
     ) {
         match expected {
-            Expected::Prompt => self.turn.end(TurnEndReason::Failed(error), None, fx),
-            Expected::Hello => fx.opened = Some(Err(AgentError::NotReady(error))),
-            Expected::Switched | Expected::Session if reply.is_none() => {
-                fx.opened = Some(Err(AgentError::Refused(error)));
+            OmpReply::Prompt => self.turn.end(TurnEndReason::Failed(error), None, fx),
+            OmpReply::Hello => fx.opened = Some(Err(ChildAgentError::NotReady(error))),
+            OmpReply::Switched | OmpReply::Session if reply.is_none() => {
+                fx.opened = Some(Err(ChildAgentError::Refused(error)));
             }
-            Expected::IsOver(serial) if *serial == self.serial => self.end_turn(fx),
-            Expected::IsOver(_) => {}
-            Expected::Filter => {}
-            Expected::Done
-            | Expected::Abort
-            | Expected::Switched
-            | Expected::Session
-            | Expected::Models => answer(reply, Err(AgentError::Refused(error))),
+            OmpReply::IsOver(serial) if *serial == self.serial => {
+                self.asked_if_over = false;
+                self.end_turn(fx);
+            }
+            OmpReply::IsOver(_) => {}
+            OmpReply::Filter => {}
+            OmpReply::Done
+            | OmpReply::Abort
+            | OmpReply::Switched
+            | OmpReply::Session
+            | OmpReply::Models => answer(reply, Err(ChildAgentError::Refused(error))),
         }
     }
 
@@ -258,13 +279,16 @@ impl Omp {
         if !self.turn.is_active() {
             self.serial += 1;
             self.has_started = false;
+            self.asked_if_over = false;
+            self.is_settled = false;
             self.turn.begin(fx);
         }
     }
 
     fn ask_if_over(&mut self, fx: &mut Effects) {
         let state = json!({ "type": "get_state" });
-        self.send(Expected::IsOver(self.serial), None, state, fx);
+        self.asked_if_over = true;
+        self.send(OmpReply::IsOver(self.serial), None, state, fx);
     }
 
     fn end_turn(&mut self, fx: &mut Effects) {
@@ -331,7 +355,7 @@ impl Omp {
                 match permission_options(&title, &options) {
                     Some(options) => {
                         let call = self.turn.newest();
-                        Ask::Permission(Permission {
+                        AgentRequest::Permission(Permission {
                             call: call.map(|call| self.turn.open_call(&call.id)),
                             tool: call.map(|call| call.name.clone()),
                             kind: None,
@@ -360,9 +384,9 @@ impl Omp {
             }
             "notify" => {
                 let level = match str(frame, "notifyType") {
-                    "warning" => NoticeLevel::Warning,
-                    "error" => NoticeLevel::Error,
-                    _ => NoticeLevel::Info,
+                    "warning" => AgentNoticeLevel::Warning,
+                    "error" => AgentNoticeLevel::Error,
+                    _ => AgentNoticeLevel::Info,
                 };
                 let text = str(frame, "message").to_owned();
                 return fx.events.push_back(AgentEvent::Notice { level, text });
@@ -380,7 +404,7 @@ impl Omp {
             self.dialogs.remove(0);
         }
         self.last_dialog += 1;
-        self.dialogs.push(Dialog {
+        self.dialogs.push(OmpDialog {
             number: self.last_dialog,
             id: str(frame, "id").to_owned(),
             is_confirm: str(frame, "method") == "confirm",
@@ -420,25 +444,29 @@ impl Omp {
                 }
             }
             "prompt_result" | "session_settled" | "agent_settled" if self.has_started => {
-                self.end_turn(fx);
+                // Its state is on the way, with how full its context is.
+                self.is_settled = true;
+                if !self.asked_if_over {
+                    self.end_turn(fx);
+                }
             }
             "extension_ui_request" => self.dialog(frame, fx),
             "notice" => {
                 let text = str(frame, "message").to_owned();
-                let level = NoticeLevel::Info;
+                let level = AgentNoticeLevel::Info;
                 fx.events.push_back(AgentEvent::Notice { level, text });
             }
             "auto_retry_start" => {
                 let said = str(frame, "errorMessage");
                 let text = format!("the agent asks its model again: {said}");
-                let level = NoticeLevel::Warning;
+                let level = AgentNoticeLevel::Warning;
                 fx.events.push_back(AgentEvent::Notice { level, text });
             }
-            "session_info_changed" => {
-                if let Some(name) = text(frame, "name") {
-                    fx.events.push_back(AgentEvent::Title(name));
-                }
-            }
+            // The words of pi and of omp.
+            "session_info_changed" => fx.events.extend(text(frame, "name").map(AgentEvent::Title)),
+            "session_info_update" => fx
+                .events
+                .extend(text(frame, "title").map(AgentEvent::Title)),
             _ => {}
         }
     }
@@ -448,18 +476,18 @@ impl Codec for Omp {
     fn open(&mut self, fx: &mut Effects) {
         // Who knows the filter sends deltas without repeating the message in each.
         let filter = json!({ "type": FILTER, "events": null, "messageUpdates": "delta" });
-        self.send(Expected::Filter, None, filter, fx);
-        self.send(Expected::Hello, None, json!({ "type": "get_state" }), fx);
+        self.send(OmpReply::Filter, None, filter, fx);
+        self.send(OmpReply::Hello, None, json!({ "type": "get_state" }), fx);
     }
 
-    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
-        let unreadable = |error: serde_json::Error| Unreadable(error.to_string());
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), BadLine> {
+        let unreadable = |error: serde_json::Error| BadLine(error.to_string());
         if line.starts_with(r#"{"type":"message_update""#) {
             let update: Update<'_> = serde_json::from_str(line).map_err(unreadable)?;
             self.update(update.event, fx);
             return Ok(());
         }
-        let kind: Kind<'_> = serde_json::from_str(line).map_err(unreadable)?;
+        let kind: FrameType<'_> = serde_json::from_str(line).map_err(unreadable)?;
         match &*kind.kind {
             // Long, and known already.
             "message_start" | "turn_end" | "turn_start" => Ok(()),
@@ -476,68 +504,78 @@ impl Codec for Omp {
         }
     }
 
-    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+    fn skipped(&mut self, start: &[u8], fx: &mut Effects) {
+        // It repeats all messages of the run, but only that it came counts.
+        if start.starts_with(AGENT_END) && self.turn.is_active() {
+            self.ask_if_over(fx);
+        }
+    }
+
+    fn request(&mut self, what: AgentAction, reply: Responder, fx: &mut Effects) {
         match what {
-            What::Prompt(prompt) => self.prompt(prompt, reply, fx),
-            What::Steer(prompt) => self.queue(prompt, "steer", reply, fx),
-            What::FollowUp(prompt) => self.queue(prompt, "followUp", reply, fx),
-            What::Abort => {
-                self.send(Expected::Abort, None, json!({ "type": "abort" }), fx);
-                answer(Some(reply), Ok(Reply::Done));
+            AgentAction::Prompt(prompt) => self.prompt(prompt, reply, fx),
+            AgentAction::Steer(prompt) => self.queue(prompt, "steer", reply, fx),
+            AgentAction::FollowUp(prompt) => self.queue(prompt, "followUp", reply, fx),
+            AgentAction::Abort => {
+                self.send(OmpReply::Abort, None, json!({ "type": "abort" }), fx);
+                answer(Some(reply), Ok(HandleReply::Done));
             }
-            What::Session => {
+            AgentAction::Session => {
                 self.send(
-                    Expected::Session,
+                    OmpReply::Session,
                     Some(reply),
                     json!({ "type": "get_state" }),
                     fx,
                 );
             }
-            What::NewSession => {
+            AgentAction::NewSession => {
                 let command = json!({ "type": "new_session" });
-                self.send(Expected::Switched, Some(reply), command, fx);
+                self.send(OmpReply::Switched, Some(reply), command, fx);
             }
-            What::Resume(path) => {
+            AgentAction::Resume(path) => {
                 let command = json!({ "type": "switch_session", "sessionPath": path });
-                self.send(Expected::Switched, Some(reply), command, fx);
+                self.send(OmpReply::Switched, Some(reply), command, fx);
             }
-            What::Models => {
+            AgentAction::Models => {
                 let command = json!({ "type": "get_available_models" });
-                self.send(Expected::Models, Some(reply), command, fx);
+                self.send(OmpReply::Models, Some(reply), command, fx);
             }
-            What::SetModel(model) => {
+            AgentAction::SetModel(model) => {
                 let (provider, id) = model.split_once('/').unwrap_or(("", &model));
                 let command = json!({ "type": "set_model", "provider": provider, "modelId": id });
-                self.send(Expected::Done, Some(reply), command, fx);
+                self.send(OmpReply::Done, Some(reply), command, fx);
             }
-            What::SetThinking(level) => {
+            AgentAction::SetThinking(level) => {
                 let command = json!({ "type": "set_thinking_level", "level": level });
-                self.send(Expected::Done, Some(reply), command, fx);
+                self.send(OmpReply::Done, Some(reply), command, fx);
             }
-            What::Load(_) | What::Sessions | What::SetMode(_) | What::Stop => {
+            AgentAction::Load(_)
+            | AgentAction::Sessions
+            | AgentAction::SetMode(_)
+            | AgentAction::Stop => {
                 // The table refuses these before they come here.
                 answer(
                     Some(reply),
-                    Err(AgentError::Refused("there is no command".to_owned())),
+                    Err(ChildAgentError::Refused("there is no command".to_owned())),
                 );
             }
         }
     }
 
-    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+    fn answered(&mut self, ask: u64, answer: HostReply, fx: &mut Effects) {
         let Some(place) = self.dialogs.iter().position(|dialog| dialog.number == ask) else {
             return;
         };
         let dialog = self.dialogs.remove(place);
         let mut frame = json!({ "type": "extension_ui_response", "id": dialog.id });
         let (key, value) = match answer {
-            Answered::Permission(PermissionAnswer::Selected(value))
-            | Answered::Question(Answer::Value(value))
+            HostReply::Permission(HostPermissionAnswer::Selected(value))
+            | HostReply::Question(HostAnswer::Value(value))
                 if !dialog.is_confirm =>
             {
                 ("value", Value::from(value))
             }
-            Answered::Question(Answer::Confirmed(yes)) if dialog.is_confirm => {
+            HostReply::Question(HostAnswer::Confirmed(yes)) if dialog.is_confirm => {
                 ("confirmed", Value::from(yes))
             }
             _ => ("cancelled", Value::from(true)),
@@ -554,7 +592,7 @@ impl Codec for Omp {
         }
     }
 
-    fn turn(&mut self) -> &mut Turn {
+    fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::Ask;
+use super::AgentRequest;
 use super::json::{number, str, text};
-use crate::event::{ToolCall, ToolOutput, TurnUsage};
-use crate::host::{PermissionKind, PermissionOption, Question, QuestionKind};
+use crate::event::{AgentCall, AgentContextUse, CallOutput, TurnUsage};
+use crate::host::{AgentQuestion, PermissionKind, PermissionOption, QuestionKind};
 use crate::options::SessionOpened;
-use crate::prompt::Prompt;
+use crate::prompt::AgentPrompt;
 
-pub(super) fn message(kind: &str, prompt: Prompt) -> Value {
+pub(super) fn message(kind: &str, prompt: AgentPrompt) -> Value {
     let images = prompt.pictures.into_iter().map(
         |picture| json!({ "type": "image", "data": picture.data, "mimeType": picture.mime_type }),
     );
@@ -31,8 +31,23 @@ pub(super) fn opened(state: &Value) -> SessionOpened {
     }
 }
 
-pub(super) fn call_of(value: &Value, id: &str, name: &str, input: &str) -> ToolCall {
-    ToolCall {
+/// How full the context is, from a state. One that only names its model says how much fits.
+pub(super) fn context_of(state: &Value) -> Option<AgentContextUse> {
+    let context = state.get("contextUsage").unwrap_or(&Value::Null);
+    let model = state.get("model").unwrap_or(&Value::Null);
+    let size = match number(context, "contextWindow") {
+        0 => number(model, "contextWindow"),
+        size => size,
+    };
+    (size > 0).then(|| AgentContextUse {
+        used: number(context, "tokens"),
+        size,
+        cost_usd: None,
+    })
+}
+
+pub(super) fn call_of(value: &Value, id: &str, name: &str, input: &str) -> AgentCall {
+    AgentCall {
         id: str(value, id).to_owned(),
         name: str(value, name).to_owned(),
         title: text(value, "intent"),
@@ -52,18 +67,18 @@ pub(super) fn usage_of(usage: &Value) -> TurnUsage {
     }
 }
 
-pub(super) fn result(result: &Value) -> ToolOutput {
+pub(super) fn result(result: &Value) -> CallOutput {
     let mut output = content(result.get("content").unwrap_or(&Value::Null));
     output.details = result.get("details").cloned();
     output
 }
 
 /// Content is text, or blocks of text and pictures.
-pub(super) fn content(value: &Value) -> ToolOutput {
+pub(super) fn content(value: &Value) -> CallOutput {
     if let Some(text) = value.as_str() {
-        return ToolOutput::text(text);
+        return CallOutput::text(text);
     }
-    let mut output = ToolOutput::default();
+    let mut output = CallOutput::default();
     for block in value.as_array().map_or(&[][..], Vec::as_slice) {
         match str(block, "type") {
             "text" => output.text.push_str(str(block, "text")),
@@ -77,8 +92,8 @@ pub(super) fn content(value: &Value) -> ToolOutput {
     output
 }
 
-pub(super) fn question(title: String, message: Option<String>, kind: QuestionKind) -> Ask {
-    Ask::Question(Question {
+pub(super) fn question(title: String, message: Option<String>, kind: QuestionKind) -> AgentRequest {
+    AgentRequest::Question(AgentQuestion {
         title,
         message,
         kind,

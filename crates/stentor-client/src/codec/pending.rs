@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use super::Responder;
 use crate::connection::LostCounter;
-use crate::error::AgentError;
+use crate::error::ChildAgentError;
 
 /// Requests that may wait at once. Those that nobody waits for any more go first.
 const WAITING: usize = 256;
 
 /// What waits, and what it waits for.
-pub(super) struct Pending<K> {
+pub(super) struct PendingReplies<K> {
     waiting: HashMap<u64, (K, Option<Responder>)>,
     last: u64,
     lost: LostCounter,
 }
 
-impl<K> Pending<K> {
+impl<K> PendingReplies<K> {
     pub fn new(lost: LostCounter) -> Self {
         Self {
             waiting: HashMap::new(),
@@ -62,7 +62,10 @@ impl<K> Pending<K> {
 }
 
 /// Answers whoever waits; they may have lost interest.
-pub(super) fn answer(reply: Option<Responder>, answer: Result<super::Reply, AgentError>) {
+pub(super) fn answer(
+    reply: Option<Responder>,
+    answer: Result<super::HandleReply, ChildAgentError>,
+) {
     if let Some(reply) = reply {
         let _ = reply.send(answer);
     }

@@ -1,23 +1,26 @@
 //! psi's RPC in EDN. Text comes as all of it so far, and a turn is over when its session is idle
 //! again.
 
-use serde_json::Value as Json;
 use stentor_wire::edn::{self, EdnWriter, Keyword, Value};
 
-use super::pending::{Pending, answer};
-use super::turn::Turn;
-use super::{Answered, Ask, Codec, Effects, Reply, Responder, Unreadable, What};
-use crate::connection::LostCounter;
-use crate::error::AgentError;
-use crate::event::{AgentEvent, NoticeLevel, ToolCall, ToolOutput, TurnEndReason, TurnUsage};
-use crate::host::{
-    Answer, Permission, PermissionAnswer, PermissionKind, PermissionOption, Question, QuestionKind,
+use super::pending::{PendingReplies, answer};
+use super::psi_footer::context_in_footer;
+use super::psi_shapes::{call, items, json, number, permission_options, text, usage};
+use super::turn::TurnGrammar;
+use super::{
+    AgentAction, AgentRequest, BadLine, Codec, Effects, HandleReply, HostReply, Responder,
 };
-use crate::options::{OpenSession, SessionOpened, StartOptions};
-use crate::prompt::{AgentModel, Prompt, SessionInfo};
+use crate::connection::LostCounter;
+use crate::error::ChildAgentError;
+use crate::event::{
+    AgentContextUse, AgentEvent, AgentNoticeLevel, CallOutput, TurnEndReason, TurnUsage,
+};
+use crate::host::{AgentQuestion, HostAnswer, HostPermissionAnswer, Permission, QuestionKind};
+use crate::options::{InitialSession, SessionOpened, StartOptions};
+use crate::prompt::{AgentPrompt, OfferedModel, SessionInfo};
 
 /// What is subscribed to.
-const TOPICS: [&str; 11] = [
+const TOPICS: [&str; 12] = [
     "assistant/delta",
     "assistant/thinking-delta",
     "assistant/message",
@@ -26,13 +29,14 @@ const TOPICS: [&str; 11] = [
     "tool/update",
     "tool/result",
     "session/updated",
+    "footer/updated",
     "error",
     "ui/dialog-requested",
     "ui/notification",
 ];
 
 /// What a request waits for.
-enum Expected {
+enum PsiReply {
     Handshake,
     Subscribed,
     Prompt,
@@ -47,8 +51,8 @@ enum Expected {
 pub(super) struct Psi {
     client: String,
     resume: Option<String>,
-    pending: Pending<Expected>,
-    turn: Turn,
+    pending: PendingReplies<PsiReply>,
+    turn: TurnGrammar,
     opened: SessionOpened,
     is_open: bool,
     /// What was seen of the answer and the thinking that are being written.
@@ -61,6 +65,9 @@ pub(super) struct Psi {
     /// The dialogs that are open: our number, their id, whether it is a yes or no.
     dialogs: Vec<(u64, String, bool)>,
     last_dialog: u64,
+    /// What was last said of the context, and of the name of the session.
+    context: Option<AgentContextUse>,
+    title: String,
 }
 
 impl Psi {
@@ -68,11 +75,11 @@ impl Psi {
         Self {
             client: options.client_name.clone(),
             resume: match &options.session {
-                OpenSession::New => None,
-                OpenSession::Resume(path) => Some(path.clone()),
+                InitialSession::New => None,
+                InitialSession::Resume(path) => Some(path.clone()),
             },
-            pending: Pending::new(lost.clone()),
-            turn: Turn::new(lost),
+            pending: PendingReplies::new(lost.clone()),
+            turn: TurnGrammar::new(lost),
             opened: SessionOpened::default(),
             is_open: false,
             text: String::new(),
@@ -81,12 +88,14 @@ impl Psi {
             end: None,
             dialogs: Vec::new(),
             last_dialog: 0,
+            context: None,
+            title: String::new(),
         }
     }
 
     fn send(
         &mut self,
-        expected: Expected,
+        expected: PsiReply,
         reply: Option<Responder>,
         op: &str,
         params: impl FnOnce(&mut EdnWriter<'_>),
@@ -105,17 +114,17 @@ impl Psi {
         fx.lines.push(line);
     }
 
-    fn prompt(&mut self, prompt: &Prompt, reply: Responder, fx: &mut Effects) {
+    fn prompt(&mut self, prompt: &AgentPrompt, reply: Responder, fx: &mut Effects) {
         if self.turn.is_active() {
-            return answer(Some(reply), Err(AgentError::Busy));
+            return answer(Some(reply), Err(ChildAgentError::Busy));
         }
         self.end = None;
         self.has_streamed = false;
         self.forget_texts();
         self.turn.begin(fx);
         let params = |params: &mut EdnWriter<'_>| message(params, prompt);
-        self.send(Expected::Prompt, None, "prompt", params, fx);
-        answer(Some(reply), Ok(Reply::Done));
+        self.send(PsiReply::Prompt, None, "prompt", params, fx);
+        answer(Some(reply), Ok(HandleReply::Done));
     }
 
     fn forget_texts(&mut self) {
@@ -130,7 +139,7 @@ impl Psi {
         let nothing = Value::Nil;
         let data = frame.get("data").unwrap_or(&nothing);
         match expected {
-            Expected::Handshake => {
+            PsiReply::Handshake => {
                 let info = data.get("server-info").unwrap_or(&nothing);
                 self.opened = SessionOpened {
                     id: text(info, "session-id"),
@@ -140,28 +149,28 @@ impl Psi {
                 let params = |params: &mut EdnWriter<'_>| {
                     params.field("topics", &TOPICS[..]);
                 };
-                self.send(Expected::Subscribed, None, "subscribe", params, fx);
+                self.send(PsiReply::Subscribed, None, "subscribe", params, fx);
             }
-            Expected::Subscribed => match self.resume.take() {
+            PsiReply::Subscribed => match self.resume.take() {
                 Some(path) => self.switch(&path, None, fx),
                 None => {
                     self.is_open = true;
                     fx.opened = Some(Ok(self.opened.clone()));
                 }
             },
-            Expected::Prompt | Expected::Nothing => {}
-            Expected::Done => answer(reply, Ok(Reply::Done)),
-            Expected::Session => {
+            PsiReply::Prompt | PsiReply::Nothing => {}
+            PsiReply::Done => answer(reply, Ok(HandleReply::Done)),
+            PsiReply::Session => {
                 self.opened.id = text(data, "session-id");
                 self.opened.resume_id = text(data, "session-file");
                 let opened = self.opened.clone();
                 if std::mem::replace(&mut self.is_open, true) {
-                    answer(reply, Ok(Reply::Session(Box::new(opened))));
+                    answer(reply, Ok(HandleReply::Session(Box::new(opened))));
                 } else {
                     fx.opened = Some(Ok(opened));
                 }
             }
-            Expected::Sessions => {
+            PsiReply::Sessions => {
                 let sessions = items(data, "sessions").iter().map(|session| SessionInfo {
                     id: text(session, "session-file")
                         .or_else(|| text(session, "session-id"))
@@ -170,20 +179,20 @@ impl Psi {
                     cwd: text(session, "worktree-path"),
                     updated_at: text(session, "updated-at"),
                 });
-                answer(reply, Ok(Reply::Sessions(sessions.collect())));
+                answer(reply, Ok(HandleReply::Sessions(sessions.collect())));
             }
-            Expected::Models => {
+            PsiReply::Models => {
                 let result = data.get("result").unwrap_or(&nothing);
                 let models = items(result, "psi.agent-session/model-catalog").iter();
                 let models = models.map(|model| {
                     let of = |key| text(model, key).unwrap_or_default();
                     let id = format!("{}/{}", of("provider"), of("id"));
-                    AgentModel {
+                    OfferedModel {
                         name: text(model, "name").unwrap_or_else(|| id.clone()),
                         id,
                     }
                 });
-                answer(reply, Ok(Reply::Models(models.collect())));
+                answer(reply, Ok(HandleReply::Models(models.collect())));
             }
         }
     }
@@ -195,16 +204,16 @@ impl Psi {
             return;
         };
         match expected {
-            Expected::Handshake | Expected::Subscribed => {
-                fx.opened = Some(Err(AgentError::NotReady(why)));
+            PsiReply::Handshake | PsiReply::Subscribed => {
+                fx.opened = Some(Err(ChildAgentError::NotReady(why)));
             }
-            Expected::Session if !self.is_open => {
-                fx.opened = Some(Err(AgentError::Refused(why)));
+            PsiReply::Session if !self.is_open => {
+                fx.opened = Some(Err(ChildAgentError::Refused(why)));
             }
-            Expected::Prompt => self.turn.end(TurnEndReason::Failed(why), None, fx),
-            Expected::Nothing => {}
-            Expected::Done | Expected::Session | Expected::Sessions | Expected::Models => {
-                answer(reply, Err(AgentError::Refused(why)));
+            PsiReply::Prompt => self.turn.end(TurnEndReason::Failed(why), None, fx),
+            PsiReply::Nothing => {}
+            PsiReply::Done | PsiReply::Session | PsiReply::Sessions | PsiReply::Models => {
+                answer(reply, Err(ChildAgentError::Refused(why)));
             }
         }
     }
@@ -213,7 +222,7 @@ impl Psi {
         let params = |params: &mut EdnWriter<'_>| {
             params.field("session-path", path);
         };
-        self.send(Expected::Session, reply, "switch_session", params, fx);
+        self.send(PsiReply::Session, reply, "switch_session", params, fx);
     }
 
     fn event(&mut self, topic: &str, data: &Value<'_>, fx: &mut Effects) {
@@ -244,21 +253,29 @@ impl Psi {
             }
             "tool/update" | "tool/result" => self.tool(topic == "tool/result", data, fx),
             "session/updated" => self.updated(data, fx),
+            "footer/updated" => {
+                let parts = items(data, "usage-parts").iter().filter_map(Value::as_str);
+                let context = parts.filter_map(context_in_footer).next_back();
+                if context != self.context {
+                    self.context = context;
+                    fx.events.extend(context.map(AgentEvent::Context));
+                }
+            }
             "error" => {
                 let why = text(data, "error-message").unwrap_or_default();
                 if self.turn.is_active() {
                     self.end = Some((TurnEndReason::Failed(why), None));
                 } else {
-                    let level = NoticeLevel::Error;
+                    let level = AgentNoticeLevel::Error;
                     fx.events.push_back(AgentEvent::Notice { level, text: why });
                 }
             }
             "ui/dialog-requested" => self.dialog(data, fx),
             "ui/notification" => {
                 let level = match text(data, "level").as_deref() {
-                    Some("warning") => NoticeLevel::Warning,
-                    Some("error") => NoticeLevel::Error,
-                    _ => NoticeLevel::Info,
+                    Some("warning") => AgentNoticeLevel::Warning,
+                    Some("error") => AgentNoticeLevel::Error,
+                    _ => AgentNoticeLevel::Info,
                 };
                 let text = text(data, "message").unwrap_or_default();
                 fx.events.push_back(AgentEvent::Notice { level, text });
@@ -274,11 +291,11 @@ impl Psi {
         let pictures = items(data, "content")
             .iter()
             .filter_map(|block| Some((text(block, "mime-type")?, text(block, "data")?)));
-        let output = ToolOutput {
+        let output = CallOutput {
             text: text(data, "result-text").unwrap_or_default(),
             pictures: pictures.collect(),
             details: details.map(json),
-            ..ToolOutput::default()
+            ..CallOutput::default()
         };
         if is_over {
             let failed = data.get("is-error").is_some_and(Value::is_truthy);
@@ -322,6 +339,10 @@ impl Psi {
             self.opened.model = Some(format!("{provider}/{id}"));
         }
         self.opened.resume_id = text(data, "session-file");
+        if let Some(name) = text(data, "session-name").filter(|name| *name != self.title) {
+            self.title.clone_from(&name);
+            fx.events.push_back(AgentEvent::Title(name));
+        }
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
         let is_idle = !streams && text(data, "phase").as_deref() == Some("idle");
         if streams && self.is_open && !self.turn.is_active() {
@@ -350,7 +371,7 @@ impl Psi {
         let ask = match (kind.as_str(), permission_options(&options)) {
             ("select", Some(options)) => {
                 let call = self.turn.newest();
-                Ask::Permission(Permission {
+                AgentRequest::Permission(Permission {
                     call: call.map(|call| self.turn.open_call(&call.id)),
                     tool: call.map(|call| call.name.clone()),
                     kind: None,
@@ -365,7 +386,7 @@ impl Psi {
                     "confirm" => QuestionKind::Confirm,
                     _ => QuestionKind::Text(String::new()),
                 };
-                Ask::Question(Question {
+                AgentRequest::Question(AgentQuestion {
                     title,
                     message,
                     kind,
@@ -393,11 +414,11 @@ impl Codec for Psi {
                     .field("protocol-version", "1.0");
             });
         };
-        self.send(Expected::Handshake, None, "handshake", params, fx);
+        self.send(PsiReply::Handshake, None, "handshake", params, fx);
     }
 
-    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
-        let frame = edn::read_one(line).map_err(|error| Unreadable(error.to_string()))?;
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), BadLine> {
+        let frame = edn::read_one(line).map_err(|error| BadLine(error.to_string()))?;
         match frame.get("kind").and_then(Value::as_keyword) {
             Some("event") => {
                 let topic = frame
@@ -417,97 +438,95 @@ impl Codec for Psi {
                 self.error(&frame, fx);
                 Ok(())
             }
-            _ => Err(Unreadable(
-                "it is neither a response nor an event".to_owned(),
-            )),
+            _ => Err(BadLine("it is neither a response nor an event".to_owned())),
         }
     }
 
-    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+    fn request(&mut self, what: AgentAction, reply: Responder, fx: &mut Effects) {
         match what {
-            What::Prompt(prompt) => self.prompt(&prompt, reply, fx),
-            What::Steer(prompt) | What::FollowUp(prompt) if !self.turn.is_active() => {
+            AgentAction::Prompt(prompt) => self.prompt(&prompt, reply, fx),
+            AgentAction::Steer(prompt) | AgentAction::FollowUp(prompt)
+                if !self.turn.is_active() =>
+            {
                 // While nothing runs the backend would leave it in a queue.
                 self.prompt(&prompt, reply, fx);
             }
-            What::Steer(prompt) => {
+            AgentAction::Steer(prompt) => {
                 let params = |params: &mut EdnWriter<'_>| message(params, &prompt);
-                self.send(Expected::Done, Some(reply), "steer", params, fx);
+                self.send(PsiReply::Done, Some(reply), "steer", params, fx);
             }
-            What::FollowUp(prompt) => {
+            AgentAction::FollowUp(prompt) => {
                 let params = |params: &mut EdnWriter<'_>| message(params, &prompt);
-                self.send(Expected::Done, Some(reply), "follow_up", params, fx);
+                self.send(PsiReply::Done, Some(reply), "follow_up", params, fx);
             }
-            What::Abort => {
-                self.send(Expected::Nothing, None, "abort", |_| {}, fx);
-                answer(Some(reply), Ok(Reply::Done));
+            AgentAction::Abort => {
+                self.send(PsiReply::Nothing, None, "abort", |_| {}, fx);
+                answer(Some(reply), Ok(HandleReply::Done));
             }
-            What::Session => {
+            AgentAction::Session => {
                 let opened = Box::new(self.opened.clone());
-                answer(Some(reply), Ok(Reply::Session(opened)));
+                answer(Some(reply), Ok(HandleReply::Session(opened)));
             }
-            What::NewSession => {
-                self.send(Expected::Session, Some(reply), "new_session", |_| {}, fx);
+            AgentAction::NewSession => {
+                self.send(PsiReply::Session, Some(reply), "new_session", |_| {}, fx);
             }
-            What::Resume(path) => self.switch(&path, Some(reply), fx),
-            What::Sessions => {
-                self.send(Expected::Sessions, Some(reply), "list_sessions", |_| {}, fx);
+            AgentAction::Resume(path) => self.switch(&path, Some(reply), fx),
+            AgentAction::Sessions => {
+                self.send(PsiReply::Sessions, Some(reply), "list_sessions", |_| {}, fx);
             }
-            What::Models => {
+            AgentAction::Models => {
                 let params = |params: &mut EdnWriter<'_>| {
                     params.field("query", "[:psi.agent-session/model-catalog]");
                 };
-                self.send(Expected::Models, Some(reply), "query_eql", params, fx);
+                self.send(PsiReply::Models, Some(reply), "query_eql", params, fx);
             }
-            What::SetModel(model) => {
+            AgentAction::SetModel(model) => {
                 let (provider, id) = model.split_once('/').unwrap_or(("", &model));
                 let params = |params: &mut EdnWriter<'_>| {
                     params.field("provider", provider).field("model-id", id);
                 };
-                self.send(Expected::Done, Some(reply), "set_model", params, fx);
+                self.send(PsiReply::Done, Some(reply), "set_model", params, fx);
             }
-            What::SetThinking(level) => {
+            AgentAction::SetThinking(level) => {
                 let params = |params: &mut EdnWriter<'_>| {
                     params.field("level", &level);
                 };
                 self.send(
-                    Expected::Done,
+                    PsiReply::Done,
                     Some(reply),
                     "set_thinking_level",
                     params,
                     fx,
                 );
             }
-            What::Load(_) | What::SetMode(_) | What::Stop => {
+            AgentAction::Load(_) | AgentAction::SetMode(_) | AgentAction::Stop => {
                 // The table refuses these before they come here.
                 answer(
                     Some(reply),
-                    Err(AgentError::Refused("there is no op".to_owned())),
+                    Err(ChildAgentError::Refused("there is no op".to_owned())),
                 );
             }
         }
     }
 
-    fn answered(&mut self, ask: u64, answer: Answered, fx: &mut Effects) {
+    fn answered(&mut self, ask: u64, answer: HostReply, fx: &mut Effects) {
         let Some(place) = self.dialogs.iter().position(|(number, ..)| *number == ask) else {
             return;
         };
         let (_, id, is_confirm) = self.dialogs.remove(place);
-        let resolved = |value: Value<'static>| Some(value);
-        let result = match answer {
-            Answered::Permission(PermissionAnswer::Selected(value))
-            | Answered::Question(Answer::Value(value))
+        let result: Option<Value<'static>> = match answer {
+            HostReply::Permission(HostPermissionAnswer::Selected(value))
+            | HostReply::Question(HostAnswer::Value(value))
                 if !is_confirm =>
             {
-                resolved(value.into())
+                Some(value.into())
             }
-            Answered::Question(Answer::Confirmed(yes)) if is_confirm => resolved(Value::Bool(yes)),
+            HostReply::Question(HostAnswer::Confirmed(yes)) if is_confirm => Some(Value::Bool(yes)),
             _ => None,
         };
-        let op = if result.is_some() {
-            "resolve_dialog"
-        } else {
-            "cancel_dialog"
+        let op = match result {
+            Some(_) => "resolve_dialog",
+            None => "cancel_dialog",
         };
         let params = |params: &mut EdnWriter<'_>| {
             params.field("dialog-id", &id);
@@ -515,10 +534,10 @@ impl Codec for Psi {
                 params.field("result", result);
             }
         };
-        self.send(Expected::Nothing, None, op, params, fx);
+        self.send(PsiReply::Nothing, None, op, params, fx);
     }
 
-    fn turn(&mut self) -> &mut Turn {
+    fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
 }
@@ -538,7 +557,7 @@ fn newer(seen: &mut String, all: &str, fx: &mut Effects) -> Option<String> {
     (!more.is_empty()).then(|| more.to_owned())
 }
 
-fn message(params: &mut EdnWriter<'_>, prompt: &Prompt) {
+fn message(params: &mut EdnWriter<'_>, prompt: &AgentPrompt) {
     params.field("message", &prompt.text);
     if prompt.pictures.is_empty() {
         return;
@@ -553,97 +572,4 @@ fn message(params: &mut EdnWriter<'_>, prompt: &Prompt) {
             });
         }
     });
-}
-
-fn number(frame: &Value<'_>) -> Option<u64> {
-    let id = frame.get("id").and_then(Value::as_str)?;
-    id.strip_prefix('c')?.parse().ok()
-}
-
-/// Text, whether it was written as a string or as a keyword.
-fn text(value: &Value<'_>, key: &str) -> Option<String> {
-    let value = value.get(key)?;
-    value
-        .as_str()
-        .or_else(|| value.as_keyword())
-        .map(str::to_owned)
-}
-
-fn items<'v, 'a>(value: &'v Value<'a>, key: &str) -> &'v [Value<'a>] {
-    value.get(key).and_then(Value::as_items).unwrap_or_default()
-}
-
-fn call(data: &Value<'_>, id: &str) -> ToolCall {
-    let arguments = data.get("parsed-args").map(json);
-    ToolCall {
-        id: id.to_owned(),
-        name: text(data, "tool-name").unwrap_or_default(),
-        title: text(data, "call-summary"),
-        kind: None,
-        input: arguments.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
-    }
-}
-
-fn usage(usage: &Value<'_>) -> TurnUsage {
-    let count = |key| {
-        let count = usage.get(key).and_then(Value::as_i64);
-        count
-            .and_then(|count| u64::try_from(count).ok())
-            .unwrap_or_default()
-    };
-    let cost = usage.get("cost").and_then(|cost| cost.get("total"));
-    TurnUsage {
-        input_tokens: count("input-tokens"),
-        output_tokens: count("output-tokens"),
-        cache_read_tokens: count("cache-read-tokens"),
-        cache_write_tokens: count("cache-write-tokens"),
-        cost_usd: cost.and_then(Value::as_f64),
-    }
-}
-
-/// A permission is told by the values of its options.
-fn permission_options(options: &[(String, String)]) -> Option<Vec<PermissionOption>> {
-    let kind = |value: &str| match value {
-        "allow-once" => Some(PermissionKind::AllowOnce),
-        "allow-always" => Some(PermissionKind::AllowAlways),
-        "reject-once" => Some(PermissionKind::RejectOnce),
-        "reject-always" => Some(PermissionKind::RejectAlways),
-        _ => None,
-    };
-    let options = options.iter().map(|(value, label)| {
-        Some(PermissionOption {
-            id: value.clone(),
-            name: label.clone(),
-            kind: kind(value)?,
-        })
-    });
-    options
-        .collect::<Option<Vec<_>>>()
-        .filter(|options| !options.is_empty())
-}
-
-/// The same as JSON. What JSON has no form for becomes its text.
-fn json(value: &Value<'_>) -> Json {
-    match value {
-        Value::Nil => Json::Null,
-        Value::Bool(value) => (*value).into(),
-        Value::Int(number) => (*number).into(),
-        Value::Float(number) => (*number).into(),
-        Value::List(items) | Value::Vector(items) => items.iter().map(json).collect(),
-        Value::Set(items) => items.iter().map(json).collect(),
-        Value::Map(map) => {
-            let entries = map.iter().map(|(key, value)| {
-                let name = key.as_str().or_else(|| key.as_keyword());
-                (
-                    name.map_or_else(|| format!("{key:?}"), str::to_owned),
-                    json(value),
-                )
-            });
-            Json::Object(entries.collect())
-        }
-        other => match other.as_str().or_else(|| other.as_keyword()) {
-            Some(text) => text.into(),
-            None => format!("{other:?}").into(),
-        },
-    }
 }

@@ -8,22 +8,22 @@ use stentor_wire::synaps::{
     AssistantEvent, Attachment, Command, Event, MAX_FRAME_BYTES, PROTOCOL_VERSION,
 };
 
-use super::pending::{Pending, answer};
-use super::turn::Turn;
-use super::{Answered, Codec, Effects, Reply, Responder, Unreadable, What};
+use super::pending::{PendingReplies, answer};
+use super::turn::TurnGrammar;
+use super::{AgentAction, BadLine, Codec, Effects, HandleReply, HostReply, Responder};
 use crate::capability::Feature;
 use crate::connection::LostCounter;
-use crate::dialect::Dialect;
-use crate::error::AgentError;
-use crate::event::{AgentEvent, ToolCall, ToolOutput, TurnEndReason, TurnUsage};
+use crate::dialect::AgentDialect;
+use crate::error::ChildAgentError;
+use crate::event::{AgentCall, AgentEvent, CallOutput, TurnEndReason, TurnUsage};
 use crate::options::SessionOpened;
-use crate::prompt::{AgentModel, Prompt};
+use crate::prompt::{AgentPrompt, OfferedModel};
 
 /// How long the end of a turn may take after its error. A prompt that was refused has no end.
 const REFUSAL_GRACE: Duration = Duration::from_millis(250);
 
 /// What a request waits for.
-enum Expected {
+enum SynapsReply {
     Prompt,
     Abort,
     NewSession,
@@ -31,7 +31,7 @@ enum Expected {
     SetModel,
 }
 
-impl Expected {
+impl SynapsReply {
     /// The command its response names. Notices of newer children have a dot in their name and the
     /// id of a command that goes on.
     fn command(&self) -> &'static str {
@@ -46,10 +46,10 @@ impl Expected {
 }
 
 pub(super) struct Synaps {
-    pending: Pending<Expected>,
-    turn: Turn,
+    pending: PendingReplies<SynapsReply>,
+    turn: TurnGrammar,
     /// A call whose arguments are still coming.
-    open_call: Option<ToolCall>,
+    open_call: Option<AgentCall>,
     /// Files that go with the prompt that is being answered.
     files: Vec<PathBuf>,
     error: Option<String>,
@@ -61,8 +61,8 @@ pub(super) struct Synaps {
 impl Synaps {
     pub fn new(lost: LostCounter) -> Self {
         Self {
-            pending: Pending::new(lost.clone()),
-            turn: Turn::new(lost),
+            pending: PendingReplies::new(lost.clone()),
+            turn: TurnGrammar::new(lost),
             open_call: None,
             files: Vec::new(),
             error: None,
@@ -74,11 +74,11 @@ impl Synaps {
 
     fn send(
         &mut self,
-        expected: Expected,
+        expected: SynapsReply,
         reply: Option<Responder>,
         make: impl FnOnce(String) -> Command,
         fx: &mut Effects,
-    ) -> Result<(), (Option<Responder>, AgentError)> {
+    ) -> Result<(), (Option<Responder>, ChildAgentError)> {
         let id = self.pending.wait(expected, reply);
         // A command of plain text and numbers can always be written.
         let mut line = serde_json::to_vec(&make(format!("c{id}"))).unwrap_or_default();
@@ -86,16 +86,16 @@ impl Synaps {
             let bytes = line.len();
             let reply = self.pending.take(Some(id)).and_then(|(_, reply)| reply);
             let limit = MAX_FRAME_BYTES;
-            return Err((reply, AgentError::TooLong { bytes, limit }));
+            return Err((reply, ChildAgentError::TooLong { bytes, limit }));
         }
         line.push(b'\n');
         fx.lines.push(line);
         Ok(())
     }
 
-    fn prompt(&mut self, prompt: Prompt, reply: Responder, fx: &mut Effects) {
+    fn prompt(&mut self, prompt: AgentPrompt, reply: Responder, fx: &mut Effects) {
         if self.turn.is_active() {
-            return answer(Some(reply), Err(AgentError::Busy));
+            return answer(Some(reply), Err(ChildAgentError::Busy));
         }
         let attachments = prompt.files.iter().map(|path| Attachment {
             path: path.display().to_string(),
@@ -110,12 +110,12 @@ impl Synaps {
             message,
             attachments,
         };
-        match self.send(Expected::Prompt, None, make, fx) {
+        match self.send(SynapsReply::Prompt, None, make, fx) {
             Ok(()) => {
                 self.error = None;
                 self.usage = None;
                 self.turn.begin(fx);
-                answer(Some(reply), Ok(Reply::Done));
+                answer(Some(reply), Ok(HandleReply::Done));
             }
             Err((_, error)) => {
                 self.remove_files();
@@ -139,11 +139,11 @@ impl Synaps {
             }
             AssistantEvent::ToolCallStart { tool_id, tool_name } => {
                 self.announce(fx);
-                self.open_call = Some(ToolCall {
+                self.open_call = Some(AgentCall {
                     id: tool_id,
                     name: tool_name,
                     input: Value::Object(Map::new()),
-                    ..ToolCall::default()
+                    ..AgentCall::default()
                 });
             }
             AssistantEvent::ToolCallInputDelta { .. } => {}
@@ -158,7 +158,7 @@ impl Synaps {
             AssistantEvent::ToolCallResult { tool_id, result } => {
                 self.announce(fx);
                 self.turn
-                    .ended(&tool_id, ToolOutput::text(result), false, fx);
+                    .ended(&tool_id, CallOutput::text(result), false, fx);
             }
         }
     }
@@ -171,9 +171,9 @@ impl Synaps {
 
     fn response(&mut self, id: &str, command: &str, body: Map<String, Value>, fx: &mut Effects) {
         let number = number(id);
-        let fits = |expected: &Expected| {
+        let fits = |expected: &SynapsReply| {
             expected.command() == command
-                || (matches!(expected, Expected::Prompt) && command == "follow_up")
+                || (matches!(expected, SynapsReply::Prompt) && command == "follow_up")
         };
         if command.contains('.') || command == "auto_turn" {
             return;
@@ -189,30 +189,33 @@ impl Synaps {
         }
         let body = Value::Object(body);
         match expected {
-            Expected::Prompt => self.prompted(&body, fx),
-            Expected::Abort => answer(reply, Ok(Reply::Done)),
-            Expected::SetModel => {
+            SynapsReply::Prompt => self.prompted(&body, fx),
+            SynapsReply::Abort => answer(reply, Ok(HandleReply::Done)),
+            SynapsReply::SetModel => {
                 self.opened.model = super::json::text(&body, "model");
-                answer(reply, Ok(Reply::Done));
+                answer(reply, Ok(HandleReply::Done));
             }
-            Expected::NewSession => match super::json::text(&body, "session_id") {
+            SynapsReply::NewSession => match super::json::text(&body, "session_id") {
                 Some(id) => {
                     self.opened.id = Some(id.clone());
                     self.opened.resume_id = Some(id);
-                    answer(reply, Ok(Reply::Session(Box::new(self.opened.clone()))));
+                    answer(
+                        reply,
+                        Ok(HandleReply::Session(Box::new(self.opened.clone()))),
+                    );
                 }
                 None => answer(reply, Err(bad("new_session", "there is no `session_id`"))),
             },
-            Expected::Models => {
+            SynapsReply::Models => {
                 let models = super::json::list(&body, "models").iter().map(|model| {
                     let id = super::json::str(model, "model_id");
                     let provider = super::json::str(model, "provider");
-                    AgentModel {
+                    OfferedModel {
                         id: format!("{provider}/{id}"),
                         name: super::json::str(model, "model_name").to_owned(),
                     }
                 });
-                answer(reply, Ok(Reply::Models(models.collect())));
+                answer(reply, Ok(HandleReply::Models(models.collect())));
             }
         }
     }
@@ -238,14 +241,14 @@ impl Synaps {
     /// it was refused before it began: then nothing follows.
     fn error(&mut self, id: &str, message: String, fx: &mut Effects) {
         let number = number(id);
-        let is_prompt = |expected: &Expected| matches!(expected, Expected::Prompt);
+        let is_prompt = |expected: &SynapsReply| matches!(expected, SynapsReply::Prompt);
         if self.pending.waits(number, is_prompt) {
             self.error = Some(message);
             fx.wake_in = Some(REFUSAL_GRACE);
             return;
         }
         if let Some((_, reply)) = self.pending.take(number) {
-            answer(reply, Err(AgentError::Refused(message)));
+            answer(reply, Err(ChildAgentError::Refused(message)));
         }
     }
 }
@@ -255,7 +258,7 @@ impl Codec for Synaps {
         // The child speaks first.
     }
 
-    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), Unreadable> {
+    fn line(&mut self, line: &str, fx: &mut Effects) -> Result<(), BadLine> {
         let event = match serde_json::from_str::<Event>(line) {
             Ok(event) => event,
             // Frames of newer children are no mistake; what is no frame at all is.
@@ -263,7 +266,7 @@ impl Codec for Synaps {
                 let frame = serde_json::from_str::<Value>(line).ok();
                 return match frame.is_some_and(|frame| frame["type"].is_string()) {
                     true => Ok(()),
-                    false => Err(Unreadable(error.to_string())),
+                    false => Err(BadLine(error.to_string())),
                 };
             }
         };
@@ -287,7 +290,7 @@ impl Codec for Synaps {
                         };
                         Ok(self.opened.clone())
                     }
-                    other => Err(AgentError::NotReady(format!(
+                    other => Err(ChildAgentError::NotReady(format!(
                         "it speaks version {other} of the protocol"
                     ))),
                 });
@@ -318,31 +321,31 @@ impl Codec for Synaps {
         Ok(())
     }
 
-    fn request(&mut self, what: What, reply: Responder, fx: &mut Effects) {
+    fn request(&mut self, what: AgentAction, reply: Responder, fx: &mut Effects) {
         let sent = match what {
-            What::Prompt(prompt) => return self.prompt(prompt, reply, fx),
-            What::Abort => {
-                let sent = self.send(Expected::Abort, None, |id| Command::Abort { id }, fx);
-                answer(Some(reply), Ok(Reply::Done));
+            AgentAction::Prompt(prompt) => return self.prompt(prompt, reply, fx),
+            AgentAction::Abort => {
+                let sent = self.send(SynapsReply::Abort, None, |id| Command::Abort { id }, fx);
+                answer(Some(reply), Ok(HandleReply::Done));
                 sent
             }
-            What::Session => {
+            AgentAction::Session => {
                 let opened = Box::new(self.opened.clone());
-                return answer(Some(reply), Ok(Reply::Session(opened)));
+                return answer(Some(reply), Ok(HandleReply::Session(opened)));
             }
-            What::NewSession => {
+            AgentAction::NewSession => {
                 let make = |id| Command::NewSession { id };
-                self.send(Expected::NewSession, Some(reply), make, fx)
+                self.send(SynapsReply::NewSession, Some(reply), make, fx)
             }
-            What::Models => {
+            AgentAction::Models => {
                 let make = |id| Command::GetAvailableModels { id };
-                self.send(Expected::Models, Some(reply), make, fx)
+                self.send(SynapsReply::Models, Some(reply), make, fx)
             }
-            What::SetModel(model) => {
+            AgentAction::SetModel(model) => {
                 let make = |id| Command::SetModel { id, model };
-                self.send(Expected::SetModel, Some(reply), make, fx)
+                self.send(SynapsReply::SetModel, Some(reply), make, fx)
             }
-            What::Resume(_) => {
+            AgentAction::Resume(_) => {
                 return answer(
                     Some(reply),
                     Err(unsupported(
@@ -351,13 +354,13 @@ impl Codec for Synaps {
                     )),
                 );
             }
-            What::Steer(_)
-            | What::FollowUp(_)
-            | What::Load(_)
-            | What::Sessions
-            | What::SetMode(_)
-            | What::SetThinking(_)
-            | What::Stop => {
+            AgentAction::Steer(_)
+            | AgentAction::FollowUp(_)
+            | AgentAction::Load(_)
+            | AgentAction::Sessions
+            | AgentAction::SetMode(_)
+            | AgentAction::SetThinking(_)
+            | AgentAction::Stop => {
                 // The table refuses these before they come here.
                 return answer(
                     Some(reply),
@@ -373,7 +376,7 @@ impl Codec for Synaps {
         }
     }
 
-    fn answered(&mut self, _: u64, _: Answered, _: &mut Effects) {
+    fn answered(&mut self, _: u64, _: HostReply, _: &mut Effects) {
         // The protocol has no questions.
     }
 
@@ -382,12 +385,12 @@ impl Codec for Synaps {
             return;
         };
         self.pending
-            .take_where(|expected| matches!(expected, Expected::Prompt));
+            .take_where(|expected| matches!(expected, SynapsReply::Prompt));
         self.remove_files();
         self.turn.end(TurnEndReason::Failed(message), None, fx);
     }
 
-    fn turn(&mut self) -> &mut Turn {
+    fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
 
@@ -400,17 +403,17 @@ fn number(id: &str) -> Option<u64> {
     id.strip_prefix('c')?.parse().ok()
 }
 
-fn bad(what: &'static str, why: &str) -> AgentError {
-    AgentError::BadAnswer {
+fn bad(what: &'static str, why: &str) -> ChildAgentError {
+    ChildAgentError::BadAnswer {
         what,
         why: why.to_owned(),
     }
 }
 
-fn unsupported(feature: Feature, reason: &'static str) -> AgentError {
-    AgentError::Unsupported {
+fn unsupported(feature: Feature, reason: &'static str) -> ChildAgentError {
+    ChildAgentError::Unsupported {
         feature,
-        dialect: Dialect::Synaps,
+        dialect: AgentDialect::Synaps,
         reason,
     }
 }

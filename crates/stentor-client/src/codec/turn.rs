@@ -2,7 +2,7 @@
 
 use super::Effects;
 use crate::connection::LostCounter;
-use crate::event::{AgentEvent, ToolCall, ToolOutput, TurnEnd, TurnEndReason, TurnUsage};
+use crate::event::{AgentCall, AgentEvent, CallOutput, TurnEnd, TurnEndReason, TurnUsage};
 use crate::host::OpenCall;
 
 /// Calls of one turn that may be open at once. Further ones are lost, and counted.
@@ -13,16 +13,16 @@ const UNFINISHED: &str = "The agent did not report how this call ended.";
 
 /// Keeps the grammar of a turn: one end for each beginning, calls are announced before they start
 /// and end once, and before the turn does.
-pub(crate) struct Turn {
+pub(crate) struct TurnGrammar {
     active: bool,
     /// Calls that have been announced and have not ended; true once they have started.
-    calls: Vec<(ToolCall, bool)>,
+    calls: Vec<(AgentCall, bool)>,
     usage: TurnUsage,
     has_usage: bool,
     lost: LostCounter,
 }
 
-impl Turn {
+impl TurnGrammar {
     pub fn new(lost: LostCounter) -> Self {
         Self {
             active: false,
@@ -48,17 +48,17 @@ impl Turn {
 
     /// The newest call that runs, else the newest that was announced: what a question without a
     /// call is about.
-    pub fn newest(&self) -> Option<&ToolCall> {
+    pub fn newest(&self) -> Option<&AgentCall> {
         let running = self.calls.iter().rev().find(|(_, started)| *started);
         running.or_else(|| self.calls.last()).map(|(call, _)| call)
     }
 
     /// The calls that are open, the oldest first.
-    pub fn open(&self) -> impl Iterator<Item = &ToolCall> {
+    pub fn open(&self) -> impl Iterator<Item = &AgentCall> {
         self.calls.iter().map(|(call, _)| call)
     }
 
-    pub fn called(&mut self, call: ToolCall, fx: &mut Effects) {
+    pub fn called(&mut self, call: AgentCall, fx: &mut Effects) {
         if self.calls.iter().any(|(known, _)| known.id == call.id) {
             return;
         }
@@ -93,7 +93,7 @@ impl Turn {
         }
     }
 
-    pub fn progress(&mut self, id: &str, output: ToolOutput, fx: &mut Effects) {
+    pub fn progress(&mut self, id: &str, output: CallOutput, fx: &mut Effects) {
         self.started(id, fx);
         if self.calls.iter().any(|(call, _)| call.id == id) {
             let id = id.to_owned();
@@ -102,7 +102,7 @@ impl Turn {
     }
 
     /// Ends a call. The end of one that is not open, above all a second end, is lost and counted.
-    pub fn ended(&mut self, id: &str, output: ToolOutput, is_error: bool, fx: &mut Effects) {
+    pub fn ended(&mut self, id: &str, output: CallOutput, is_error: bool, fx: &mut Effects) {
         self.started(id, fx);
         let Some(place) = self.calls.iter().position(|(call, _)| call.id == id) else {
             return self.lost.unexpected();
@@ -132,7 +132,7 @@ impl Turn {
         for (call, _) in std::mem::take(&mut self.calls) {
             fx.events.push_back(AgentEvent::ToolEnded {
                 id: call.id,
-                output: ToolOutput::text(UNFINISHED),
+                output: CallOutput::text(UNFINISHED),
                 is_error: true,
             });
         }

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Fleet;
-use crate::bucket::{self, Read};
-use crate::directory::{SessionRecord, SessionState};
+use crate::bucket::{self, BucketRecord};
+use crate::directory::{SessionActivity, SessionRecord};
 use crate::error::FleetError;
 use crate::names::session_id;
 use crate::nodes::{NodeId, NodeRecord};
@@ -22,14 +22,14 @@ const WATCH_PAUSE: Duration = Duration::from_millis(250);
 
 /// A copy of the directory and of the list of nodes.
 #[derive(Default)]
-pub(super) struct View {
-    known: Mutex<Known>,
+pub(super) struct DirectoryView {
+    known: Mutex<KnownDirectory>,
     /// A node has left, or a session was handed over.
     orphaned: Notify,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownDirectory {
     nodes: HashMap<String, KnownNode>,
     /// With the revision of each record.
     sessions: HashMap<String, (u64, SessionRecord)>,
@@ -46,7 +46,7 @@ struct KnownNode {
     since: Instant,
 }
 
-impl Known {
+impl KnownDirectory {
     /// Enters a record or removes it.
     fn set(&mut self, id: &str, new: Option<(u64, SessionRecord)>) {
         if let Some((_, before)) = self.sessions.remove(id) {
@@ -68,7 +68,7 @@ impl Known {
                 let owned = self.owned.entry(owner.clone()).or_default();
                 owned.insert(id.to_owned());
             }
-            None if record.state == SessionState::HandedOver => {
+            None if record.state == SessionActivity::HandedOver => {
                 self.handed_over.insert(id.to_owned());
             }
             None => {}
@@ -82,7 +82,7 @@ impl Known {
     }
 }
 
-impl View {
+impl DirectoryView {
     /// The nodes that were heard of within a lease, by name.
     pub fn nodes(&self, lease: Duration) -> Vec<NodeRecord> {
         let known = self.lock();
@@ -91,6 +91,14 @@ impl View {
         let mut nodes: Vec<_> = there.map(|node| node.record.clone()).collect();
         nodes.sort_by(|one, other| one.id.name.cmp(&other.id.name));
         nodes
+    }
+
+    /// The node of this name, if it was heard of within a lease.
+    pub fn node(&self, name: &str, lease: Duration) -> Option<NodeRecord> {
+        let known = self.lock();
+        let found = known.nodes.get(name);
+        let there = found.filter(|node| node.since.elapsed() <= lease);
+        there.map(|node| node.record.clone())
     }
 
     /// Those that were heard of within a lease, or were gone within `lately` before now: each with
@@ -132,6 +140,15 @@ impl View {
         sessions
     }
 
+    /// The newest session of those that are meant.
+    pub fn newest(&self, is_meant: impl Fn(&SessionRecord) -> bool) -> Option<SessionRecord> {
+        let known = self.lock();
+        let records = known.sessions.values().map(|(_, record)| record);
+        let meant = records.filter(|record| is_meant(record));
+        let newest = meant.max_by_key(|record| (record.updated_ms, &record.id));
+        newest.cloned()
+    }
+
     /// The sessions that should have another owner: theirs is gone, or has handed them over.
     pub fn orphans(&self, lease: Duration) -> Vec<SessionRecord> {
         let known = self.lock();
@@ -147,7 +164,7 @@ impl View {
         self.lock().owned.values().map(HashSet::len).sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownDirectory> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -216,7 +233,7 @@ impl Fleet {
         match entry.operation {
             kv::Operation::Put => {
                 if let Ok(record) = serde_json::from_slice(&entry.value) {
-                    self.note_node(Read {
+                    self.note_node(BucketRecord {
                         revision: entry.revision,
                         age: Duration::ZERO,
                         record,
@@ -236,7 +253,7 @@ impl Fleet {
     }
 
     /// Notes that a node was there, unless something later is known.
-    fn note_node(&self, read: Read<NodeRecord>) {
+    fn note_node(&self, read: BucketRecord<NodeRecord>) {
         let now = Instant::now();
         let mut known = self.shared.view.lock();
         let before = known.nodes.get(&read.record.id.name);
@@ -294,6 +311,8 @@ async fn watch(store: &kv::Store, take: impl Fn(&kv::Entry)) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(15);
@@ -305,7 +324,7 @@ mod tests {
         }
     }
 
-    fn session(id: &str, owner: Option<&NodeId>, state: SessionState) -> (u64, SessionRecord) {
+    fn session(id: &str, owner: Option<&NodeId>, state: SessionActivity) -> (u64, SessionRecord) {
         let record = SessionRecord {
             id: id.to_owned(),
             place: "repo".to_owned(),
@@ -317,12 +336,13 @@ mod tests {
             updated_ms: 0,
             owner: owner.cloned(),
             wanted: None,
+            kept_in: None,
             state,
         };
         (1, record)
     }
 
-    fn orphans(view: &View) -> Vec<String> {
+    fn orphans(view: &DirectoryView) -> Vec<String> {
         let mut ids: Vec<String> = view.orphans(LEASE).into_iter().map(|one| one.id).collect();
         ids.sort();
         ids
@@ -330,10 +350,11 @@ mod tests {
 
     #[test]
     fn a_session_is_an_orphan_when_this_life_of_its_owner_is_gone_or_it_was_handed_over() {
-        let view = View::default();
+        let view = DirectoryView::default();
         let node = NodeRecord {
             id: life("1"),
             places: Vec::new(),
+            folders: BTreeMap::new(),
             capacity: 1,
             sessions: 0,
             draining: false,
@@ -351,10 +372,10 @@ mod tests {
                 },
             );
             for (id, owner, state) in [
-                ("there", Some("1"), SessionState::Running),
-                ("gone", Some("0"), SessionState::Idle),
-                ("handed", None, SessionState::HandedOver),
-                ("stored", None, SessionState::Stored),
+                ("there", Some("1"), SessionActivity::Running),
+                ("gone", Some("0"), SessionActivity::Idle),
+                ("handed", None, SessionActivity::HandedOver),
+                ("stored", None, SessionActivity::Stored),
             ] {
                 known.set(id, Some(session(id, owner.map(life).as_ref(), state)));
             }
@@ -364,7 +385,7 @@ mod tests {
         // Somebody takes one, and the other is removed.
         {
             let mut known = view.lock();
-            let taken = session("gone", Some(&life("1")), SessionState::Idle);
+            let taken = session("gone", Some(&life("1")), SessionActivity::Idle);
             known.set("gone", Some(taken));
             known.set("handed", None);
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{Node, state_after};
-use crate::directory::SessionState;
+use crate::directory::SessionActivity;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::log::Log;
@@ -155,7 +155,7 @@ impl Node {
             }
             Some(_) => {}
         }
-        let state = SessionState::HandedOver;
+        let state = SessionActivity::HandedOver;
         self.hand_over(&log, file, state, Some(to.clone())).await;
         match self.taken_by(session).await {
             Some(owner) if owner == to => ControlAnswer {

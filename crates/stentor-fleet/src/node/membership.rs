@@ -62,6 +62,7 @@ impl Node {
         let record = NodeRecord {
             id: self.fleet().this_node().clone(),
             places: store.places().labels(),
+            folders: store.places().folders(),
             capacity: self.fleet().settings().capacity,
             sessions: store.count(),
             draining: self.is_draining(),

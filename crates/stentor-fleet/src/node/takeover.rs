@@ -120,8 +120,10 @@ fn turn_of(session: &SessionRecord, nodes: &[NodeRecord], this: &str) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::directory::SessionState;
+    use crate::directory::SessionActivity;
     use crate::nodes::NodeId;
 
     fn node(name: &str, places: &[&str], sessions: u32) -> NodeRecord {
@@ -131,6 +133,7 @@ mod tests {
                 life: "1".to_owned(),
             },
             places: places.iter().map(|place| (*place).to_owned()).collect(),
+            folders: BTreeMap::new(),
             capacity: 10,
             sessions,
             draining: false,
@@ -139,7 +142,7 @@ mod tests {
         }
     }
 
-    fn session(id: &str, owner: Option<&NodeId>, state: SessionState) -> SessionRecord {
+    fn session(id: &str, owner: Option<&NodeId>, state: SessionActivity) -> SessionRecord {
         SessionRecord {
             id: id.to_owned(),
             place: "repo".to_owned(),
@@ -151,6 +154,7 @@ mod tests {
             updated_ms: 0,
             owner: owner.cloned(),
             wanted: None,
+            kept_in: None,
             state,
         }
     }
@@ -163,7 +167,7 @@ mod tests {
             node("full", &["repo"], 10),
             node("elsewhere", &["other"], 0),
         ];
-        let mut wanted = session("s", None, SessionState::HandedOver);
+        let mut wanted = session("s", None, SessionActivity::HandedOver);
         for name in ["a", "b"] {
             wanted.wanted = Some(name.to_owned());
             assert_eq!(turn_of(&wanted, &nodes, name), Some(0));
@@ -176,7 +180,7 @@ mod tests {
     fn the_sessions_of_a_node_are_spread_over_the_others() {
         let nodes = [node("a", &["repo"], 0), node("b", &["repo"], 0)];
         let first = (0..100).filter(|number| {
-            let session = session(&format!("s{number}"), None, SessionState::HandedOver);
+            let session = session(&format!("s{number}"), None, SessionActivity::HandedOver);
             turn_of(&session, &nodes, "a") == Some(0)
         });
         let first = first.count();

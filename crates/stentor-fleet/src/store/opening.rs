@@ -8,20 +8,20 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::message::PublishMessage;
-use stentor_journal::store::{self as files, Opened, StoreError, short_id};
+use stentor_journal::store::{self as files, OpenedSession, StoreError, short_id};
 
-use super::{FleetStore, Owned};
+use super::{FleetStore, OwnedSession};
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
 use crate::journal::ReadOnlyJournal;
 use crate::log::Log;
-use crate::message::{KIND, Kind, OFFSET, WRITER};
-use crate::ownership::{Claim, Held, NotHeld};
+use crate::message::{KIND, MessageKind, OFFSET, WRITER};
+use crate::ownership::{Claim, HeldRecord, NotHeld};
 use crate::pictures::Pictures;
 use crate::places::WorkingFolder;
 use crate::sequence::misplaced;
 use crate::working_copy::WorkingCopy;
-use crate::writer::Beginning;
+use crate::writer::WriterStart;
 
 /// How often a session is read anew because its former owner still wrote to it.
 const TRIES: usize = 20;
@@ -40,10 +40,10 @@ const COPYING_PAUSE: Duration = Duration::from_millis(10);
 const MAX_CANDIDATES: usize = 5;
 
 /// A session that can be opened now.
-pub(super) enum Prepared {
+pub(super) enum PreparedOpening {
     /// It is this node's.
     Taken {
-        held: Box<Held>,
+        held: Box<HeldRecord>,
         copy: WorkingCopy,
         /// The sequence of the message that says so.
         sequence: u64,
@@ -53,19 +53,19 @@ pub(super) enum Prepared {
 }
 
 /// Makes the working copy of a session, as the only one.
-struct Copying<'a> {
+struct CopyInProgress<'a> {
     store: &'a FleetStore,
     id: String,
 }
 
-impl Drop for Copying<'_> {
+impl Drop for CopyInProgress<'_> {
     fn drop(&mut self) {
         self.store.lock_copying().remove(&self.id);
     }
 }
 
-impl Owned {
-    fn prepared(prepared: Prepared) -> Self {
+impl OwnedSession {
+    fn prepared(prepared: PreparedOpening) -> Self {
         Self::Prepared {
             prepared: Box::new(prepared),
             since: Instant::now(),
@@ -83,45 +83,52 @@ impl FleetStore {
         }
         let held = self.known(id).await?;
         let (path, folder) = self.path_of(&held.record)?;
+        let mut capacity = None;
         let prepared = match self.places().folder_of(&held.record) {
-            WorkingFolder::Here(_) => self.take(id, &path, &folder, claim).await?,
+            WorkingFolder::Here(_) => {
+                capacity = self.reserve_for(Some(id), &held.record.place)?;
+                self.take(id, &path, &folder, claim).await?
+            }
             WorkingFolder::Absent(why) => {
                 self.copy(id, &path, &folder).await?;
-                Prepared::ToRead { why }
+                PreparedOpening::ToRead { why }
             }
         };
-        self.lock().insert(id.to_owned(), Owned::prepared(prepared));
+        self.lock()
+            .insert(id.to_owned(), OwnedSession::prepared(prepared));
+        // It counts by itself from here on.
+        drop(capacity);
         Ok(())
     }
 
     /// Lets go of sessions that were prepared so long ago that nobody opens them any more.
     pub(crate) async fn let_go_unopened(&self) {
         let lease = self.fleet().lease();
-        let old: Vec<Prepared> = {
+        let old: Vec<PreparedOpening> = {
             let mut sessions = self.lock();
-            let is_old = |owned: &Owned| matches!(owned, Owned::Prepared { since, .. } if since.elapsed() > lease);
+            let is_old = |owned: &OwnedSession| matches!(owned, OwnedSession::Prepared { since, .. } if since.elapsed() > lease);
             let old = sessions.extract_if(|_, owned| is_old(owned));
             let prepared = old.filter_map(|(_, owned)| match owned {
-                Owned::Prepared { prepared, .. } => Some(*prepared),
-                Owned::Opening | Owned::Open { .. } => None,
+                OwnedSession::Prepared { prepared, .. } => Some(*prepared),
+                OwnedSession::Reserved | OwnedSession::Opening | OwnedSession::Open { .. } => None,
             });
             prepared.collect()
         };
         for prepared in old {
-            if let Prepared::Taken { held, .. } = prepared {
+            if let PreparedOpening::Taken { held, .. } = prepared {
                 self.let_go(*held).await;
             }
         }
     }
 
     /// Opens a session that was prepared.
-    pub(super) fn open_prepared(&self, id: &str, path: &Path) -> Result<Opened, StoreError> {
+    pub(super) fn open_prepared(&self, id: &str, path: &Path) -> Result<OpenedSession, StoreError> {
         let prepared = match self.lock().entry(id.to_owned()) {
             Entry::Vacant(_) => {
                 return Err(not_ours(id, "it has just been closed here; try again"));
             }
-            Entry::Occupied(mut found) => match found.insert(Owned::Opening) {
-                Owned::Prepared { prepared, .. } => prepared,
+            Entry::Occupied(mut found) => match found.insert(OwnedSession::Opening) {
+                OwnedSession::Prepared { prepared, .. } => prepared,
                 before => {
                     found.insert(before);
                     return Err(not_ours(id, "it is open on this node already"));
@@ -130,17 +137,21 @@ impl FleetStore {
         };
         let opened = self.open_taken(*prepared, path);
         let mut sessions = self.lock();
-        if matches!(sessions.get(id), Some(Owned::Opening)) {
+        if matches!(sessions.get(id), Some(OwnedSession::Opening)) {
             sessions.remove(id);
         }
         opened
     }
 
-    fn open_taken(&self, prepared: Prepared, path: &Path) -> Result<Opened, StoreError> {
+    fn open_taken(
+        &self,
+        prepared: PreparedOpening,
+        path: &Path,
+    ) -> Result<OpenedSession, StoreError> {
         let mut opened = files::open(path)?;
         opened.journal = match prepared {
-            Prepared::ToRead { why } => Box::new(ReadOnlyJournal::new(opened.journal, why)),
-            Prepared::Taken {
+            PreparedOpening::ToRead { why } => Box::new(ReadOnlyJournal::new(opened.journal, why)),
+            PreparedOpening::Taken {
                 held,
                 copy,
                 sequence,
@@ -152,7 +163,7 @@ impl FleetStore {
                 })?;
                 let lease = self.fleet().lease();
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
-                let beginning = Beginning::Taken { held, sequence };
+                let beginning = WriterStart::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);
                 self.write(opened.journal, place, log, beginning)
             }
@@ -193,11 +204,11 @@ impl FleetStore {
     }
 
     /// Waits until nobody else makes the working copy of a session.
-    async fn copying(&self, id: &str) -> Copying<'_> {
+    async fn copying(&self, id: &str) -> CopyInProgress<'_> {
         while !self.lock_copying().insert(id.to_owned()) {
             tokio::time::sleep(COPYING_PAUSE).await;
         }
-        Copying {
+        CopyInProgress {
             store: self,
             id: id.to_owned(),
         }
@@ -232,7 +243,7 @@ impl FleetStore {
         let log = {
             let sessions = self.lock();
             match sessions.get(id) {
-                Some(Owned::Open { log, .. }) => Arc::clone(log),
+                Some(OwnedSession::Open { log, .. }) => Arc::clone(log),
                 _ => return,
             }
         };
@@ -245,7 +256,7 @@ impl FleetStore {
         }
     }
 
-    async fn known(&self, id: &str) -> Result<Held, StoreError> {
+    async fn known(&self, id: &str) -> Result<HeldRecord, StoreError> {
         let found = self.fleet().read_record(id).await;
         let found = found.map_err(|why| unreachable(id, &why))?;
         found.ok_or_else(|| StoreError::NotFound {
@@ -262,7 +273,7 @@ impl FleetStore {
         path: &Path,
         folder: &Path,
         claim: Claim,
-    ) -> Result<Prepared, StoreError> {
+    ) -> Result<PreparedOpening, StoreError> {
         let held = self.claimed(id, claim).await?;
         let label = held.record.place.clone();
         let places = self.places().clone();
@@ -281,7 +292,7 @@ impl FleetStore {
             };
             match self.fence(id, &copy).await {
                 Ok(Some(sequence)) => {
-                    return Ok(Prepared::Taken {
+                    return Ok(PreparedOpening::Taken {
                         held: Box::new(held),
                         copy,
                         sequence,
@@ -299,9 +310,7 @@ impl FleetStore {
     }
 
     /// Claims a session for as long as a node that should take it might still do so.
-    async fn claimed(&self, id: &str, claim: Claim) -> Result<Held, StoreError> {
-        let place = self.fleet().session(id).map(|record| record.place);
-        self.check_capacity(id, place.as_deref().unwrap_or_default())?;
+    async fn claimed(&self, id: &str, claim: Claim) -> Result<HeldRecord, StoreError> {
         let until = Instant::now() + WANTED_WAIT;
         loop {
             match self.fleet().claim(id, claim).await {
@@ -329,7 +338,7 @@ impl FleetStore {
         let node = self.fleet().this_node();
         let message_id = format!("{id}-{}-owner-{}", node.life, copy.last);
         let message = PublishMessage::build()
-            .header(KIND, Kind::Owner.word())
+            .header(KIND, MessageKind::Owner.word())
             .header(WRITER, format!("{} {}", node.name, node.life).as_str())
             .header(OFFSET, copy.size.to_string().as_str())
             .message_id(message_id)
@@ -342,7 +351,7 @@ impl FleetStore {
     }
 
     /// Somebody else may have the session after all.
-    async fn let_go(&self, held: Held) {
+    async fn let_go(&self, held: HeldRecord) {
         let record = SessionRecord {
             owner: None,
             ..held.record.clone()

@@ -7,36 +7,36 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
-use stentor_serve::proxy::{Ending, FromUpstream};
+use stentor_serve::proxy::{DialectEnding, FromUpstream};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::ends::{Ready, Sink, Source};
+use super::ends::{ReadyItem, Sink, TunnelSource};
 use super::limits::{
     BEAT_EVERY, MAX_CONTENT_BYTES, MESSAGE_COST, REPORT_BYTES, SILENCE, WINDOW_BYTES,
 };
-use super::message::{BadMessage, End, Message};
+use super::message::{BadTunnelMessage, TunnelEnd, TunnelMessage};
 use crate::fleet::Fleet;
 use crate::nodes::NodeId;
 
 /// One side of a tunnel.
-pub(super) struct Carrier {
+pub(super) struct TunnelCarrier {
     pub fleet: Fleet,
     /// The node of the other side.
     pub other: NodeId,
     /// Where the other side listens.
     pub subject: String,
     pub subscriber: Subscriber,
-    pub source: Source,
+    pub source: TunnelSource,
     pub sink: Sink,
 }
 
 /// Why a tunnel broke.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum TunnelBroken {
     #[error("the message {got} came instead of {expected}")]
     Lost { expected: u64, got: u64 },
     #[error(transparent)]
-    Bad(#[from] BadMessage),
+    Bad(#[from] BadTunnelMessage),
     #[error("more came than there was room for")]
     TooMuch,
     #[error("nothing was heard for {} s", .0.as_secs())]
@@ -53,7 +53,7 @@ pub(super) enum Broken {
 
 /// How far a tunnel is.
 #[derive(Default)]
-struct Progress {
+struct TunnelProgress {
     /// The numbers of the last message in each direction.
     sent: u64,
     received: u64,
@@ -68,15 +68,15 @@ struct Progress {
     waiting_cost: u64,
 }
 
-impl Carrier {
+impl TunnelCarrier {
     /// Carries until the dialect has ended or the tunnel breaks. Without an end before, whoever takes
     /// what it hands on sees that it broke.
     pub async fn run(mut self) {
         match self.carry().await {
-            Ok(()) | Err(Broken::GivenUp) => {}
+            Ok(()) | Err(TunnelBroken::GivenUp) => {}
             Err(why) => {
                 tracing::debug!(%why, subject = self.subject, "a tunnel broke");
-                let given_up = Message::Break.write(0);
+                let given_up = TunnelMessage::Break.write(0);
                 let client = self.fleet.client();
                 client.publish(self.subject.clone(), given_up).await.ok();
             }
@@ -84,8 +84,8 @@ impl Carrier {
         self.subscriber.unsubscribe().await.ok();
     }
 
-    async fn carry(&mut self) -> Result<(), Broken> {
-        let mut progress = Progress::default();
+    async fn carry(&mut self) -> Result<(), TunnelBroken> {
+        let mut progress = TunnelProgress::default();
         let mut beats = interval(BEAT_EVERY);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
@@ -96,7 +96,7 @@ impl Carrier {
             let may_send = !source_ended && progress.has_credit();
             tokio::select! {
                 item = self.source.next(), if may_send => {
-                    let item = item.ok_or(Broken::NobodyHere)?;
+                    let item = item.ok_or(TunnelBroken::NobodyHere)?;
                     source_ended = self.send_all(item, &mut progress).await?;
                     if source_ended && self.source.is_dialect() {
                         return Ok(());
@@ -104,7 +104,7 @@ impl Carrier {
                 }
                 message = self.subscriber.next() => {
                     heard = Instant::now();
-                    progress.take(message.ok_or(Broken::GivenUp)?.payload)?;
+                    progress.take(message.ok_or(TunnelBroken::GivenUp)?.payload)?;
                     while let Some(Some(message)) = self.subscriber.next().now_or_never() {
                         progress.take(message.payload)?;
                     }
@@ -114,17 +114,17 @@ impl Carrier {
                         return Ok(());
                     }
                 }
-                () = self.sink.closed() => return Err(Broken::NobodyHere),
+                () = self.sink.closed() => return Err(TunnelBroken::NobodyHere),
                 _ = beats.tick() => {
                     if heard.elapsed() > SILENCE {
-                        return Err(Broken::Silent(SILENCE));
+                        return Err(TunnelBroken::Silent(SILENCE));
                     }
                     let is_there = self.fleet.has_node(&self.other);
                     if was_there && !is_there {
-                        return Err(Broken::NodeGone(self.other.name.clone()));
+                        return Err(TunnelBroken::NodeGone(self.other.name.clone()));
                     }
                     was_there = is_there;
-                    self.send(Message::Beat, &mut progress).await?;
+                    self.send(TunnelMessage::Beat, &mut progress).await?;
                 }
             }
         }
@@ -134,8 +134,8 @@ impl Carrier {
     async fn send_all(
         &mut self,
         item: FromUpstream,
-        progress: &mut Progress,
-    ) -> Result<bool, Broken> {
+        progress: &mut TunnelProgress,
+    ) -> Result<bool, TunnelBroken> {
         let mut next = Some(item);
         while let Some(item) = next.take() {
             let message = match item {
@@ -145,15 +145,15 @@ impl Carrier {
                     self.send_bytes(bytes, progress).await?;
                     continue;
                 }
-                FromUpstream::Session(id) => Message::Session(id),
-                FromUpstream::Moved(id) => Message::Moved(id),
+                FromUpstream::Session(id) => TunnelMessage::Session(id),
+                FromUpstream::Moved(id) => TunnelMessage::Moved(id),
                 FromUpstream::Ended(ending) => {
-                    let end = End {
+                    let end = TunnelEnd {
                         status: ending.status,
                         refused: ending.refused,
                         goes_on_elsewhere: ending.goes_on_elsewhere,
                     };
-                    self.send(Message::End(end), progress).await?;
+                    self.send(TunnelMessage::End(end), progress).await?;
                     return Ok(true);
                 }
             };
@@ -169,16 +169,16 @@ impl Carrier {
         let mut other = None;
         while len < MAX_CONTENT_BYTES {
             match self.source.ready_bytes() {
-                Ready::Bytes(bytes) => {
+                ReadyItem::Bytes(bytes) => {
                     len += bytes.len();
                     let batch = batch.get_or_insert_with(|| BytesMut::from(&*first));
                     batch.extend_from_slice(&bytes);
                 }
-                Ready::Other(item) => {
+                ReadyItem::Other(item) => {
                     other = Some(item);
                     break;
                 }
-                Ready::Nothing => break,
+                ReadyItem::Nothing => break,
             }
         }
         (batch.map_or(first, BytesMut::freeze), other)
@@ -187,16 +187,20 @@ impl Carrier {
     async fn send_bytes(
         &mut self,
         mut bytes: Bytes,
-        progress: &mut Progress,
-    ) -> Result<(), Broken> {
+        progress: &mut TunnelProgress,
+    ) -> Result<(), TunnelBroken> {
         while !bytes.is_empty() {
             let part = bytes.split_to(bytes.len().min(MAX_CONTENT_BYTES));
-            self.send(Message::Data(part), progress).await?;
+            self.send(TunnelMessage::Data(part), progress).await?;
         }
         Ok(())
     }
 
-    async fn send(&self, message: Message, progress: &mut Progress) -> Result<(), Broken> {
+    async fn send(
+        &self,
+        message: TunnelMessage,
+        progress: &mut TunnelProgress,
+    ) -> Result<(), TunnelBroken> {
         progress.sent += 1;
         progress.sent_cost += cost(&message);
         let payload = message.write(progress.sent);
@@ -205,7 +209,7 @@ impl Carrier {
     }
 
     /// Hands on what came first. True when it was the last of the tunnel.
-    async fn hand_on(&mut self, progress: &mut Progress) -> Result<bool, Broken> {
+    async fn hand_on(&mut self, progress: &mut TunnelProgress) -> Result<bool, TunnelBroken> {
         let Some(item) = progress.waiting.pop_front() else {
             return Ok(false);
         };
@@ -216,62 +220,62 @@ impl Carrier {
         self.sink.put(item);
         if progress.handed_on - progress.reported >= REPORT_BYTES {
             progress.reported = progress.handed_on;
-            let report = Message::Received(progress.handed_on);
+            let report = TunnelMessage::Received(progress.handed_on);
             self.send(report, progress).await?;
         }
         Ok(is_last)
     }
 }
 
-impl Progress {
+impl TunnelProgress {
     fn has_credit(&self) -> bool {
         self.sent_cost - self.handed_on_there < WINDOW_BYTES
     }
 
     /// Takes a message that has come.
-    fn take(&mut self, payload: Bytes) -> Result<(), Broken> {
-        let (number, message) = Message::read(payload)?;
-        if message == Message::Break {
-            return Err(Broken::GivenUp);
+    fn take(&mut self, payload: Bytes) -> Result<(), TunnelBroken> {
+        let (number, message) = TunnelMessage::read(payload)?;
+        if message == TunnelMessage::Break {
+            return Err(TunnelBroken::GivenUp);
         }
         let expected = self.received + 1;
         if number != expected {
             let got = number;
-            return Err(Broken::Lost { expected, got });
+            return Err(TunnelBroken::Lost { expected, got });
         }
         self.received = number;
         let item = match message {
-            Message::Data(bytes) => FromUpstream::Bytes(bytes),
-            Message::Session(id) => FromUpstream::Session(id),
-            Message::Moved(id) => FromUpstream::Moved(id),
-            Message::End(end) => FromUpstream::Ended(Ending {
+            TunnelMessage::Data(bytes) => FromUpstream::Bytes(bytes),
+            TunnelMessage::Session(id) => FromUpstream::Session(id),
+            TunnelMessage::Moved(id) => FromUpstream::Moved(id),
+            TunnelMessage::End(end) => FromUpstream::Ended(DialectEnding {
                 status: end.status,
                 refused: end.refused,
                 goes_on_elsewhere: end.goes_on_elsewhere,
             }),
-            Message::Received(bytes) => {
+            TunnelMessage::Received(bytes) => {
                 self.handed_on_there = bytes.min(self.sent_cost);
                 return Ok(());
             }
-            Message::Beat | Message::Break => return Ok(()),
+            TunnelMessage::Beat | TunnelMessage::Break => return Ok(()),
         };
         self.waiting_cost += item_cost(&item);
         self.waiting.push_back(item);
         // A message may be begun when there is credit for its first byte.
         let most = WINDOW_BYTES + 2 * MAX_CONTENT_BYTES as u64;
         match self.waiting_cost > most {
-            true => Err(Broken::TooMuch),
+            true => Err(TunnelBroken::TooMuch),
             false => Ok(()),
         }
     }
 }
 
 /// What a message takes of the window: what is not handed on takes nothing.
-fn cost(message: &Message) -> u64 {
+fn cost(message: &TunnelMessage) -> u64 {
     match message {
-        Message::Data(bytes) => bytes.len() as u64 + MESSAGE_COST,
-        Message::Session(_) | Message::Moved(_) | Message::End(_) => MESSAGE_COST,
-        Message::Received(_) | Message::Beat | Message::Break => 0,
+        TunnelMessage::Data(bytes) => bytes.len() as u64 + MESSAGE_COST,
+        TunnelMessage::Session(_) | TunnelMessage::Moved(_) | TunnelMessage::End(_) => MESSAGE_COST,
+        TunnelMessage::Received(_) | TunnelMessage::Beat | TunnelMessage::Break => 0,
     }
 }
 
@@ -290,12 +294,12 @@ mod tests {
     #[test]
     fn a_message_that_is_missing_or_comes_twice_breaks_the_tunnel() {
         for second in [1, 3] {
-            let mut progress = Progress::default();
-            let data = Message::Data(Bytes::from_static(b"a"));
+            let mut progress = TunnelProgress::default();
+            let data = TunnelMessage::Data(Bytes::from_static(b"a"));
             progress.take(data.write(1)).unwrap();
-            let broken = progress.take(Message::Beat.write(second));
+            let broken = progress.take(TunnelMessage::Beat.write(second));
             assert!(
-                matches!(broken, Err(Broken::Lost { expected: 2, .. })),
+                matches!(broken, Err(TunnelBroken::Lost { expected: 2, .. })),
                 "{broken:?}"
             );
         }
@@ -303,26 +307,28 @@ mod tests {
 
     #[test]
     fn a_side_sends_no_more_than_a_window_and_goes_on_when_that_is_handed_on() {
-        let mut progress = Progress {
+        let mut progress = TunnelProgress {
             sent_cost: WINDOW_BYTES,
-            ..Progress::default()
+            ..TunnelProgress::default()
         };
         assert!(!progress.has_credit());
         progress
-            .take(Message::Received(REPORT_BYTES).write(1))
+            .take(TunnelMessage::Received(REPORT_BYTES).write(1))
             .unwrap();
         assert!(progress.has_credit());
         // No report makes more room than was taken.
-        progress.take(Message::Received(u64::MAX).write(2)).unwrap();
+        progress
+            .take(TunnelMessage::Received(u64::MAX).write(2))
+            .unwrap();
         assert!(progress.has_credit());
     }
 
     #[test]
     fn who_sends_more_than_there_is_room_for_is_not_heard() {
-        let mut progress = Progress::default();
-        let data = Message::Data(Bytes::from(vec![0; MAX_CONTENT_BYTES]));
+        let mut progress = TunnelProgress::default();
+        let data = TunnelMessage::Data(Bytes::from(vec![0; MAX_CONTENT_BYTES]));
         let broken = (1..).find_map(|number| progress.take(data.write(number)).err());
-        assert!(matches!(broken, Some(Broken::TooMuch)));
+        assert!(matches!(broken, Some(TunnelBroken::TooMuch)));
         assert!(progress.waiting_cost < 2 * WINDOW_BYTES);
     }
 }

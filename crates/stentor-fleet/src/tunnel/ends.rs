@@ -1,11 +1,11 @@
 //! What a side of a tunnel carries between: the client's proxy on one node, its dialect on the other.
 
 use bytes::Bytes;
-use stentor_serve::proxy::{Ending, FromUpstream, Upstream, UpstreamEnd};
+use stentor_serve::proxy::{DialectEnding, FromUpstream, Upstream, UpstreamEnd};
 use tokio::sync::mpsc;
 
 /// Where the items come from that a side sends.
-pub(super) enum Source {
+pub(super) enum TunnelSource {
     /// What a client writes.
     Client(mpsc::Receiver<Bytes>),
     /// What its dialect writes.
@@ -20,39 +20,39 @@ pub(super) enum Sink {
 }
 
 /// The side of the client.
-pub(super) fn of_client(end: UpstreamEnd) -> (Source, Sink) {
-    (Source::Client(end.input), Sink::Client(end.output))
+pub(super) fn of_client(end: UpstreamEnd) -> (TunnelSource, Sink) {
+    (TunnelSource::Client(end.input), Sink::Client(end.output))
 }
 
 /// The side of the dialect.
-pub(super) fn of_dialect(upstream: Upstream) -> (Source, Sink) {
+pub(super) fn of_dialect(upstream: Upstream) -> (TunnelSource, Sink) {
     let sink = Sink::Dialect(Some(upstream.input));
-    (Source::Dialect(upstream.output), sink)
+    (TunnelSource::Dialect(upstream.output), sink)
 }
 
-impl Source {
+impl TunnelSource {
     /// The next item. The end of a client's input is one; that of a dialect without an end is none.
     pub async fn next(&mut self) -> Option<FromUpstream> {
         match self {
             Self::Client(input) => Some(match input.recv().await {
                 Some(bytes) => FromUpstream::Bytes(bytes),
-                None => FromUpstream::Ended(Ending::default()),
+                None => FromUpstream::Ended(DialectEnding::default()),
             }),
             Self::Dialect(output) => output.recv().await,
         }
     }
 
     /// The next bytes, if they are here already.
-    pub fn ready_bytes(&mut self) -> Ready {
+    pub fn ready_bytes(&mut self) -> ReadyItem {
         match self {
             Self::Client(input) => match input.try_recv() {
-                Ok(bytes) => Ready::Bytes(bytes),
-                Err(_) => Ready::Nothing,
+                Ok(bytes) => ReadyItem::Bytes(bytes),
+                Err(_) => ReadyItem::Nothing,
             },
             Self::Dialect(output) => match output.try_recv() {
-                Ok(FromUpstream::Bytes(bytes)) => Ready::Bytes(bytes),
-                Ok(other) => Ready::Other(other),
-                Err(_) => Ready::Nothing,
+                Ok(FromUpstream::Bytes(bytes)) => ReadyItem::Bytes(bytes),
+                Ok(other) => ReadyItem::Other(other),
+                Err(_) => ReadyItem::Nothing,
             },
         }
     }
@@ -64,7 +64,7 @@ impl Source {
 }
 
 /// What is here already.
-pub(super) enum Ready {
+pub(super) enum ReadyItem {
     Bytes(Bytes),
     Other(FromUpstream),
     Nothing,

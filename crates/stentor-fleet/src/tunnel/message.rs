@@ -9,7 +9,7 @@ const HEADER_BYTES: usize = 9;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Message {
+pub(super) enum TunnelMessage {
     /// Bytes of the dialect.
     Data(Bytes),
     /// How much has been handed on so far, in all.
@@ -19,7 +19,7 @@ pub(super) enum Message {
     /// The session with this id goes on elsewhere.
     Moved(String),
     /// Nothing follows. From the client's side: its input has ended.
-    End(End),
+    End(TunnelEnd),
     /// It is there, and has sent all that was numbered before.
     Beat,
     /// It gives up.
@@ -28,7 +28,7 @@ pub(super) enum Message {
 
 /// How a dialect ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct End {
+pub(super) struct TunnelEnd {
     #[serde(default)]
     pub status: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub(super) struct End {
 
 /// Why a message cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(super) enum BadMessage {
+pub(super) enum BadTunnelMessage {
     #[error("a message is too short")]
     TooShort,
     #[error("a message is of an unknown kind, {0}")]
@@ -48,7 +48,7 @@ pub(super) enum BadMessage {
     Content,
 }
 
-impl Message {
+impl TunnelMessage {
     /// The message with its number.
     pub fn write(&self, number: u64) -> Bytes {
         let (kind, content): (u8, &[u8]) = match self {
@@ -69,35 +69,37 @@ impl Message {
     }
 
     /// A message and its number.
-    pub fn read(mut payload: Bytes) -> Result<(u64, Self), BadMessage> {
+    pub fn read(mut payload: Bytes) -> Result<(u64, Self), BadTunnelMessage> {
         let header = payload.split_to(HEADER_BYTES.min(payload.len()));
         let (Some(kind), Some(number)) = (header.first(), number(header.get(1..))) else {
-            return Err(BadMessage::TooShort);
+            return Err(BadTunnelMessage::TooShort);
         };
         let message = match kind {
             0 => Self::Data(payload),
             1 => Self::Received(content_number(&payload)?),
             2 => Self::Session(text(&payload)?),
-            3 => Self::End(serde_json::from_slice(&payload).map_err(|_| BadMessage::Content)?),
+            3 => {
+                Self::End(serde_json::from_slice(&payload).map_err(|_| BadTunnelMessage::Content)?)
+            }
             4 => Self::Beat,
             5 => Self::Break,
             6 => Self::Moved(text(&payload)?),
-            other => return Err(BadMessage::Kind(*other)),
+            other => return Err(BadTunnelMessage::Kind(*other)),
         };
         Ok((number, message))
     }
 }
 
-fn text(bytes: &[u8]) -> Result<String, BadMessage> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| BadMessage::Content)
+fn text(bytes: &[u8]) -> Result<String, BadTunnelMessage> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| BadTunnelMessage::Content)
 }
 
 fn number(bytes: Option<&[u8]>) -> Option<u64> {
     Some(u64::from_be_bytes(bytes?.try_into().ok()?))
 }
 
-fn content_number(bytes: &[u8]) -> Result<u64, BadMessage> {
-    number(Some(bytes)).ok_or(BadMessage::Content)
+fn content_number(bytes: &[u8]) -> Result<u64, BadTunnelMessage> {
+    number(Some(bytes)).ok_or(BadTunnelMessage::Content)
 }
 
 #[cfg(test)]
@@ -106,25 +108,25 @@ mod tests {
 
     #[test]
     fn messages_are_written_and_read_alike() {
-        let end = End {
+        let end = TunnelEnd {
             status: 2,
             refused: Some("no".to_owned()),
             goes_on_elsewhere: true,
         };
         for (number, message) in [
-            Message::Data(Bytes::from_static(b"{}\n")),
-            Message::Received(u64::MAX),
-            Message::Session("s-1".to_owned()),
-            Message::Moved("s-2".to_owned()),
-            Message::End(end),
-            Message::Beat,
-            Message::Break,
+            TunnelMessage::Data(Bytes::from_static(b"{}\n")),
+            TunnelMessage::Received(u64::MAX),
+            TunnelMessage::Session("s-1".to_owned()),
+            TunnelMessage::Moved("s-2".to_owned()),
+            TunnelMessage::End(end),
+            TunnelMessage::Beat,
+            TunnelMessage::Break,
         ]
         .into_iter()
         .enumerate()
         {
             let number = number as u64 + 7;
-            let read = Message::read(message.write(number)).unwrap();
+            let read = TunnelMessage::read(message.write(number)).unwrap();
             assert_eq!(read, (number, message));
         }
     }
@@ -132,14 +134,14 @@ mod tests {
     #[test]
     fn what_is_no_message_is_refused() {
         for (bytes, why) in [
-            (&b""[..], BadMessage::TooShort),
-            (b"\x00\0\0\0\0\0\0\0", BadMessage::TooShort),
-            (b"\x09\0\0\0\0\0\0\0\x01", BadMessage::Kind(9)),
-            (b"\x01\0\0\0\0\0\0\0\x01abc", BadMessage::Content),
-            (b"\x02\0\0\0\0\0\0\0\x01\xff", BadMessage::Content),
-            (b"\x03\0\0\0\0\0\0\0\x01{", BadMessage::Content),
+            (&b""[..], BadTunnelMessage::TooShort),
+            (b"\x00\0\0\0\0\0\0\0", BadTunnelMessage::TooShort),
+            (b"\x09\0\0\0\0\0\0\0\x01", BadTunnelMessage::Kind(9)),
+            (b"\x01\0\0\0\0\0\0\0\x01abc", BadTunnelMessage::Content),
+            (b"\x02\0\0\0\0\0\0\0\x01\xff", BadTunnelMessage::Content),
+            (b"\x03\0\0\0\0\0\0\0\x01{", BadTunnelMessage::Content),
         ] {
-            assert_eq!(Message::read(Bytes::from_static(bytes)), Err(why));
+            assert_eq!(TunnelMessage::read(Bytes::from_static(bytes)), Err(why));
         }
     }
 }

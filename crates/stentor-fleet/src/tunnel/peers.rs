@@ -1,19 +1,21 @@
 //! The other nodes, as the server sees them.
 
-use std::path::Path;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use stentor_serve::proxy::{
-    FleetNode, LiveActivity, Located, NodeState, OpenAt, Owner, Peers, Upstream,
+    FleetNode, LiveActivity, LocatedSession, NodePlace, NodeState, OpenAt, Owner, Peers, Upstream,
 };
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 
 use super::opening;
-use crate::directory::{SessionRecord, SessionState};
+use crate::directory::{SessionActivity, SessionRecord};
 use crate::fleet::Fleet;
+use crate::kept_in::KeptIn;
 use crate::nodes::NodeRecord;
-use crate::places::{Places, WorkingFolder};
+use crate::places::{NodePlaces, WorkingFolder};
 
 /// How often what is known of the fleet is looked at by who waits for a change.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -24,13 +26,13 @@ const GONE_SHOWN: Duration = Duration::from_secs(3600);
 /// The other nodes of a fleet.
 pub struct FleetPeers {
     fleet: Fleet,
-    places: Places,
+    places: NodePlaces,
 }
 
 impl FleetPeers {
     /// Those of the fleet.
     pub fn new(fleet: Fleet) -> Self {
-        let places = Places::new(&fleet.settings().places, &fleet.this_node().name);
+        let places = NodePlaces::new(&fleet.settings().places, &fleet.this_node().name);
         Self { fleet, places }
     }
 
@@ -83,17 +85,37 @@ impl FleetPeers {
     }
 }
 
+impl FleetPeers {
+    /// The place of a folder, and the folder relative to it. One that is not here and that another node
+    /// names as a place is that place.
+    fn place_of(&self, folder: &str) -> (String, PathBuf) {
+        let (label, relative) = self.places.of(Path::new(folder));
+        let is_elsewhere = self.places.is_host(&label) && !Path::new(folder).exists();
+        if !is_elsewhere {
+            return (label, PathBuf::from(relative));
+        }
+        let nodes = self.fleet.nodes();
+        let places = nodes.iter().flat_map(|node| &node.folders);
+        let inside = places.filter_map(|(label, path)| {
+            let relative = Path::new(folder).strip_prefix(path).ok()?;
+            Some((label.clone(), relative.to_owned()))
+        });
+        let innermost = inside.min_by_key(|(_, relative)| relative.components().count());
+        innermost.unwrap_or((label, PathBuf::from(relative)))
+    }
+}
+
 fn can_take(node: &NodeRecord, session: &SessionRecord) -> bool {
     node.has(&session.place) && node.free() > 0
 }
 
 /// True when other nodes take a session over by themselves: its owner is gone, or has handed it over.
 fn is_moving(session: &SessionRecord) -> bool {
-    session.owner.is_some() || session.state == SessionState::HandedOver
+    session.owner.is_some() || session.state == SessionActivity::HandedOver
 }
 
 impl Peers for FleetPeers {
-    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>> {
+    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<LocatedSession>> {
         let located = self.session(named).map(|session| {
             let owner = match self.fleet.owner_of(&session.id) {
                 Some(node) if node == *self.fleet.this_node() => Owner::Here,
@@ -102,7 +124,7 @@ impl Peers for FleetPeers {
                 None => self.opener(&session),
             };
             let session = session.id;
-            Located { session, owner }
+            LocatedSession { session, owner }
         });
         Box::pin(std::future::ready(located))
     }
@@ -116,15 +138,46 @@ impl Peers for FleetPeers {
         sessions.find(works_there).map(|newest| newest.id)
     }
 
+    fn newest_kept_in(&self, folder: &str) -> Option<String> {
+        let kept_in = KeptIn::of(Path::new(folder));
+        self.fleet.newest_kept_in(&kept_in).map(|newest| newest.id)
+    }
+
+    fn places_for(&self, cwd: &str) -> Vec<NodePlace> {
+        let (label, _) = self.place_of(cwd);
+        let this = self.fleet.this_node();
+        let mut able = self.fleet.nodes();
+        able.retain(|node| node.has(&label) && !node.draining && node.id != *this);
+        able.sort_by_key(|node| Reverse(node.free()));
+        let home = self
+            .places
+            .labels()
+            .contains(&label)
+            .then_some(NodePlace::Home);
+        let others = able.into_iter().map(|node| NodePlace::Node(node.id.name));
+        home.into_iter().chain(others).collect()
+    }
+
+    fn folder_on(&self, node: &str, folder: &str) -> Option<String> {
+        let (label, relative) = self.place_of(folder);
+        let node = self.fleet.node(node)?;
+        let there = Path::new(node.folders.get(&label)?);
+        let there = match relative.as_os_str().is_empty() {
+            true => there.to_owned(),
+            false => there.join(relative),
+        };
+        let there = there.to_str()?.to_owned();
+        (there != folder).then_some(there)
+    }
+
     fn open<'a>(
         &'a self,
         node: &'a str,
         client: ClientHello,
-    ) -> BoxFuture<'a, Result<Upstream, Refused>> {
-        let found = self.fleet.nodes().into_iter();
-        let found = found.map(|record| record.id).find(|id| id.name == node);
+    ) -> BoxFuture<'a, Result<Upstream, AttachRefusal>> {
+        let found = self.fleet.node(node).map(|record| record.id);
         Box::pin(async move {
-            let found = found.ok_or_else(|| Refused {
+            let found = found.ok_or_else(|| AttachRefusal {
                 message: format!("the node {node} is gone"),
                 status: 1,
             })?;
@@ -152,10 +205,10 @@ impl Peers for FleetPeers {
         let session = self.fleet.session(session)?;
         let owner = session.owner.filter(|owner| self.fleet.has_node(owner))?;
         let activity = match session.state {
-            SessionState::Idle => Some(LiveActivity::Idle),
-            SessionState::Running => Some(LiveActivity::Running),
-            SessionState::Asking => Some(LiveActivity::Asking),
-            SessionState::Stored | SessionState::HandedOver => None,
+            SessionActivity::Idle => Some(LiveActivity::Idle),
+            SessionActivity::Running => Some(LiveActivity::Running),
+            SessionActivity::Asking => Some(LiveActivity::Asking),
+            SessionActivity::Stored | SessionActivity::HandedOver => None,
         };
         Some(OpenAt {
             node: owner.name,

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair as TlsKey};
-use stentor_fleet::settings::Secret;
+use stentor_fleet::settings::FleetSecret;
 use stentor_fleet::{Fleet, FleetError, FleetSettings};
 use stentor_test_support::{NatsServer, TemporaryFolder};
 
@@ -42,7 +42,7 @@ async fn a_user_and_a_password_are_taken_from_the_address_or_from_the_settings_a
     Fleet::connect(settings(&both), "life").await.unwrap();
     let by_key = FleetSettings {
         user: Some("u".to_owned()),
-        password: Some(Secret::new("p@ss,word".to_owned())),
+        password: Some(FleetSecret::new("p@ss,word".to_owned())),
         ..settings(&nats.url)
     };
     assert!(!format!("{by_key:?}").contains("ss,word"), "{by_key:?}");
@@ -61,7 +61,7 @@ async fn a_token_is_taken_from_the_address_or_from_the_settings() {
     let url = with(&nats.url, "t0ken");
     Fleet::connect(settings(&url), "life").await.unwrap();
     let by_key = FleetSettings {
-        token: Some(Secret::new("t0ken".to_owned())),
+        token: Some(FleetSecret::new("t0ken".to_owned())),
         ..settings(&nats.url)
     };
     Fleet::connect(by_key, "life").await.unwrap();

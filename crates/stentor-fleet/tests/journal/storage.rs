@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use rustix::process::{Pid, Signal, kill_process};
-use stentor_fleet::settings::Secret;
+use stentor_fleet::settings::FleetSecret;
 use stentor_fleet::{Fleet, FleetError, FleetSettings, NodeId, NodeRecord};
 use stentor_journal::store::{JournalStore, StoreError};
 use stentor_test_support::{NatsCluster, NatsServer};
@@ -93,6 +93,7 @@ async fn the_nodes_of_a_fleet_have_one_lease_and_it_changes_when_no_other_is_the
             life: "1".to_owned(),
         },
         places: Vec::new(),
+        folders: [].into(),
         capacity: 1,
         sessions: 0,
         draining: false,
@@ -160,7 +161,7 @@ async fn the_permissions_of_the_documentation_are_enough_and_end_at_the_tenant()
     };
     let user = |user: &str, tenant: &str| FleetSettings {
         user: Some(user.to_owned()),
-        password: Some(Secret::new("p".to_owned())),
+        password: Some(FleetSecret::new("p".to_owned())),
         tenant: tenant.to_owned(),
         ..settings(&nats.url)
     };

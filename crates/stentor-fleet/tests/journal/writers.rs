@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use stentor_fleet::{Fleet, FleetSettings, FleetStore};
 use stentor_journal::clock::{SharedClock, SystemClock};
 use stentor_journal::message::{ContentBlock, Message};
-use stentor_journal::store::{Entry, EntryKind, Header, Journal, JournalStore, StoreError};
+use stentor_journal::store::{Entry, EntryKind, Journal, JournalStore, SessionHeader, StoreError};
 use stentor_test_support::{NatsServer, TemporaryFolder};
 
 pub struct Machine {
@@ -34,7 +34,7 @@ impl Machine {
             node: Some(name.to_owned()),
             places: [(
                 "shared".to_owned(),
-                stentor_fleet::settings::Place::Folder(shared),
+                stentor_fleet::settings::WorkPlace::Folder(shared),
             )]
             .into(),
             ..settings
@@ -52,7 +52,7 @@ impl Machine {
 
     pub fn try_create(&self, id: &str) -> Result<Box<dyn Journal>, StoreError> {
         let cwd = self.folder.path("shared");
-        let header = Header::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
+        let header = SessionHeader::new(id, "2026-01-01T00:00:00.000Z", cwd.to_string_lossy());
         let folder = self.store.files().folder(&cwd).unwrap();
         self.store.create(&folder, header, &*clock())
     }

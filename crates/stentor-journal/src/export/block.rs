@@ -42,31 +42,31 @@ pub(super) fn prose(block: &ContentBlock, page: &mut Html) {
 
 /// Which part of a long output shows without unfolding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ShownPart {
     Beginning,
     /// Where a program reports why it failed.
     End,
 }
 
 /// The part to show of output that failed or not.
-pub(super) fn shown_part(failed: bool) -> Part {
+pub(super) fn shown_part(failed: bool) -> ShownPart {
     match failed {
-        true => Part::End,
-        false => Part::Beginning,
+        true => ShownPart::End,
+        false => ShownPart::Beginning,
     }
 }
 
 /// How the text in a tool's result is shown, and what it is the result of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct ResultDisplay<'a> {
     pub(super) language: &'a str,
-    pub(super) part: Part,
+    pub(super) part: ShownPart,
     /// The tool and what it was about: what is known of a picture that it gave.
     pub(super) from: &'a str,
 }
 
 /// A block of a tool's result: text is shown as it is.
-pub(super) fn output(block: &ContentBlock, shown: Shown<'_>, page: &mut Html) {
+pub(super) fn output(block: &ContentBlock, shown: ResultDisplay<'_>, page: &mut Html) {
     match block {
         ContentBlock::Known(KnownBlock::Text(block)) => {
             preformatted(&block.text, shown.language, shown.part, page);
@@ -76,38 +76,38 @@ pub(super) fn output(block: &ContentBlock, shown: Shown<'_>, page: &mut Html) {
 }
 
 /// Text as it is, in the colours of its language; long text is folded.
-pub(super) fn preformatted(text: &str, language: &str, part: Part, page: &mut Html) {
+pub(super) fn preformatted(text: &str, language: &str, part: ShownPart, page: &mut Html) {
     let text = text.trim_end();
     if text.is_empty() {
         return;
     }
     let lines: Vec<&str> = text.lines().collect();
     let unfolded = match part {
-        Part::Beginning => UNFOLDED_LINES,
-        Part::End => UNFOLDED_LINES.max(SHOWN_AT_END + 1),
+        ShownPart::Beginning => UNFOLDED_LINES,
+        ShownPart::End => UNFOLDED_LINES.max(SHOWN_AT_END + 1),
     };
     if lines.len() <= unfolded {
         code(text, language, page);
         return;
     }
     let hidden = match part {
-        Part::Beginning => lines.len() - SHOWN_LINES,
-        Part::End => lines.len() - SHOWN_AT_END,
+        ShownPart::Beginning => lines.len() - SHOWN_LINES,
+        ShownPart::End => lines.len() - SHOWN_AT_END,
     };
     let (first, last) = match part {
-        Part::Beginning => lines.split_at(SHOWN_LINES),
-        Part::End => lines.split_at(hidden),
+        ShownPart::Beginning => lines.split_at(SHOWN_LINES),
+        ShownPart::End => lines.split_at(hidden),
     };
     page.raw("<details><summary>");
     match part {
-        Part::Beginning => {
+        ShownPart::Beginning => {
             code(&first.join("\n"), language, page);
             page.element("span", "more", &format!("{hidden} more lines"));
             page.raw("</summary>");
             code(&last.join("\n"), language, page);
             page.raw("</details>\n");
         }
-        Part::End => {
+        ShownPart::End => {
             page.text(&format!("{hidden} lines before"));
             page.raw("</summary>");
             code(&first.join("\n"), language, page);

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::block::{self, Part, Shown};
+use super::block::{self, ResultDisplay, ShownPart};
 use super::escape::Html;
 use super::markdown;
-use super::message::{Card, Conversation, trouble};
+use super::message::{Card, ExportedConversation, trouble};
 use super::summary::spent;
 use super::tool;
 use crate::message::{
@@ -15,7 +15,7 @@ use crate::message::{
 
 /// How an element of a live page shows what a call does.
 #[derive(Debug, Clone, Copy)]
-pub enum Outcome<'a> {
+pub enum ShownOutcome<'a> {
     /// It has not begun, or has shown nothing yet.
     None,
     /// What a running call has shown so far.
@@ -26,7 +26,7 @@ pub enum Outcome<'a> {
 /// A message that is no answer of a model, with the anchor `m` and its number.
 pub fn message(number: usize, message: &Arc<Message>) -> String {
     let mut page = Html::new();
-    Conversation::new(std::slice::from_ref(message)).render_from(number, &mut page);
+    ExportedConversation::new(std::slice::from_ref(message)).render_from(number, &mut page);
     page.finish()
 }
 
@@ -34,7 +34,7 @@ pub fn message(number: usize, message: &Arc<Message>) -> String {
 pub fn answer<'a>(
     number: usize,
     answer: &AssistantMessage,
-    outcome: impl Fn(&ToolCall) -> Outcome<'a>,
+    outcome: impl Fn(&ToolCall) -> ShownOutcome<'a>,
 ) -> String {
     let card = Card { anchor: number };
     let mut page = Html::new();
@@ -94,28 +94,28 @@ pub fn thinking(text: &str) -> String {
 }
 
 /// A call and what came of it.
-pub fn tool_call(call: &ToolCall, outcome: Outcome<'_>) -> String {
+pub fn tool_call(call: &ToolCall, outcome: ShownOutcome<'_>) -> String {
     let mut page = Html::new();
     let class = match outcome {
-        Outcome::None | Outcome::Partial(_) => "tool running",
-        Outcome::Result(result) if result.is_error => "tool failed",
-        Outcome::Result(_) => "tool",
+        ShownOutcome::None | ShownOutcome::Partial(_) => "tool running",
+        ShownOutcome::Result(result) if result.is_error => "tool failed",
+        ShownOutcome::Result(_) => "tool",
     };
     page.open("section", class);
     let result = match outcome {
-        Outcome::Result(result) => Some(result),
-        Outcome::None | Outcome::Partial(_) => None,
+        ShownOutcome::Result(result) => Some(result),
+        ShownOutcome::None | ShownOutcome::Partial(_) => None,
     };
     tool::title(call, &mut page);
     page.raw("</h3>\n");
     tool::changes(call, result, &mut page);
     match outcome {
-        Outcome::None => {}
-        Outcome::Partial(content) => {
+        ShownOutcome::None => {}
+        ShownOutcome::Partial(content) => {
             page.raw("<div class=\"output\">");
-            let shown = Shown {
+            let shown = ResultDisplay {
                 language: "",
-                part: Part::End,
+                part: ShownPart::End,
                 from: &tool::origin(call),
             };
             for block in content {
@@ -123,7 +123,7 @@ pub fn tool_call(call: &ToolCall, outcome: Outcome<'_>) -> String {
             }
             page.raw("</div>\n");
         }
-        Outcome::Result(result) => {
+        ShownOutcome::Result(result) => {
             tool::outcome(result, tool::language(call), &tool::origin(call), &mut page);
         }
     }
@@ -169,9 +169,9 @@ mod tests {
             prose(evil),
             thinking(evil),
             begun_call(evil),
-            tool_call(&call, Outcome::None),
-            tool_call(&call, Outcome::Partial(&content)),
-            tool_call(&call, Outcome::Result(&result)),
+            tool_call(&call, ShownOutcome::None),
+            tool_call(&call, ShownOutcome::Partial(&content)),
+            tool_call(&call, ShownOutcome::Result(&result)),
         ] {
             assert!(!piece.contains("<script"), "{piece}");
             assert!(piece.contains("&lt;script"), "{piece}");

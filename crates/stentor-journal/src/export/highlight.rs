@@ -6,7 +6,7 @@ use super::escape::Html;
 
 /// What a piece of code is; its name is the class on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CodeKind {
     Plain,
     Comment,
     Text,
@@ -14,7 +14,7 @@ enum Kind {
     Keyword,
 }
 
-impl Kind {
+impl CodeKind {
     fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -107,7 +107,7 @@ pub(super) fn render(code: &str, language: &str, page: &mut Html) {
             break;
         };
         match kind {
-            Kind::Plain => plain.push_str(text),
+            CodeKind::Plain => plain.push_str(text),
             kind => {
                 page.text(&std::mem::take(&mut plain));
                 page.element("span", kind.class(), text);
@@ -135,7 +135,7 @@ fn of_name(name: &str) -> Option<&'static Language> {
 }
 
 /// What the code begins with, and how many bytes it takes. `None` at its end.
-fn piece(code: &str, rules: &Language) -> Option<(Kind, usize)> {
+fn piece(code: &str, rules: &Language) -> Option<(CodeKind, usize)> {
     let first = code.chars().next()?;
     if let Some((open, close)) = rules.block_comment
         && let Some(inside) = code.strip_prefix(open)
@@ -143,17 +143,17 @@ fn piece(code: &str, rules: &Language) -> Option<(Kind, usize)> {
         let length = inside
             .find(close)
             .map_or(code.len(), |at| open.len() + at + close.len());
-        return Some((Kind::Comment, length));
+        return Some((CodeKind::Comment, length));
     }
     if code.starts_with(rules.line_comment) {
-        return Some((Kind::Comment, code.find('\n').unwrap_or(code.len())));
+        return Some((CodeKind::Comment, code.find('\n').unwrap_or(code.len())));
     }
     if rules.quotes.contains(first) {
-        return Some((Kind::Text, quoted(code, first)));
+        return Some((CodeKind::Text, quoted(code, first)));
     }
     if first.is_ascii_digit() {
         let end = code.find(|char: char| !char.is_alphanumeric() && !matches!(char, '.' | '_'));
-        return Some((Kind::Number, end.unwrap_or(code.len())));
+        return Some((CodeKind::Number, end.unwrap_or(code.len())));
     }
     if first.is_alphabetic() || first == '_' {
         let end = code.find(|char: char| !char.is_alphanumeric() && char != '_');
@@ -165,14 +165,14 @@ fn piece(code: &str, rules: &Language) -> Option<(Kind, usize)> {
             .any(|keyword| keyword == word);
         return Some((
             if is_keyword {
-                Kind::Keyword
+                CodeKind::Keyword
             } else {
-                Kind::Plain
+                CodeKind::Plain
             },
             length,
         ));
     }
-    Some((Kind::Plain, first.len_utf8()))
+    Some((CodeKind::Plain, first.len_utf8()))
 }
 
 /// The length of a text in quotes; one that does not end on its line is only its quote.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Prompt;
+use super::PromptAnchor;
 use super::block::{self, folded, preformatted, shown_part};
 use super::escape::Html;
 use super::summary::{moment, spent};
@@ -17,7 +17,7 @@ use crate::message::{
 };
 
 /// A conversation, with each result found for its call.
-pub(super) struct Conversation<'a> {
+pub(super) struct ExportedConversation<'a> {
     messages: &'a [Arc<Message>],
     /// By the id of the call: the first result, and its anchor.
     results: HashMap<&'a str, (usize, &'a ToolResultMessage)>,
@@ -25,7 +25,7 @@ pub(super) struct Conversation<'a> {
     calls: HashSet<&'a str>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> ExportedConversation<'a> {
     /// Looks through the messages.
     pub(super) fn new(messages: &'a [Arc<Message>]) -> Self {
         let mut results = HashMap::new();
@@ -48,12 +48,12 @@ impl<'a> Conversation<'a> {
     }
 
     /// What people asked, in order.
-    pub(super) fn prompts(&self) -> Vec<Prompt> {
+    pub(super) fn prompts(&self) -> Vec<PromptAnchor> {
         let numbered = (1..).zip(self.messages);
         numbered
             .filter_map(|(anchor, message)| {
                 let user = message.as_user()?;
-                Some(Prompt {
+                Some(PromptAnchor {
                     anchor,
                     text: user.content.text(),
                 })

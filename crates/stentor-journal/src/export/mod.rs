@@ -23,7 +23,7 @@ use crate::message::Message;
 pub use escape::Html;
 pub use session::{session_json, session_markdown, session_page};
 
-use message::Conversation;
+use message::ExportedConversation;
 use summary::Summary;
 
 /// What stands above the conversation.
@@ -41,7 +41,7 @@ pub struct ExportHeader {
 
 /// The page for a conversation.
 pub fn render_html(header: &ExportHeader, messages: &[Arc<Message>]) -> String {
-    let conversation = Conversation::new(messages);
+    let conversation = ExportedConversation::new(messages);
     let prompts = conversation.prompts();
     let title = title(header, &prompts);
     let mut page = Html::new();
@@ -78,12 +78,12 @@ const FILTERS: &str = "<p class=\"filters\">\
 <span>Search with the browser (Ctrl+F).</span></p>\n";
 
 /// A prompt and the anchor it stands at.
-struct Prompt {
+struct PromptAnchor {
     anchor: usize,
     text: String,
 }
 
-fn title(header: &ExportHeader, prompts: &[Prompt]) -> String {
+fn title(header: &ExportHeader, prompts: &[PromptAnchor]) -> String {
     let named = header.title.as_deref().map(str::trim);
     let named = named.filter(|title| !title.is_empty());
     let first = prompts.first().map(|prompt| first_line(&prompt.text, 80));
@@ -94,7 +94,7 @@ fn title(header: &ExportHeader, prompts: &[Prompt]) -> String {
     }
 }
 
-fn navigation(page: &mut Html, prompts: &[Prompt]) {
+fn navigation(page: &mut Html, prompts: &[PromptAnchor]) {
     page.raw("<nav aria-label=\"Prompts\">\n<ol>\n");
     for prompt in prompts {
         page.raw("<li>")

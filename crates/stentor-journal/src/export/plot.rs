@@ -13,7 +13,7 @@ const HEIGHT: f64 = 90.0;
 const WIDEST_BAR: f64 = 24.0;
 
 /// One model call.
-struct Turn {
+struct PlottedCall {
     anchor: usize,
     context_tokens: u64,
     /// What all calls up to this one cost.
@@ -84,12 +84,12 @@ pub(super) fn render<'a>(messages: impl Iterator<Item = &'a Message>, page: &mut
     page.raw("</figcaption></figure>\n");
 }
 
-fn turns<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<Turn> {
+fn turns<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<PlottedCall> {
     let mut cost_so_far = 0.0;
     let answers = (1..).zip(messages).filter_map(|(anchor, message)| {
         let answer = message.as_assistant()?;
         cost_so_far += answer.usage.cost.total;
-        Some(Turn {
+        Some(PlottedCall {
             anchor,
             context_tokens: answer.usage.context_tokens(),
             cost_so_far,

@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::message::Conversation;
+use super::message::ExportedConversation;
 use super::{ExportHeader, render_html, title, transcript};
 use crate::clock::parse_iso_time;
 use crate::message::Message;
-use crate::store::{Entry, View};
+use crate::store::{Entry, SessionView};
 
 /// The page of a stored session: all that was said on its active path, compacted or not.
-pub fn session_page(view: &View) -> String {
+pub fn session_page(view: &SessionView) -> String {
     let (header, messages) = parts(view);
     render_html(&header, &messages)
 }
 
 /// The same as Markdown.
-pub fn session_markdown(view: &View) -> String {
+pub fn session_markdown(view: &SessionView) -> String {
     let (header, messages) = parts(view);
-    let prompts = Conversation::new(&messages).prompts();
+    let prompts = ExportedConversation::new(&messages).prompts();
     transcript::markdown(&header, &title(&header, &prompts), &messages)
 }
 
 /// The same as one JSON document.
-pub fn session_json(view: &View) -> Value {
+pub fn session_json(view: &SessionView) -> Value {
     let (header, messages) = parts(view);
     transcript::json(&header, &messages)
 }
 
-fn parts(view: &View) -> (ExportHeader, Vec<Arc<Message>>) {
+fn parts(view: &SessionView) -> (ExportHeader, Vec<Arc<Message>>) {
     let messages: Vec<Arc<Message>> = view.entries.iter().filter_map(Entry::to_message).collect();
     let model = view
         .entries

@@ -55,7 +55,7 @@ impl Summary {
             (models, _) => models.join(", "),
         };
         let usage = &self.usage;
-        let tokens = match usage.cache_read + usage.cache_write {
+        let tokens = match usage.cache_read.max(usage.cache_write) {
             _ if usage.context_tokens() == 0 => String::new(),
             0 => format!("{} in, {} out", grouped(usage.input), grouped(usage.output)),
             _ => format!(
@@ -131,10 +131,9 @@ pub(super) fn spent(usage: &Usage, took_ms: Option<u64>) -> String {
     let mut parts = Vec::new();
     parts.extend(took_ms.filter(|ms| *ms > 0).map(duration));
     if usage.context_tokens() > 0 {
-        let input = usage.input + usage.cache_read + usage.cache_write;
         parts.push(format!(
             "{} in, {} out",
-            grouped(input),
+            grouped(usage.tokens_in()),
             grouped(usage.output)
         ));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::block::{self, Part, Shown, folded, preformatted, shown_part};
+use super::block::{self, ResultDisplay, ShownPart, folded, preformatted, shown_part};
 use super::escape::Html;
 use super::highlight::language_of;
 use super::summary::duration;
@@ -100,7 +100,7 @@ fn arguments(call: &ToolCall, has_diff: bool, page: &mut Html) {
                 preformatted(
                     content,
                     language_of(subject(call).unwrap_or_default()),
-                    Part::Beginning,
+                    ShownPart::Beginning,
                     page,
                 );
             }
@@ -156,7 +156,7 @@ pub(super) fn outcome(result: &ToolResultMessage, language: &str, from: &str, pa
             "output"
         },
     );
-    let shown = Shown {
+    let shown = ResultDisplay {
         language,
         part: shown_part(result.is_error),
         from,

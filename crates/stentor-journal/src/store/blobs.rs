@@ -20,7 +20,7 @@ use super::entry::{Entry, EntryKind};
 use super::error::StoreError;
 use super::names::hex;
 use crate::message::{ContentBlock, ImageBlock, KnownBlock, KnownMessage, Message, UserContent};
-use crate::private_file::{PRIVATE, Replacement, create_folder};
+use crate::private_file::{FileReplacement, PRIVATE, create_folder};
 
 /// The longest base64 text that stays in the entry.
 pub(super) const INLINE_BYTES: usize = 64 * 1024;
@@ -114,7 +114,7 @@ impl Blobs {
             return self.note_unsynced(path);
         }
         create_folder(&self.dir).map_err(StoreError::io("create", &self.dir))?;
-        let written = Replacement::begin(&path, PRIVATE).and_then(|mut new| {
+        let written = FileReplacement::begin(&path, PRIVATE).and_then(|mut new| {
             new.file().write_all(bytes)?;
             new.finish_unsynced()
         });

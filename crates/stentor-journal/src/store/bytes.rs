@@ -40,7 +40,7 @@ impl Bytes for [u8] {
 
 /// Where a line is, without its LF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct LineSpan {
     pub(super) offset: u64,
     pub(super) length: usize,
 }
@@ -97,7 +97,7 @@ impl<'a, B: Bytes + ?Sized> LinesBackward<'a, B> {
     }
 
     /// The line before the one handed out last.
-    pub(super) fn next(&mut self) -> io::Result<Option<(Span, &[u8])>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<(LineSpan, &[u8])>> {
         loop {
             let searched = self.buffer.get(..self.unsearched).unwrap_or_default();
             let (line_start, next_left) = match memrchr(b'\n', searched) {
@@ -112,7 +112,7 @@ impl<'a, B: Bytes + ?Sized> LinesBackward<'a, B> {
             self.left = next_left;
             self.unsearched = next_left;
             if line_end > line_start {
-                let span = Span {
+                let span = LineSpan {
                     offset: self.start + line_start as u64,
                     length: line_end - line_start,
                 };
@@ -173,7 +173,7 @@ impl<'a, B: Bytes + ?Sized> LinesForward<'a, B> {
     }
 
     /// The next line, and whether an LF ended it.
-    pub(super) fn next(&mut self) -> io::Result<Option<(Span, &[u8], bool)>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<(LineSpan, &[u8], bool)>> {
         let mut searched = 0;
         loop {
             let rest = self.buffer.get(self.used..).unwrap_or_default();
@@ -192,7 +192,7 @@ impl<'a, B: Bytes + ?Sized> LinesForward<'a, B> {
             self.used += length + usize::from(ended);
             searched = 0;
             if length > 0 {
-                let span = Span {
+                let span = LineSpan {
                     offset: self.start + line_start as u64,
                     length,
                 };

@@ -7,7 +7,7 @@ use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::entry::{Entry, EntryKind, Header};
+use super::entry::{Entry, EntryKind, SessionHeader};
 use crate::message::{Message, UserContent};
 
 impl Serialize for Entry {
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-impl Serialize for Header {
+impl Serialize for SessionHeader {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "session")?;
@@ -114,12 +114,14 @@ fn write_fields<M: SerializeMap>(kind: &EntryKind, map: &mut M) -> Result<(), M:
             replacement,
         } => {
             #[derive(Serialize)]
-            struct Replacement<'a> {
+            struct ReplacedContent<'a> {
                 content: &'a UserContent,
             }
             map.serialize_entry("targetId", target_id)?;
             // Null means: nothing.
-            let replacement = replacement.as_ref().map(|content| Replacement { content });
+            let replacement = replacement
+                .as_ref()
+                .map(|content| ReplacedContent { content });
             map.serialize_entry("replacement", &replacement)
         }
         EntryKind::Label { target_id, label } => {
@@ -330,7 +332,7 @@ mod tests {
             r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#,
             r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","parentSession":"/p.jsonl","title":"n"}"#,
         ] {
-            let header = Header::from_line(line.as_bytes()).unwrap();
+            let header = SessionHeader::from_line(line.as_bytes()).unwrap();
             assert_eq!(header.to_line().unwrap(), format!("{line}\n").into_bytes());
         }
     }

@@ -100,7 +100,7 @@ pub struct Compaction {
 
 /// The first line of a session file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Header {
+pub struct SessionHeader {
     pub version: u32,
     pub id: String,
     /// ISO-8601.
@@ -279,7 +279,7 @@ pub enum NoHeader {
     OnlyTitle,
 }
 
-impl Header {
+impl SessionHeader {
     /// A header of the current version.
     pub fn new(
         id: impl Into<String>,

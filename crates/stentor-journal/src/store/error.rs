@@ -56,6 +56,9 @@ pub enum StoreError {
     /// Somebody else may write to the session, or nobody may here: go on where `why` says.
     #[error("the session {id} cannot be changed here: {why}")]
     NotOurs { id: String, why: String },
+    /// There can be no more sessions here: go where `why` says, or close some.
+    #[error("no session can begin here: {why}")]
+    NoCapacity { why: String },
     /// The log behind the file did not take an entry: try again later.
     #[error("the messages of session {id} are not stored: {why}")]
     Unacknowledged { id: String, why: String },

@@ -16,7 +16,7 @@ use futures_core::future::BoxFuture;
 
 use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
-use super::entry::{Entry, Header};
+use super::entry::{Entry, SessionHeader};
 use super::error::StoreError;
 use super::journal::{Journal, JournalReader, Totals};
 use super::lock::SessionLock;
@@ -27,7 +27,7 @@ const WRITE_BYTES: usize = 64 * 1024;
 
 /// An open session file; nobody else may write to it.
 pub(super) struct FileJournal {
-    header: Header,
+    header: SessionHeader,
     path: PathBuf,
     file: Arc<File>,
     blobs: Blobs,
@@ -40,7 +40,7 @@ pub(super) struct FileJournal {
 
 impl FileJournal {
     /// A journal over `file`, opened for reading and appending, whose last line is whole.
-    pub(super) fn new(header: Header, path: PathBuf, file: File, lock: SessionLock) -> Self {
+    pub(super) fn new(header: SessionHeader, path: PathBuf, file: File, lock: SessionLock) -> Self {
         Self {
             header,
             blobs: Blobs::of(&path),
@@ -116,7 +116,7 @@ impl FileJournal {
 }
 
 impl Journal for FileJournal {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         &self.header
     }
 

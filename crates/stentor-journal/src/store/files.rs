@@ -9,10 +9,10 @@ use rustix::fs::{Access, access};
 
 use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
-use super::entry::{CURRENT_VERSION, Entry, EntryKind, Header};
+use super::entry::{CURRENT_VERSION, Entry, EntryKind, SessionHeader};
 use super::error::StoreError;
 use super::file_journal::{FileJournal, sync_folder_of};
-use super::journal::{Journal, Opened};
+use super::journal::{Journal, OpenedSession};
 use super::lock::{SessionLock, no_follow};
 use super::memory::MemoryJournal;
 use super::names::{check_session_id, file_name, new_entry_id, subagents_folder};
@@ -22,13 +22,13 @@ use super::tail::tail_of;
 use super::whole_file::with_pictures;
 use super::{migrate, walk};
 use crate::clock::{Clock, iso_time, parse_iso_time};
-use crate::private_file::{PRIVATE, Replacement, create_folder};
+use crate::private_file::{FileReplacement, PRIVATE, create_folder};
 
 /// Starts a session in a new file of `dir`, which is made if it is missing. The header is written
 /// at once. A header without a time gets the clock's.
 pub fn create(
     dir: &Path,
-    header: Header,
+    header: SessionHeader,
     clock: &dyn Clock,
 ) -> Result<Box<dyn Journal>, StoreError> {
     Ok(Box::new(create_file(dir, header, clock)?))
@@ -37,7 +37,7 @@ pub fn create(
 /// Starts a session at `path`, where no file or an empty one is.
 pub fn create_at(
     path: &Path,
-    header: Header,
+    header: SessionHeader,
     clock: &dyn Clock,
 ) -> Result<Box<dyn Journal>, StoreError> {
     check_session_id(&header.id)?;
@@ -78,7 +78,7 @@ pub fn check_can_create_at(path: &Path) -> Result<(), StoreError> {
 
 /// Opens a session to go on with it: takes its lock, lifts an older version, cuts a torn end and
 /// reads what is in context.
-pub fn open(path: &Path) -> Result<Opened, StoreError> {
+pub fn open(path: &Path) -> Result<OpenedSession, StoreError> {
     let path = canonical(path)?;
     check_regular(&path)?;
     let lock = SessionLock::acquire(&path)?;
@@ -139,7 +139,7 @@ pub fn rename(path: &Path, name: &str, clock: &dyn Clock) -> Result<(), StoreErr
 
 /// The same with a session that is opened, whose journal is given back.
 pub fn rename_opened(
-    mut opened: Opened,
+    mut opened: OpenedSession,
     name: &str,
     clock: &dyn Clock,
 ) -> Result<Box<dyn Journal>, StoreError> {
@@ -163,9 +163,9 @@ pub fn fork(
     source: &Path,
     up_to: Option<&str>,
     target_dir: &Path,
-    mut new_header: Header,
+    mut new_header: SessionHeader,
     clock: &dyn Clock,
-) -> Result<Opened, StoreError> {
+) -> Result<OpenedSession, StoreError> {
     let source = canonical(source)?;
     check_regular(&source)?;
     let file = File::open(&source).map_err(StoreError::io("open", &source))?;
@@ -205,8 +205,8 @@ pub fn fork(
 pub fn fork_in_memory(
     source: &dyn Journal,
     up_to: Option<&str>,
-    new_header: Header,
-) -> Result<Opened, StoreError> {
+    new_header: SessionHeader,
+) -> Result<OpenedSession, StoreError> {
     let last = match up_to {
         Some(id) => Some(id.to_owned()),
         None => source.read_all()?.pop().map(|entry| entry.id),
@@ -261,14 +261,18 @@ pub(super) fn check_regular(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn create_file(dir: &Path, header: Header, clock: &dyn Clock) -> Result<FileJournal, StoreError> {
+fn create_file(
+    dir: &Path,
+    header: SessionHeader,
+    clock: &dyn Clock,
+) -> Result<FileJournal, StoreError> {
     let header = timed(header, clock);
     let name = file_name(&header)?;
     make_folder(dir)?;
     start_at(&canonical(dir)?.join(name), header)
 }
 
-fn timed(mut header: Header, clock: &dyn Clock) -> Header {
+fn timed(mut header: SessionHeader, clock: &dyn Clock) -> SessionHeader {
     if parse_iso_time(&header.timestamp).is_none() {
         header.timestamp = iso_time(clock.now_ms());
     }
@@ -276,7 +280,7 @@ fn timed(mut header: Header, clock: &dyn Clock) -> Header {
     header
 }
 
-fn start_at(path: &Path, header: Header) -> Result<FileJournal, StoreError> {
+fn start_at(path: &Path, header: SessionHeader) -> Result<FileJournal, StoreError> {
     let lock = SessionLock::acquire(path)?;
     let file = OpenOptions::new()
         .read(true)
@@ -356,7 +360,7 @@ fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(
 fn rewrite_lifted(file: &File, path: &Path, version: u32) -> Result<(), StoreError> {
     let write = || -> io::Result<()> {
         let end = tail_of(file)?.keep;
-        let mut lifted = Replacement::begin(path, PRIVATE)?;
+        let mut lifted = FileReplacement::begin(path, PRIVATE)?;
         let mut out = BufWriter::new(lifted.file());
         migrate::lift(file, end, version, &mut out)?;
         out.flush()?;
@@ -407,7 +411,7 @@ fn opened(
     journal: FileJournal,
     title: Option<String>,
     mut warnings: Vec<String>,
-) -> Result<Opened, StoreError> {
+) -> Result<OpenedSession, StoreError> {
     let path = journal.path().unwrap_or(Path::new("")).to_path_buf();
     let reading = || StoreError::io("read", &path);
     let end = journal.file().size().map_err(reading())?;
@@ -427,7 +431,7 @@ fn assemble(
     restored: Restored,
     title: Option<String>,
     mut warnings: Vec<String>,
-) -> Opened {
+) -> OpenedSession {
     warnings.extend(restored.warnings);
     for warning in &warnings {
         tracing::warn!(session = %journal.header().id, "{warning}");
@@ -437,7 +441,7 @@ fn assemble(
         .or(title)
         .or_else(|| journal.header().title.clone())
         .filter(|name| !name.trim().is_empty());
-    Opened {
+    OpenedSession {
         journal,
         context: restored.context,
         leaf: restored.leaf,

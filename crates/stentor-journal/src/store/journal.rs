@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::StoreError;
-use super::entry::{Entry, EntryKind, Header};
+use super::entry::{Entry, EntryKind, SessionHeader};
 use super::memory::{MemoryJournal, MemoryReader};
 use crate::message::{KnownMessage, Message, StopReason};
 use crate::usage::Usage;
@@ -18,7 +18,7 @@ use crate::usage::Usage;
 /// Files now; anything that keeps an ordered log can stand behind it.
 pub trait Journal: Send {
     /// The session's header.
-    fn header(&self) -> &Header;
+    fn header(&self) -> &SessionHeader;
 
     /// The file, or `None` for a session that is kept only in memory.
     fn path(&self) -> Option<&Path>;
@@ -96,12 +96,12 @@ pub fn memory_reader(entries: Vec<Entry>) -> Arc<dyn JournalReader> {
 }
 
 /// A journal that ends with the process.
-pub fn memory(header: Header) -> Box<dyn Journal> {
+pub fn memory(header: SessionHeader) -> Box<dyn Journal> {
     Box::new(MemoryJournal::new(header, Vec::new()))
 }
 
 /// A session ready to go on, with what is needed for it.
-pub struct Opened {
+pub struct OpenedSession {
     pub journal: Box<dyn Journal>,
     /// The active path, oldest first, as far as it is in context: from the last compaction's first
     /// kept entry on, that compaction in its place; all of it when there was none. Only the last
@@ -117,7 +117,7 @@ pub struct Opened {
     pub warnings: Vec<String>,
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for OpenedSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Opened")
             .field("path", &self.journal.path())
@@ -128,7 +128,7 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// The custom entry that says what tools consumed of a model in a round: a [`Usage`], and `model`,
+/// The custom entry that says what tools consumed of a model: a [`Usage`], and `model`,
 /// `provider/id`. Entries of earlier versions are sums over all models, without a name.
 pub const CONSUMED_BY_TOOLS: &str = "stentor.consumedByTools";
 

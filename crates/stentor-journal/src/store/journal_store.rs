@@ -2,21 +2,47 @@
 
 use std::path::{Path, PathBuf};
 
-use super::entry::Header;
+use super::entry::SessionHeader;
 use super::error::StoreError;
 use super::files;
-use super::journal::{Journal, Opened};
-use super::list::Listed;
+use super::journal::{Journal, OpenedSession};
+use super::list::ListedSession;
 use crate::clock::Clock;
+
+/// Capacity for a session that is to be made. It is free again when this is dropped, unless the session
+/// was made.
+pub trait Reservation: Send + Sync {
+    /// Says which session it is for.
+    fn assign(&mut self, session_id: &str);
+}
+
+/// The sessions that a client keeps by a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptSessions {
+    /// Where new ones go instead.
+    pub folder: PathBuf,
+    /// The file of the newest in which something was said.
+    pub newest: Option<PathBuf>,
+}
 
 /// Makes, finds, opens and removes the journals of a process. What is given here is how that is done
 /// with files and nothing else ([`SessionFileStore`]).
 pub trait JournalStore: Send + Sync {
+    /// Reserves capacity for a new session of a working folder, whose file would be in `folder`: an
+    /// error when there is none left. `None` where capacity does not end.
+    fn reserve(
+        &self,
+        _folder: &Path,
+        _cwd: &Path,
+    ) -> Result<Option<Box<dyn Reservation>>, StoreError> {
+        Ok(None)
+    }
+
     /// [`files::create`]. It is called where nothing may block for long.
     fn create(
         &self,
         folder: &Path,
-        header: Header,
+        header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<Box<dyn Journal>, StoreError> {
         files::create(folder, header, clock)
@@ -26,7 +52,7 @@ pub trait JournalStore: Send + Sync {
     fn create_at(
         &self,
         path: &Path,
-        header: Header,
+        header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<Box<dyn Journal>, StoreError> {
         files::create_at(path, header, clock)
@@ -49,7 +75,7 @@ pub trait JournalStore: Send + Sync {
     }
 
     /// [`files::open`], after [`JournalStore::prepare`]. Blocks.
-    fn open(&self, path: &Path) -> Result<Opened, StoreError> {
+    fn open(&self, path: &Path) -> Result<OpenedSession, StoreError> {
         files::open(path)
     }
 
@@ -59,9 +85,9 @@ pub trait JournalStore: Send + Sync {
         source: &Path,
         up_to: Option<&str>,
         folder: &Path,
-        header: Header,
+        header: SessionHeader,
         clock: &dyn Clock,
-    ) -> Result<Opened, StoreError> {
+    ) -> Result<OpenedSession, StoreError> {
         files::fork(source, up_to, folder, header, clock)
     }
 
@@ -76,9 +102,14 @@ pub trait JournalStore: Send + Sync {
         None
     }
 
+    /// The sessions that a client keeps by a folder of its own, if they are not there but here.
+    fn kept_in(&self, _folder: &Path) -> Option<KeptSessions> {
+        None
+    }
+
     /// The sessions in its own place, of `cwd` or all, if it knows them otherwise than by their
     /// files.
-    fn list(&self, _cwd: Option<&Path>) -> Option<Vec<Listed>> {
+    fn list(&self, _cwd: Option<&Path>) -> Option<Vec<ListedSession>> {
         None
     }
 }

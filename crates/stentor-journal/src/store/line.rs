@@ -27,7 +27,7 @@ impl<'a> LineHead<'a> {
     pub(super) fn of(line: &'a [u8]) -> Self {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Raw<'a> {
+        struct RawLine<'a> {
             #[serde(borrow, rename = "type")]
             kind: Cow<'a, str>,
             #[serde(borrow, default)]
@@ -35,9 +35,9 @@ impl<'a> LineHead<'a> {
             #[serde(borrow, default)]
             parent_id: Option<Cow<'a, str>>,
         }
-        match serde_json::from_slice::<Raw>(trimmed(line)) {
-            Ok(Raw { kind, .. }) if kind == "session" || kind == "title" => Self::Preamble,
-            Ok(Raw {
+        match serde_json::from_slice::<RawLine>(trimmed(line)) {
+            Ok(RawLine { kind, .. }) if kind == "session" || kind == "title" => Self::Preamble,
+            Ok(RawLine {
                 kind,
                 id: Some(id),
                 parent_id,

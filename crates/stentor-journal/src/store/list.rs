@@ -24,7 +24,7 @@ const MAX_CANDIDATES: usize = 5;
 
 /// A session as a list shows it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listed {
+pub struct ListedSession {
     pub path: PathBuf,
     pub id: String,
     pub cwd: String,
@@ -43,7 +43,7 @@ pub struct Listed {
     pub problem: Option<String>,
 }
 
-impl Listed {
+impl ListedSession {
     /// Where it stands among others, later ones being greater: when it was last written to, and
     /// the id in the name of its file.
     pub fn place(&self) -> (u64, &str) {
@@ -59,13 +59,13 @@ impl Listed {
 #[derive(Debug, Default)]
 pub struct NewestFirst {
     /// The oldest first.
-    found: Vec<Found>,
+    found: Vec<UnreadListing>,
 }
 
 /// A file that nobody has looked into.
 #[derive(Debug)]
-struct Found {
-    listed: Listed,
+struct UnreadListing {
+    listed: ListedSession,
     /// It counts only if its session worked in this folder.
     cwd: Option<Arc<Path>>,
     /// There is no need to look into it.
@@ -84,7 +84,7 @@ impl NewestFirst {
     }
 
     fn among(paths: impl Iterator<Item = PathBuf>) -> Self {
-        let found = paths.map(|path| Found {
+        let found = paths.map(|path| UnreadListing {
             listed: seen_from_outside(path),
             cwd: None,
             is_known: false,
@@ -93,8 +93,8 @@ impl NewestFirst {
     }
 
     /// Sessions that are known without their files.
-    pub fn known(sessions: Vec<Listed>) -> Self {
-        let found = sessions.into_iter().map(|listed| Found {
+    pub fn known(sessions: Vec<ListedSession>) -> Self {
+        let found = sessions.into_iter().map(|listed| UnreadListing {
             listed,
             cwd: None,
             is_known: true,
@@ -102,10 +102,12 @@ impl NewestFirst {
         Self::ordered(found.collect())
     }
 
-    fn ordered(mut found: Vec<Found>) -> Self {
-        found.sort_by(|Found { listed: a, .. }, Found { listed: b, .. }| {
-            a.place().cmp(&b.place()).then_with(|| a.path.cmp(&b.path))
-        });
+    fn ordered(mut found: Vec<UnreadListing>) -> Self {
+        found.sort_by(
+            |UnreadListing { listed: a, .. }, UnreadListing { listed: b, .. }| {
+                a.place().cmp(&b.place()).then_with(|| a.path.cmp(&b.path))
+            },
+        );
         Self { found }
     }
 
@@ -143,11 +145,11 @@ impl NewestFirst {
 }
 
 impl Iterator for NewestFirst {
-    type Item = Listed;
+    type Item = ListedSession;
 
-    fn next(&mut self) -> Option<Listed> {
+    fn next(&mut self) -> Option<ListedSession> {
         loop {
-            let Found {
+            let UnreadListing {
                 mut listed,
                 cwd,
                 is_known,
@@ -170,12 +172,12 @@ impl Iterator for NewestFirst {
 }
 
 /// The sessions in `dir`, the one written to last first. A folder that is not there has none.
-pub fn list(dir: &Path) -> Vec<Listed> {
+pub fn list(dir: &Path) -> Vec<ListedSession> {
     NewestFirst::of(dir).collect()
 }
 
 /// The sessions in `sessions_root` and in the folders directly in it, the last written first.
-pub fn list_all(sessions_root: &Path) -> Vec<Listed> {
+pub fn list_all(sessions_root: &Path) -> Vec<ListedSession> {
     NewestFirst::of_all(sessions_root).collect()
 }
 
@@ -252,11 +254,11 @@ fn children(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// A session as far as it is known without a look into its file.
-fn seen_from_outside(path: PathBuf) -> Listed {
-    let mut listed = Listed {
+fn seen_from_outside(path: PathBuf) -> ListedSession {
+    let mut listed = ListedSession {
         id: id_in_file_name(&path).unwrap_or_default().to_owned(),
         path,
-        ..Listed::default()
+        ..ListedSession::default()
     };
     if let Ok(found) = fs::metadata(&listed.path) {
         let modified = found.modified().ok();
@@ -269,7 +271,7 @@ fn seen_from_outside(path: PathBuf) -> Listed {
 }
 
 /// Looks into the file. False when only sessions of another working folder are wanted.
-fn fill_in(listed: &mut Listed, cwd: Option<&Path>) -> Result<bool, StoreError> {
+fn fill_in(listed: &mut ListedSession, cwd: Option<&Path>) -> Result<bool, StoreError> {
     let path = listed.path.clone();
     check_regular(&path)?;
     let file = File::open(&path).map_err(StoreError::io("open", &path))?;
@@ -294,15 +296,15 @@ fn fill_in(listed: &mut Listed, cwd: Option<&Path>) -> Result<bool, StoreError> 
 }
 
 #[derive(Default)]
-struct Peeked {
+struct SessionPeek {
     name: Option<String>,
     first_message: Option<String>,
     message_count: Option<u64>,
 }
 
-fn peek(file: &File) -> io::Result<Peeked> {
+fn peek(file: &File) -> io::Result<SessionPeek> {
     let end = tail_of(file)?.keep;
-    let mut peeked = Peeked::default();
+    let mut peeked = SessionPeek::default();
     let mut messages = 0;
     let mut lines = LinesForward::until(file, end.min(PEEK_BYTES));
     while let Some((_, line, _)) = lines.next()? {

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 
 use super::StoreError;
-use super::entry::{Entry, EntryKind, Header};
+use super::entry::{Entry, EntryKind, SessionHeader};
 use super::journal::{Journal, JournalReader, Totals};
 
 /// Entries in a vector.
 pub(super) struct MemoryJournal {
-    header: Header,
+    header: SessionHeader,
     entries: Vec<Entry>,
 }
 
 impl MemoryJournal {
     /// A journal that has `entries` already.
-    pub(super) fn new(header: Header, entries: Vec<Entry>) -> Self {
+    pub(super) fn new(header: SessionHeader, entries: Vec<Entry>) -> Self {
         Self { header, entries }
     }
 }
 
 impl Journal for MemoryJournal {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &SessionHeader {
         &self.header
     }
 

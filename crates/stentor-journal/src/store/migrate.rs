@@ -19,7 +19,7 @@ pub(super) fn lift<B: Bytes + ?Sized>(
     version: u32,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut chain = (version < 2).then(Chain::default);
+    let mut chain = (version < 2).then(MigratedChain::default);
     let mut lines = LinesForward::until(bytes, end);
     while let Some((_, line, _)) = lines.next()? {
         let Ok(mut fields) = read_fields(line) else {
@@ -51,13 +51,13 @@ fn read_fields(line: &[u8]) -> serde_json::Result<Map<String, Value>> {
 /// The chain of a version-1 file. Ids are made from places, so that reading such a file twice, or
 /// reading it without rewriting it, gives the same ids.
 #[derive(Default)]
-struct Chain {
+struct MigratedChain {
     /// The place of the next line, the header being the first.
     next: u64,
     last: Option<String>,
 }
 
-impl Chain {
+impl MigratedChain {
     fn link(&mut self, fields: &mut Map<String, Value>) {
         let place = self.next;
         self.next += 1;

@@ -47,25 +47,26 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, Header, NoHeader};
+pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, NoHeader, SessionHeader};
 pub use error::{Holder, StoreError};
 pub use files::{
     check_can_create_at, create, create_at, fork, fork_in_memory, open, remove, rename,
     rename_opened,
 };
 pub use journal::{
-    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, Opened, Totals,
-    memory, memory_reader,
+    CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, OpenedSession,
+    Totals, memory, memory_reader,
 };
-pub use journal_store::{JournalStore, SessionFileStore};
-pub use list::{Listed, NewestFirst, find, list, list_all, short_id};
+pub use journal_store::{JournalStore, KeptSessions, Reservation, SessionFileStore};
+pub use list::{ListedSession, NewestFirst, find, list, list_all, short_id};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,
 };
 pub use restore::in_context;
 pub use transcript::{Transcript, transcript};
 pub use usage_so_far::UsageSoFar;
-pub use view::{View, view};
+pub use view::{SessionView, view};
 pub use whole_file::{
-    Consumed, Consumption, Occurrence, consumed, copy_with_pictures, each_consumption, occurrences,
+    Consumption, Occurrence, SessionConsumption, consumed, copy_with_pictures, each_consumption,
+    occurrences,
 };

@@ -8,7 +8,7 @@ const MAX_GAPS: usize = 64;
 
 /// What the plain reader found.
 #[derive(Debug, Default, PartialEq)]
-pub struct Plain {
+pub struct PlainReading {
     pub context: Vec<Entry>,
     pub leaf: Option<String>,
     pub name: Option<String>,
@@ -17,7 +17,7 @@ pub struct Plain {
 }
 
 /// Reads a version-3 session.
-pub fn read_plainly(bytes: &[u8]) -> Plain {
+pub fn read_plainly(bytes: &[u8]) -> PlainReading {
     let solid = bytes.iter().rposition(|byte| *byte != 0);
     let solid = solid.map_or(&[][..], |last| &bytes[..=last]);
     let lines: Vec<Option<Entry>> = solid
@@ -27,9 +27,9 @@ pub fn read_plainly(bytes: &[u8]) -> Plain {
         .collect();
     let path = path_to_last(&lines);
     let entries: Vec<&Entry> = lines.iter().flatten().collect();
-    let mut plain = Plain {
+    let mut plain = PlainReading {
         leaf: path.last().map(|entry| entry.id.clone()),
-        ..Plain::default()
+        ..PlainReading::default()
     };
     for entry in &entries {
         if let Some(name) = entry.kind.session_name() {
@@ -95,10 +95,10 @@ fn in_context(path: Vec<&Entry>) -> Vec<Entry> {
 /// A header or a title line: nothing of the tree.
 fn is_preamble(line: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
-    struct Kind {
+    struct NamedKind {
         #[serde(rename = "type")]
         name: String,
     }
-    serde_json::from_slice::<Kind>(line.trim_ascii())
+    serde_json::from_slice::<NamedKind>(line.trim_ascii())
         .is_ok_and(|kind| kind.name == "session" || kind.name == "title")
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::StoreError;
-use super::entry::Header;
+use super::entry::SessionHeader;
 use crate::clock::Clock;
 
 /// The longest session id that is accepted.
@@ -94,7 +94,7 @@ fn fitting(name: String, path: &str) -> String {
 }
 
 /// The file name of a session: its start and its id.
-pub(super) fn file_name(header: &Header) -> Result<String, StoreError> {
+pub(super) fn file_name(header: &SessionHeader) -> Result<String, StoreError> {
     check_session_id(&header.id)?;
     let time = header.timestamp.replace([':', '.'], "-");
     check_session_id(&time)?;
@@ -102,7 +102,7 @@ pub(super) fn file_name(header: &Header) -> Result<String, StoreError> {
 }
 
 /// The file a session of that header gets in `dir`.
-pub fn file_path(dir: &Path, header: &Header) -> Result<PathBuf, StoreError> {
+pub fn file_path(dir: &Path, header: &SessionHeader) -> Result<PathBuf, StoreError> {
     Ok(dir.join(file_name(header)?))
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 
 use super::bytes::{Bytes, LinesForward};
-use super::entry::{CURRENT_VERSION, Header, NoHeader};
+use super::entry::{CURRENT_VERSION, NoHeader, SessionHeader};
 use super::line::trimmed;
 use super::migrate;
 use super::restore::restore;
@@ -18,7 +18,7 @@ pub use super::restore::Restored;
 const MAX_PREAMBLE_BYTES: u64 = 1024 * 1024;
 
 /// What a session of these bytes would go on with, or why they are no session.
-pub fn read_bytes(bytes: &[u8]) -> Result<(Header, Restored), ReadBytesError> {
+pub fn read_bytes(bytes: &[u8]) -> Result<(SessionHeader, Restored), ReadBytesError> {
     let header = match preamble_of(bytes)? {
         Preamble::Found(preamble) => preamble.header,
         Preamble::Empty => return Err(ReadBytesError::Empty),
@@ -62,7 +62,7 @@ pub(super) enum Preamble {
 
 /// The header, and the title line omp may keep before it.
 pub(super) struct FoundPreamble {
-    pub(super) header: Header,
+    pub(super) header: SessionHeader,
     pub(super) title: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn preamble_of<B: Bytes + ?Sized>(bytes: &B) -> io::Result<Preamble> 
             title = Some(found);
             continue;
         }
-        return Ok(match Header::from_line(line) {
+        return Ok(match SessionHeader::from_line(line) {
             Ok(header) => Preamble::Found(FoundPreamble {
                 header,
                 title: title.flatten(),

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::bytes::{Bytes, LinesForward, Span, read_range};
+use super::bytes::{Bytes, LineSpan, LinesForward, read_range};
 use super::entry::{Entry, EntryKind};
-use super::walk::{Seen, Walk};
+use super::walk::{Walk, WalkStep};
 
 /// How far before the context the settings are looked for.
 const SEARCH_BYTES: u64 = 1024 * 1024;
@@ -26,7 +26,7 @@ pub struct Restored {
 /// Reads backwards from `end` as far as the context goes, then a bounded bit for the settings.
 pub(super) fn restore<B: Bytes + ?Sized>(bytes: &B, end: u64) -> io::Result<Restored> {
     let mut walk = Walk::from_leaf(bytes, end);
-    let mut settings = Settings::default();
+    let mut settings = StoredSettings::default();
     let mut warnings = Vec::new();
     let context = read_context(bytes, &mut walk, &mut settings, &mut warnings)?;
     search_settings(bytes, &mut walk, &mut settings)?;
@@ -60,13 +60,13 @@ pub fn in_context(mut path: Vec<Entry>) -> Vec<Entry> {
 
 /// The newest settings; the walk meets the newest first.
 #[derive(Default)]
-struct Settings {
+struct StoredSettings {
     name: Option<String>,
     model: Option<(String, String)>,
     thinking_level: Option<Option<String>>,
 }
 
-impl Settings {
+impl StoredSettings {
     fn note_on_path(&mut self, entry: &Entry) {
         self.note_name(entry);
         if self.model.is_none() {
@@ -85,7 +85,7 @@ impl Settings {
     }
 
     /// Fills what is missing from older settings. Off the path only names count.
-    fn fill_from(&mut self, older: Settings, path_is_complete: bool) {
+    fn fill_from(&mut self, older: StoredSettings, path_is_complete: bool) {
         self.name = self.name.take().or(older.name);
         if !path_is_complete {
             self.model = self.model.take().or(older.model);
@@ -102,16 +102,16 @@ impl Settings {
 fn read_context<B: Bytes + ?Sized>(
     bytes: &B,
     walk: &mut Walk<'_, B>,
-    settings: &mut Settings,
+    settings: &mut StoredSettings,
     warnings: &mut Vec<String>,
 ) -> io::Result<Vec<Entry>> {
     let mut context = Vec::new();
     while !walk.is_complete() {
         match walk.step()? {
             None => break,
-            Some(Seen::Gap(_) | Seen::Other) => {}
-            Some(Seen::Naming(entry)) => settings.note_name(&entry),
-            Some(Seen::OnPath(_, entry)) => {
+            Some(WalkStep::Gap(_) | WalkStep::Other) => {}
+            Some(WalkStep::Naming(entry)) => settings.note_name(&entry),
+            Some(WalkStep::OnPath(_, entry)) => {
                 settings.note_on_path(&entry);
                 let first_kept = match &entry.kind {
                     EntryKind::Compaction(compaction) => {
@@ -141,17 +141,17 @@ fn read_context<B: Bytes + ?Sized>(
 fn read_kept<B: Bytes + ?Sized>(
     bytes: &B,
     walk: &mut Walk<'_, B>,
-    settings: &mut Settings,
+    settings: &mut StoredSettings,
     first_kept: &str,
     warnings: &mut Vec<String>,
 ) -> io::Result<Vec<Entry>> {
-    let mut spans: Vec<Span> = Vec::new();
+    let mut spans: Vec<LineSpan> = Vec::new();
     while !walk.is_complete() {
         match walk.step()? {
             None => break,
-            Some(Seen::Gap(_) | Seen::Other) => {}
-            Some(Seen::Naming(entry)) => settings.note_name(&entry),
-            Some(Seen::OnPath(span, entry)) => {
+            Some(WalkStep::Gap(_) | WalkStep::Other) => {}
+            Some(WalkStep::Naming(entry)) => settings.note_name(&entry),
+            Some(WalkStep::OnPath(span, entry)) => {
                 settings.note_on_path(&entry);
                 spans.push(span);
                 if entry.id == first_kept {
@@ -167,7 +167,7 @@ fn read_kept<B: Bytes + ?Sized>(
     Ok(Vec::new())
 }
 
-fn read_spans<B: Bytes + ?Sized>(bytes: &B, spans: &[Span]) -> io::Result<Vec<Entry>> {
+fn read_spans<B: Bytes + ?Sized>(bytes: &B, spans: &[LineSpan]) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::with_capacity(spans.len());
     for span in spans {
         entries.extend(Entry::from_line(&read_range(
@@ -184,7 +184,7 @@ fn read_spans<B: Bytes + ?Sized>(bytes: &B, spans: &[Span]) -> io::Result<Vec<En
 fn search_settings<B: Bytes + ?Sized>(
     bytes: &B,
     walk: &mut Walk<'_, B>,
-    settings: &mut Settings,
+    settings: &mut StoredSettings,
 ) -> io::Result<()> {
     let stop = walk.position().saturating_sub(SEARCH_BYTES);
     while (walk.position() > stop || walk.goes_on_behind_gap())
@@ -192,9 +192,9 @@ fn search_settings<B: Bytes + ?Sized>(
     {
         match walk.step()? {
             None => return Ok(()),
-            Some(Seen::Gap(_) | Seen::Other) => {}
-            Some(Seen::Naming(entry)) => settings.note_name(&entry),
-            Some(Seen::OnPath(_, entry)) => settings.note_on_path(&entry),
+            Some(WalkStep::Gap(_) | WalkStep::Other) => {}
+            Some(WalkStep::Naming(entry)) => settings.note_name(&entry),
+            Some(WalkStep::OnPath(_, entry)) => settings.note_on_path(&entry),
         }
     }
     if walk.position() == 0 || settings.is_found(walk.is_complete()) {
@@ -205,7 +205,7 @@ fn search_settings<B: Bytes + ?Sized>(
     while let Some((_, line, _)) = lines.next()? {
         early.extend(Entry::from_line(line));
     }
-    let mut older = Settings::default();
+    let mut older = StoredSettings::default();
     for entry in early.iter().rev() {
         older.note_on_path(entry);
     }

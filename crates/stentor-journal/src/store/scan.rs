@@ -83,7 +83,7 @@ pub(super) fn each_consuming_entry<B: Bytes + ?Sized>(
 
 /// What one must know of a line to decide whether to read it.
 #[derive(Deserialize)]
-struct Glance<'a> {
+struct LineGlance<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -98,7 +98,7 @@ struct MessageGlance<'a> {
     role: Cow<'a, str>,
 }
 
-impl Glance<'_> {
+impl LineGlance<'_> {
     fn role(&self) -> &str {
         self.message.as_ref().map_or("", |message| &message.role)
     }
@@ -126,11 +126,11 @@ fn each_message<B: Bytes + ?Sized>(
 fn each_line<B: Bytes + ?Sized>(
     bytes: &B,
     range: Range<u64>,
-    mut visit: impl FnMut(&Glance<'_>, &[u8]),
+    mut visit: impl FnMut(&LineGlance<'_>, &[u8]),
 ) -> io::Result<()> {
     let mut lines = LinesForward::within(bytes, range);
     while let Some((_, line, _)) = lines.next()? {
-        if let Ok(glance) = serde_json::from_slice::<Glance>(trimmed(line)) {
+        if let Ok(glance) = serde_json::from_slice::<LineGlance>(trimmed(line)) {
             visit(&glance, line);
         }
     }

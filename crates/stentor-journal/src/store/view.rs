@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
-use super::entry::{CURRENT_VERSION, Entry, Header};
+use super::entry::{CURRENT_VERSION, Entry, SessionHeader};
 use super::error::StoreError;
 use super::files::{check_regular, read_preamble};
 use super::tail::tail_of;
@@ -13,15 +13,15 @@ use super::{migrate, walk};
 
 /// What is in a session file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View {
-    pub header: Header,
+pub struct SessionView {
+    pub header: SessionHeader,
     pub name: Option<String>,
     /// The active path from its root to the last entry, compacted or not.
     pub entries: Vec<Entry>,
 }
 
 /// Reads the active path of a session file, which may be open for writing elsewhere.
-pub fn view(path: &Path) -> Result<View, StoreError> {
+pub fn view(path: &Path) -> Result<SessionView, StoreError> {
     check_regular(path)?;
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     let preamble = read_preamble(&file, path)?;
@@ -48,7 +48,7 @@ pub fn view(path: &Path) -> Result<View, StoreError> {
         .or(preamble.title)
         .or_else(|| preamble.header.title.clone())
         .filter(|name| !name.trim().is_empty());
-    Ok(View {
+    Ok(SessionView {
         header: preamble.header,
         name,
         entries,
@@ -98,7 +98,7 @@ mod tests {
     fn a_session_that_is_being_written_can_be_looked_at_and_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let clock = CountingClock::starting_at(1_794_728_738_409);
-        let header = Header::new("s1", "", "/work");
+        let header = SessionHeader::new("s1", "", "/work");
         let mut journal = create(dir.path(), header, &clock).unwrap();
         let entries = [
             entry("00000001", None, said("a")),

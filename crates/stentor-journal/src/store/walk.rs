@@ -14,7 +14,7 @@ use std::io;
 
 use serde::Deserialize;
 
-use super::bytes::{Bytes, LinesBackward, Span};
+use super::bytes::{Bytes, LineSpan, LinesBackward};
 use super::entry::Entry;
 use super::line::{LineHead, trimmed};
 
@@ -32,20 +32,20 @@ const SHOWN_CHARS: usize = 60;
 pub(super) struct Walk<'a, B: ?Sized> {
     bytes: &'a B,
     lines: LinesBackward<'a, B>,
-    wanted: Wanted,
+    wanted: WantedEntry,
     /// The last entry on the path that was found.
-    last: Option<Span>,
+    last: Option<LineSpan>,
     /// The nearest line before the last entry on the path that cannot be read.
-    gap: Option<Span>,
+    gap: Option<LineSpan>,
     gaps: usize,
-    unreadable: Unreadable,
+    unreadable: UnreadableLines,
     /// Of entries whose parent is not in the file, the first ones in words.
     orphans: Vec<String>,
 }
 
 /// The lines that could not be read so far.
 #[derive(Default)]
-struct Unreadable {
+struct UnreadableLines {
     described: Vec<String>,
     /// Those beyond the described ones.
     others: u64,
@@ -55,18 +55,18 @@ struct Unreadable {
 
 /// What a step came across.
 #[derive(Debug)]
-pub(super) enum Seen {
-    OnPath(Span, Box<Entry>),
+pub(super) enum WalkStep {
+    OnPath(LineSpan, Box<Entry>),
     /// An entry off the path that names the session: names hold for all branches.
     Naming(Box<Entry>),
     /// A line nobody can read, in the place of an entry on the path.
-    Gap(Span),
+    Gap(LineSpan),
     /// An entry of another branch, a header, a line nobody can read, or nothing in the place of an
     /// entry on the path.
     Other,
 }
 
-enum Wanted {
+enum WantedEntry {
     /// The last entry there is.
     Leaf,
     Id(String),
@@ -80,11 +80,11 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         Self {
             bytes,
             lines: LinesBackward::before(bytes, end),
-            wanted: Wanted::Leaf,
+            wanted: WantedEntry::Leaf,
             last: None,
             gap: None,
             gaps: 0,
-            unreadable: Unreadable::default(),
+            unreadable: UnreadableLines::default(),
             orphans: Vec::new(),
         }
     }
@@ -92,35 +92,35 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
     /// Starts at the last entry before `end` that has this id.
     pub(super) fn from_entry(bytes: &'a B, end: u64, id: &str) -> Self {
         Self {
-            wanted: Wanted::Id(id.to_owned()),
+            wanted: WantedEntry::Id(id.to_owned()),
             ..Self::from_leaf(bytes, end)
         }
     }
 
     /// Looks at one more line; `None` at the beginning of the file.
-    pub(super) fn step(&mut self) -> io::Result<Option<Seen>> {
+    pub(super) fn step(&mut self) -> io::Result<Option<WalkStep>> {
         let Some((span, line)) = self.lines.next()? else {
             return Ok(self.go_on_behind_gap());
         };
         let head = match LineHead::of(line) {
             LineHead::Entry(head) => head,
-            LineHead::Preamble => return Ok(Some(Seen::Other)),
+            LineHead::Preamble => return Ok(Some(WalkStep::Other)),
             LineHead::Unreadable => {
                 self.unreadable.note(span, line);
                 if self.last.is_some() {
                     self.gap.get_or_insert(span);
                 }
-                return Ok(Some(Seen::Other));
+                return Ok(Some(WalkStep::Other));
             }
         };
         let on_path = match &self.wanted {
-            Wanted::Leaf => true,
-            Wanted::Id(wanted) => *wanted == head.id,
-            Wanted::Nothing => false,
+            WantedEntry::Leaf => true,
+            WantedEntry::Id(wanted) => *wanted == head.id,
+            WantedEntry::Nothing => false,
         };
         let naming = matches!(head.kind.as_ref(), "session_info" | "title_change");
         if !on_path && !naming {
-            return Ok(Some(Seen::Other));
+            return Ok(Some(WalkStep::Other));
         }
         let entry = Entry::whole(&head, line);
         if entry.as_ref().is_none_or(Entry::lacks_its_message) {
@@ -129,20 +129,20 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
         let entry = entry.unwrap_or_else(|| Entry::placeholder(&head));
         let entry = Box::new(entry);
         if !on_path {
-            return Ok(Some(Seen::Naming(entry)));
+            return Ok(Some(WalkStep::Naming(entry)));
         }
         self.last = Some(span);
         self.gap = None;
         self.wanted = match &entry.parent_id {
-            Some(parent) => Wanted::Id(parent.clone()),
-            None => Wanted::Nothing,
+            Some(parent) => WantedEntry::Id(parent.clone()),
+            None => WantedEntry::Nothing,
         };
-        Ok(Some(Seen::OnPath(span, entry)))
+        Ok(Some(WalkStep::OnPath(span, entry)))
     }
 
     /// True when the root has been reached; later steps are never on the path.
     pub(super) fn is_complete(&self) -> bool {
-        matches!(self.wanted, Wanted::Nothing)
+        matches!(self.wanted, WantedEntry::Nothing)
     }
 
     /// Everything from here to the end of the file has been looked at.
@@ -164,24 +164,24 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
     /// At the beginning of the file: an entry that was not found may be the line nobody can read, or
     /// one that is gone.
     pub(super) fn goes_on_behind_gap(&self) -> bool {
-        let looks_for_parent = matches!(self.wanted, Wanted::Id(_));
+        let looks_for_parent = matches!(self.wanted, WantedEntry::Id(_));
         let may = self.last.is_some() && self.gaps < MAX_GAPS;
         self.position() == 0 && looks_for_parent && may
     }
 
-    fn go_on_behind_gap(&mut self) -> Option<Seen> {
+    fn go_on_behind_gap(&mut self) -> Option<WalkStep> {
         if !self.goes_on_behind_gap() {
             return None;
         }
         self.gaps += 1;
-        let wanted = std::mem::replace(&mut self.wanted, Wanted::Leaf);
+        let wanted = std::mem::replace(&mut self.wanted, WantedEntry::Leaf);
         if let Some(gap) = self.gap.take() {
             self.lines = LinesBackward::before(self.bytes, gap.offset);
-            return Some(Seen::Gap(gap));
+            return Some(WalkStep::Gap(gap));
         }
-        let Span { offset, .. } = self.last?;
+        let LineSpan { offset, .. } = self.last?;
         self.lines = LinesBackward::before(self.bytes, offset);
-        if let Wanted::Id(parent) = wanted
+        if let WantedEntry::Id(parent) = wanted
             && self.orphans.len() < DESCRIBED_LINES
         {
             let parent: String = parent.chars().take(SHOWN_CHARS).collect();
@@ -190,12 +190,12 @@ impl<'a, B: Bytes + ?Sized> Walk<'a, B> {
                  using the entry before it instead"
             ));
         }
-        Some(Seen::Other)
+        Some(WalkStep::Other)
     }
 }
 
-impl Unreadable {
-    fn note(&mut self, span: Span, line: &[u8]) {
+impl UnreadableLines {
+    fn note(&mut self, span: LineSpan, line: &[u8]) {
         // Behind a gap the walk comes by lines it has seen.
         if self.counted_from.is_some_and(|from| span.offset >= from) {
             return;
@@ -210,7 +210,7 @@ impl Unreadable {
             true => "nothing but NUL bytes".to_owned(),
             false => format!("{:?}", text.chars().take(SHOWN_CHARS).collect::<String>()),
         };
-        let Span { offset, length } = span;
+        let LineSpan { offset, length } = span;
         self.described.push(format!(
             "skipped an unreadable line, {length} bytes at byte {offset} of the session file: \
              {beginning}"
@@ -224,7 +224,7 @@ pub(super) fn path_spans<B: Bytes + ?Sized>(
     bytes: &B,
     end: u64,
     entry: Option<&str>,
-) -> io::Result<Vec<Span>> {
+) -> io::Result<Vec<LineSpan>> {
     let mut walk = match entry {
         Some(id) => Walk::from_entry(bytes, end, id),
         None => Walk::from_leaf(bytes, end),
@@ -233,8 +233,8 @@ pub(super) fn path_spans<B: Bytes + ?Sized>(
     while !walk.is_complete() {
         match walk.step()? {
             // A copy of the path must have the gap, too, to be read like this one.
-            Some(Seen::OnPath(span, _) | Seen::Gap(span)) => spans.push(span),
-            Some(Seen::Naming(_) | Seen::Other) => {}
+            Some(WalkStep::OnPath(span, _) | WalkStep::Gap(span)) => spans.push(span),
+            Some(WalkStep::Naming(_) | WalkStep::Other) => {}
             None => break,
         }
     }
@@ -270,16 +270,16 @@ pub(super) fn newest_answer_is_on_path<B: Bytes + ?Sized>(
 /// The response id of an answer, found without building the rest of it.
 fn response_id_of(line: &[u8]) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Raw<'a> {
+    struct RawEntry<'a> {
         #[serde(borrow)]
-        message: Answer<'a>,
+        message: RawAnswer<'a>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Answer<'a> {
+    struct RawAnswer<'a> {
         #[serde(borrow, default)]
         response_id: Option<Cow<'a, str>>,
     }
-    let raw: Raw<'_> = serde_json::from_slice(trimmed(line)).ok()?;
+    let raw: RawEntry<'_> = serde_json::from_slice(trimmed(line)).ok()?;
     raw.message.response_id
 }

@@ -23,7 +23,7 @@ const CONTEXT_CHARS: usize = 60;
 
 /// What a session consumed, and which model it used last.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Consumed {
+pub struct SessionConsumption {
     pub totals: Totals,
     /// `provider/id`.
     pub model: Option<String>,
@@ -39,7 +39,7 @@ pub struct Occurrence {
 }
 
 /// Adds up a session file.
-pub fn consumed(path: &Path) -> Result<Consumed, StoreError> {
+pub fn consumed(path: &Path) -> Result<SessionConsumption, StoreError> {
     let (file, end) = open_to_read(path)?;
     let reading = || StoreError::io("read", path);
     let mut model = None;
@@ -51,7 +51,7 @@ pub fn consumed(path: &Path) -> Result<Consumed, StoreError> {
         }
     })
     .map_err(reading())?;
-    Ok(Consumed { totals, model })
+    Ok(SessionConsumption { totals, model })
 }
 
 /// What one entry of a session file consumed.

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelRequest, Purpose, ThinkingLevel};
+use stentor_journal::message::ToolCall;
 
 use super::thinking;
-use crate::call::{Call, Target, output_limit, to_bytes};
+use crate::call::{CallTarget, HttpCall, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::output_schema::{self, enforceable};
-use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
+use crate::transcript::{self, AssistantPart, IdRule, ToolAnswer, TranscriptPart, TranscriptTurn};
 
 const VERSION: &str = "2023-06-01";
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
@@ -27,7 +28,7 @@ const CACHED_USER_TURNS: usize = 2;
 const SEARCHES: u64 = 5;
 
 /// The request for `request` at `target`.
-pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
+pub fn encode(target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
     let turns = transcript::prepare(&request.messages, target.info, IDS);
     let body = Body::new(target, request, &turns);
     let (mut headers, mut betas) = access(target.credential);
@@ -41,7 +42,7 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
     if !betas.is_empty() {
         headers.push(("anthropic-beta", betas.join(",")));
     }
-    Call {
+    HttpCall {
         url: format!("{}/v1/messages", target.base_url),
         headers,
         body: to_bytes(&body),
@@ -71,7 +72,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +80,14 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<Value>,
     messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTool<'a> {
+    Ours(Tool<'a>),
+    /// One that the provider runs, as the user has written it.
+    Theirs(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -116,6 +125,8 @@ struct Block<'a> {
 enum Content<'a> {
     Text {
         text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<Value>,
     },
     Image {
         source: Base64<'a>,
@@ -141,6 +152,9 @@ enum Content<'a> {
         content: Vec<Block<'a>>,
         is_error: bool,
     },
+    /// A block of the provider, as it came.
+    #[serde(untagged)]
+    Theirs(Cow<'a, Value>),
 }
 
 #[derive(Serialize)]
@@ -156,14 +170,23 @@ struct Base64<'a> {
 struct Ephemeral {}
 
 impl<'a> Body<'a> {
-    fn new(target: Target<'a>, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+    fn new(
+        target: CallTarget<'a>,
+        request: &'a ModelRequest,
+        turns: &'a [TranscriptTurn<'_>],
+    ) -> Self {
         let info = target.info;
         let limit = output_limit(info, request);
         let (tools, tool_choice) = match request.tools.is_empty() {
-            _ if request.purpose == Purpose::WebSearch => (vec![web_search()], None),
-            false => (tools(request), None),
+            _ if request.purpose == Purpose::WebSearch => {
+                (vec![OfferedTool::Ours(web_search())], None)
+            }
+            false => (tools(target, request), None),
+            true if request.purpose == Purpose::Turn && !target.server_tools.is_empty() => {
+                (tools(target, request), None)
+            }
             true => {
-                let called = called_tools(turns);
+                let called = called_tools(target, turns);
                 let choice = (!called.is_empty()).then(|| json!({"type": "none"}));
                 (called, choice)
             }
@@ -204,7 +227,11 @@ impl<'a> Body<'a> {
 
 /// Older models refuse to go on thinking in a round of tool calls that began without: such a round
 /// begun by another model is finished without thinking.
-fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]) -> ThinkingLevel {
+fn thinking_level(
+    target: CallTarget<'_>,
+    request: &ModelRequest,
+    turns: &[TranscriptTurn<'_>],
+) -> ThinkingLevel {
     let level = target.info.clamp(request.thinking);
     if level == ThinkingLevel::Off || !thinking::demands_thinking_first(&target.info.id) {
         return level;
@@ -212,13 +239,13 @@ fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]
     let round = turns
         .iter()
         .rev()
-        .take_while(|turn| !matches!(turn, Turn::User(_)));
-    let unthought = |turn: &Turn<'_>| match turn {
-        Turn::Assistant(parts) => !matches!(
+        .take_while(|turn| !matches!(turn, TranscriptTurn::User(_)));
+    let unthought = |turn: &TranscriptTurn<'_>| match turn {
+        TranscriptTurn::Assistant(parts) => !matches!(
             parts.first(),
             Some(AssistantPart::Thinking { .. } | AssistantPart::Redacted { .. })
         ),
-        Turn::User(_) | Turn::Results(_) => false,
+        TranscriptTurn::User(_) | TranscriptTurn::Results(_) => false,
     };
     if round.into_iter().any(unthought) {
         ThinkingLevel::Off
@@ -227,10 +254,16 @@ fn thinking_level(target: Target<'_>, request: &ModelRequest, turns: &[Turn<'_>]
     }
 }
 
-fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
-    let mut tools: Vec<Tool<'_>> = request
-        .tools
-        .iter()
+/// The session's tools, and those that the provider runs. Of two with one name it is the provider's.
+fn tools<'a>(target: CallTarget<'a>, request: &'a ModelRequest) -> Vec<OfferedTool<'a>> {
+    let theirs = target.server_tools_for(request);
+    let is_theirs = |name: &str| {
+        theirs
+            .iter()
+            .any(|tool| tool.get("name") == Some(&name.into()))
+    };
+    let ours = request.tools.iter().filter(|tool| !is_theirs(&tool.name));
+    let mut tools: Vec<Tool<'_>> = ours
         .map(|tool| Tool {
             kind: None,
             name: &tool.name,
@@ -243,7 +276,8 @@ fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(Ephemeral {});
     }
-    tools
+    let ours = tools.into_iter().map(OfferedTool::Ours);
+    ours.chain(theirs.iter().map(OfferedTool::Theirs)).collect()
 }
 
 /// The provider's own search.
@@ -260,16 +294,24 @@ fn web_search() -> Tool<'static> {
 
 /// The tools the conversation has calls of. The API wants them declared even where none may be
 /// called, as in a summary.
-fn called_tools<'a>(turns: &'a [Turn<'_>]) -> Vec<Tool<'a>> {
+fn called_tools<'a>(
+    target: CallTarget<'a>,
+    turns: &'a [TranscriptTurn<'_>],
+) -> Vec<OfferedTool<'a>> {
     let mut names: Vec<&str> = Vec::new();
+    let mut has_server_calls = false;
     for turn in turns {
-        if let Turn::Assistant(parts) = turn {
+        if let TranscriptTurn::Assistant(parts) = turn {
             names.extend(parts.iter().filter_map(|part| match part {
                 AssistantPart::Call { call, .. } => Some(call.name.as_str()),
-                _ => None,
+                part => {
+                    has_server_calls |= matches!(part, AssistantPart::ServerCall { .. });
+                    None
+                }
             }));
         }
     }
+    let theirs = target.server_tools.iter().filter(|_| has_server_calls);
     names.sort_unstable();
     names.dedup();
     let declare = |name| Tool {
@@ -280,19 +322,20 @@ fn called_tools<'a>(turns: &'a [Turn<'_>]) -> Vec<Tool<'a>> {
         max_uses: None,
         cache_control: None,
     };
-    names.into_iter().map(declare).collect()
+    let ours = names.into_iter().map(declare).map(OfferedTool::Ours);
+    ours.chain(theirs.map(OfferedTool::Theirs)).collect()
 }
 
-fn messages<'a>(turns: &'a [Turn<'_>]) -> Vec<Message<'a>> {
+fn messages<'a>(turns: &'a [TranscriptTurn<'_>]) -> Vec<Message<'a>> {
     let mut messages: Vec<Message<'_>> = Vec::new();
     for turn in turns {
         let (role, content): (_, Vec<Block<'_>>) = match turn {
-            Turn::User(parts) => ("user", parts.iter().map(Block::of).collect()),
-            Turn::Assistant(parts) => (
+            TranscriptTurn::User(parts) => ("user", parts.iter().map(Block::of).collect()),
+            TranscriptTurn::Assistant(parts) => (
                 "assistant",
-                parts.iter().filter_map(assistant_block).collect(),
+                parts.iter().flat_map(assistant_blocks).collect(),
             ),
-            Turn::Results(answers) => ("user", answers.iter().map(tool_result).collect()),
+            TranscriptTurn::Results(answers) => ("user", answers.iter().map(tool_result).collect()),
         };
         if content.is_empty() {
             continue;
@@ -323,19 +366,25 @@ impl<'a> Block<'a> {
     }
 
     fn text(text: &'a str) -> Self {
-        Self::new(Content::Text { text })
+        Self::new(Content::Text {
+            text,
+            citations: None,
+        })
     }
 
-    fn of(part: &'a Part<'_>) -> Self {
+    fn of(part: &'a TranscriptPart<'_>) -> Self {
         Self::new(match part {
-            Part::Text(text) => Content::Text { text },
-            Part::Image(image) => Content::Image {
+            TranscriptPart::Text(text) => Content::Text {
+                text,
+                citations: None,
+            },
+            TranscriptPart::Image(image) => Content::Image {
                 source: Base64 {
                     media_type: &image.mime_type,
                     data: &image.data,
                 },
             },
-            Part::Pdf(document) => Content::Document {
+            TranscriptPart::Pdf(document) => Content::Document {
                 source: Base64 {
                     media_type: &document.mime_type,
                     data: &document.data,
@@ -346,10 +395,13 @@ impl<'a> Block<'a> {
     }
 }
 
-fn assistant_block<'a>(part: &'a AssistantPart<'_>) -> Option<Block<'a>> {
-    Some(Block::new(match part {
-        AssistantPart::Text { text, .. } if text.trim().is_empty() => return None,
-        AssistantPart::Text { text, .. } => Content::Text { text },
+fn assistant_blocks<'a>(part: &'a AssistantPart<'_>) -> Vec<Block<'a>> {
+    let content = match part {
+        AssistantPart::Text { text, .. } if text.trim().is_empty() => return Vec::new(),
+        AssistantPart::Text { text, signature } => Content::Text {
+            text,
+            citations: signature.and_then(citations),
+        },
         AssistantPart::Thinking { text, signature } => Content::Thinking {
             thinking: text,
             signature,
@@ -360,7 +412,30 @@ fn assistant_block<'a>(part: &'a AssistantPart<'_>) -> Option<Block<'a>> {
             name: &call.name,
             input: &call.arguments,
         },
-    }))
+        AssistantPart::ServerCall { call, item, result } => {
+            return server_blocks(call, item, *result);
+        }
+    };
+    vec![Block::new(content)]
+}
+
+/// A call that the provider has run with its result. Without the result, as an interrupted answer
+/// leaves it, the API would refuse the call.
+fn server_blocks<'a>(call: &ToolCall, item: &Value, result: Option<&'a Value>) -> Vec<Block<'a>> {
+    let (Some(fields), Some(result)) = (item.as_object(), result) else {
+        return Vec::new();
+    };
+    let mut used = fields.clone();
+    used.insert("input".to_owned(), Value::Object(call.arguments.clone()));
+    let blocks = [Cow::Owned(Value::Object(used)), Cow::Borrowed(result)];
+    let blocks = blocks.into_iter().map(Content::Theirs);
+    blocks.map(Block::new).collect()
+}
+
+/// What a text cites, from its signature.
+fn citations(signature: &str) -> Option<Value> {
+    let mut signature: Value = serde_json::from_str(signature).ok()?;
+    signature.get_mut("citations").map(Value::take)
 }
 
 fn tool_result<'a>(answer: &'a ToolAnswer<'_>) -> Block<'a> {

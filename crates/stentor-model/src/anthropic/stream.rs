@@ -3,12 +3,17 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
 use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
+use crate::server_call::{self, call_signature};
+
+/// About what a citation takes: an address, a title and the cited sentence.
+const CITATION_BYTES: usize = 512;
 
 /// Reads one answer of the Messages API.
 #[derive(Debug, Default)]
@@ -18,6 +23,8 @@ pub struct MessagesDecoder {
     whole_arguments: Option<String>,
     /// The open block is none of ours: what is in it is not shown.
     is_foreign: bool,
+    /// What the open text cites.
+    citations: Vec<Value>,
     stop: Option<(StopReason, bool)>,
 }
 
@@ -27,7 +34,8 @@ struct Event<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     message: Option<MessageStart>,
-    content_block: Option<Block>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     usage: Option<WireUsage>,
@@ -54,12 +62,13 @@ struct Block {
     id: String,
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    tool_use_id: String,
     text: Option<String>,
     thinking: Option<String>,
     signature: Option<String>,
     data: Option<String>,
     input: Option<Map<String, Value>>,
-    content: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -71,6 +80,7 @@ struct Delta<'a> {
     signature: Option<String>,
     partial_json: Option<String>,
     stop_reason: Option<String>,
+    citation: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -114,8 +124,11 @@ impl Decoder for MessagesDecoder {
                 }
             }
             "content_block_start" => {
-                if let Some(block) = event.content_block {
-                    self.block(block, answer);
+                if let Some(raw) = event.content_block {
+                    let block = serde_json::from_str(raw.get());
+                    let block =
+                        block.map_err(|error| StreamFault::unreadable(&event.kind, &error))?;
+                    self.block(block, raw.get(), answer);
                 }
             }
             "content_block_stop" => self.block_end(answer),
@@ -163,13 +176,14 @@ impl Decoder for MessagesDecoder {
     }
 
     fn held_bytes(&self) -> usize {
-        self.signature.len()
+        self.signature.len() + self.citations.len() * CITATION_BYTES
     }
 }
 
 impl MessagesDecoder {
-    fn block(&mut self, block: Block, answer: &mut AnswerBuilder) {
+    fn block(&mut self, block: Block, raw: &str, answer: &mut AnswerBuilder) {
         self.signature.clear();
+        self.citations.clear();
         self.whole_arguments = None;
         self.is_foreign = false;
         match block.kind.as_str() {
@@ -192,16 +206,25 @@ impl MessagesDecoder {
                     id: block.id,
                     name: block.name,
                 });
-                let whole = block.input.filter(|input| !input.is_empty());
-                self.whole_arguments = whole.map(|input| Value::Object(input).to_string());
+                self.whole_arguments = whole_arguments(block.input);
             }
-            "web_search_tool_result" => {
+            "server_tool_use" | "mcp_tool_use" if answer.shows_server_calls() => {
+                answer.open_server_call(block.id, block.name);
+                self.whole_arguments = whole_arguments(block.input);
+                let mut item: Map<String, Value> = serde_json::from_str(raw).unwrap_or_default();
+                item.shift_remove("input");
+                self.signature = call_signature(&Value::Object(item));
+            }
+            kind if kind.ends_with("_tool_result") => {
                 self.is_foreign = true;
-                let results = block.content.as_ref().and_then(Value::as_array);
-                for result in results.into_iter().flatten() {
-                    let text = |name| result.get(name).and_then(Value::as_str);
-                    let title = text("title").unwrap_or_default();
-                    answer.source(title, text("url").unwrap_or_default());
+                let item: Value = serde_json::from_str(raw).unwrap_or_default();
+                for (title, url) in pages(&item) {
+                    answer.source(title, url);
+                }
+                if answer.shows_server_calls() {
+                    let (text, is_error) = result_text(&item);
+                    let output = server_call::output(&text, is_error, Some(item));
+                    answer.server_result(&block.tool_use_id, output);
                 }
             }
             other => {
@@ -228,17 +251,74 @@ impl MessagesDecoder {
             "signature_delta" => self
                 .signature
                 .push_str(&delta.signature.unwrap_or_default()),
+            "citations_delta" => self.citations.extend(delta.citation),
             other => tracing::trace!(delta = other, "a delta without meaning here"),
         }
     }
 
     fn block_end(&mut self, answer: &mut AnswerBuilder) {
-        self.is_foreign = false;
+        // Its result has ended the part of the answer before it.
+        if std::mem::take(&mut self.is_foreign) {
+            return;
+        }
         if let Some(arguments) = self.whole_arguments.take() {
             answer.delta(arguments);
         }
-        let signature = std::mem::take(&mut self.signature);
+        let cited = std::mem::take(&mut self.citations);
+        let signature = match cited.is_empty() {
+            true => std::mem::take(&mut self.signature),
+            false => json!({ "citations": cited }).to_string(),
+        };
         answer.close((!signature.is_empty()).then_some(signature));
+    }
+}
+
+fn whole_arguments(input: Option<Map<String, Value>>) -> Option<String> {
+    let whole = input.filter(|input| !input.is_empty());
+    whole.map(|input| Value::Object(input).to_string())
+}
+
+/// The pages of a result, by title and address.
+fn pages(item: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let results = item.get("content").and_then(Value::as_array);
+    results.into_iter().flatten().filter_map(|result| {
+        let text = |name| result.get(name).and_then(Value::as_str);
+        Some((text("title").unwrap_or_default(), text("url")?))
+    })
+}
+
+/// A result of a tool of the provider in words, and whether it is an error: the pages of a search,
+/// the texts of anything else, or all of it without what only the provider can read.
+fn result_text(item: &Value) -> (String, bool) {
+    let is_flagged = item.get("is_error") == Some(&Value::Bool(true));
+    let content = item.get("content").unwrap_or(&Value::Null);
+    if let Some(code) = content.get("error_code").and_then(Value::as_str) {
+        return (format!("The provider's tool failed: {code}"), true);
+    }
+    let is_search = item.get("type").and_then(Value::as_str) == Some("web_search_tool_result");
+    if is_search {
+        return (server_call::page_list(pages(item)), is_flagged);
+    }
+    let texts = content.as_array().into_iter().flatten();
+    let texts = texts.filter_map(|part| part.get("text").and_then(Value::as_str));
+    let text = match texts.collect::<Vec<_>>().join("\n") {
+        text if text.is_empty() => without_opaque(content.clone()).to_string(),
+        text => text,
+    };
+    (text, is_flagged)
+}
+
+/// The same without what is encrypted, and pictures and files in base64.
+fn without_opaque(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let shown = map.into_iter();
+            let shown = shown.filter(|(key, _)| !key.starts_with("encrypted_") && key != "data");
+            let shown = shown.map(|(key, value)| (key, without_opaque(value)));
+            Value::Object(shown.collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_opaque).collect()),
+        other => other,
     }
 }
 
@@ -291,7 +371,7 @@ mod tests {
     use stentor_agent::model::ModelEvent;
 
     use super::*;
-    use crate::wire::{Wire, decode, finish_of};
+    use crate::wire::{Wire, decode, decode_search, finish_of};
 
     const WIRE: Wire = Wire::AnthropicMessages;
 
@@ -360,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_search_of_the_provider_is_not_shown_but_its_sources_are() {
-        let (events, _) = decode(
+        let events = decode_search(
             WIRE,
             &[
                 r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,

@@ -5,7 +5,7 @@ use stentor_agent::model::ThinkingLevel;
 
 /// The ways a model is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ThinkingManner {
     /// A number of tokens it may think (up to 4.5).
     Budget,
     /// It decides; an effort guides it (from 4.6 on), and thinking can be left out.
@@ -25,15 +25,15 @@ const THINKS_UNLESS_TOLD_FROM: Generation = Generation(50);
 const OPUS_ALWAYS_ON_FROM: Generation = Generation(55);
 
 /// The manner of the model of this id.
-pub(super) fn manner(id: &str) -> Manner {
+pub(super) fn manner(id: &str) -> ThinkingManner {
     let generation = generation(id);
     let has = |name: &str| id.contains(name);
     if has("fable") || has("mythos") || (has("opus") && generation >= OPUS_ALWAYS_ON_FROM) {
-        Manner::AlwaysOn { generation }
+        ThinkingManner::AlwaysOn { generation }
     } else if generation > BUDGET_ONLY_UP_TO {
-        Manner::Adaptive { generation }
+        ThinkingManner::Adaptive { generation }
     } else {
-        Manner::Budget
+        ThinkingManner::Budget
     }
 }
 
@@ -45,13 +45,16 @@ pub(super) fn fields(
 ) -> (Option<Value>, Option<Value>) {
     let adaptive = || Some(json!({"type": "adaptive", "display": "summarized"}));
     match (manner(id), level) {
-        (Manner::Budget, ThinkingLevel::Off) => (None, None),
-        (Manner::Budget, level) => (budget(level, output_limit), None),
-        (Manner::Adaptive { generation }, ThinkingLevel::Off) => {
+        (ThinkingManner::Budget, ThinkingLevel::Off) => (None, None),
+        (ThinkingManner::Budget, level) => (budget(level, output_limit), None),
+        (ThinkingManner::Adaptive { generation }, ThinkingLevel::Off) => {
             let off = generation >= THINKS_UNLESS_TOLD_FROM;
             (off.then(|| json!({"type": "disabled"})), None)
         }
-        (Manner::Adaptive { generation } | Manner::AlwaysOn { generation }, level) => {
+        (
+            ThinkingManner::Adaptive { generation } | ThinkingManner::AlwaysOn { generation },
+            level,
+        ) => {
             let effort = effort(id, generation, level);
             (adaptive(), Some(json!({ "effort": effort })))
         }
@@ -65,7 +68,7 @@ pub(super) fn takes_schema(id: &str) -> bool {
 
 /// True when a turn of tool calls must begin with thinking for thinking to be allowed at all.
 pub(super) fn demands_thinking_first(id: &str) -> bool {
-    manner(id) == Manner::Budget
+    manner(id) == ThinkingManner::Budget
 }
 
 fn budget(level: ThinkingLevel, output_limit: u64) -> Option<Value> {

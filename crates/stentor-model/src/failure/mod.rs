@@ -7,7 +7,7 @@ mod waiting;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use stentor_agent::model::{ModelError, ModelErrorKind as Kind};
-use stentor_http::{Limits, deepest};
+use stentor_http::{HttpLimits, deepest};
 use stentor_text::redaction::public_address;
 
 use self::kind::kind_of;
@@ -21,7 +21,7 @@ const MESSAGE_CHARS: usize = 1500;
 
 /// Who was asked, for the words of an error.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct AskedModel {
     pub provider: String,
     pub model: String,
     /// What to do when the credentials are wrong.
@@ -32,7 +32,7 @@ pub struct Asked {
     pub secrets: Vec<Secret>,
 }
 
-impl Asked {
+impl AskedModel {
     /// The error for a response whose status says failure.
     pub fn refused(
         &self,
@@ -131,7 +131,7 @@ impl Asked {
     }
 
     /// The error for a response head that never came.
-    pub fn unanswered(&self, limits: &Limits) -> ModelError {
+    pub fn unanswered(&self, limits: &HttpLimits) -> ModelError {
         self.plain(
             Kind::Silence,
             &format!("no response within {} s", limits.answer_ms as f64 / 1000.0),
@@ -308,8 +308,8 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
-        Asked {
+    fn asked() -> AskedModel {
+        AskedModel {
             provider: "acme".into(),
             model: "m1".into(),
             login_hint: "check ACME_API_KEY".into(),

@@ -6,27 +6,29 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 
-use crate::call::{Call, Target, output_limit, to_bytes};
+use crate::call::{CallTarget, HttpCall, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::output_schema::{self, enforceable};
-use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn, split_media};
+use crate::transcript::{
+    self, AssistantPart, IdRule, ToolAnswer, TranscriptPart, TranscriptTurn, split_media,
+};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 /// Stands, as documented, for the signature of a call this model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The request for `request` at `target`.
-pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
+pub fn encode(target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
     let headers = access(target.credential);
     let turns = transcript::prepare(&request.messages, target.info, IDS);
     let model = target.info.id.trim_start_matches("models/");
-    Call {
+    HttpCall {
         url: format!(
             "{}/models/{model}:streamGenerateContent?alt=sse",
             target.base_url
         ),
         headers,
-        body: to_bytes(&Body::new(target.info, request, &turns)),
+        body: to_bytes(&Body::new(target, request, &turns)),
     }
 }
 
@@ -46,8 +48,8 @@ pub(crate) fn access(credential: &Credential) -> Vec<(&'static str, String)> {
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<Parts<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<[Tools<'a>; 1]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<OfferedTools<'a>>,
     generation_config: Map<String, Value>,
     contents: Vec<Content<'a>>,
 }
@@ -55,6 +57,14 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Parts<'a> {
     parts: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTools<'a> {
+    Ours(Tools<'a>),
+    /// One that the provider runs, as the user has written it.
+    Theirs(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -112,6 +122,9 @@ enum Payload<'a> {
         name: &'a str,
         response: Response<'a>,
     },
+    /// A part of the provider, as it came.
+    #[serde(untagged)]
+    Theirs(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -122,7 +135,12 @@ enum Response<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(info: &ModelInfo, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+    fn new(
+        target: CallTarget<'a>,
+        request: &'a ModelRequest,
+        turns: &'a [TranscriptTurn<'_>],
+    ) -> Self {
+        let info = target.info;
         let has_system = !request.system.trim().is_empty();
         let declarations = request.tools.iter().map(|tool| Declaration {
             name: &tool.name,
@@ -131,16 +149,21 @@ impl<'a> Body<'a> {
         });
         let searches = request.purpose == Purpose::WebSearch;
         let has_tools = !request.tools.is_empty() || searches;
+        let ours = has_tools.then(|| Tools {
+            function_declarations: declarations.collect(),
+            google_search: searches.then_some(GoogleSearch {}),
+        });
+        let theirs = target.server_tools_for(request).iter();
+        let theirs = theirs.map(OfferedTools::Theirs);
         Self {
             system_instruction: has_system.then(|| Parts {
                 parts: vec![Piece::new(Payload::Text(&request.system))],
             }),
-            tools: has_tools.then(|| {
-                [Tools {
-                    function_declarations: declarations.collect(),
-                    google_search: searches.then_some(GoogleSearch {}),
-                }]
-            }),
+            tools: ours
+                .map(OfferedTools::Ours)
+                .into_iter()
+                .chain(theirs)
+                .collect(),
             generation_config: generation(info, request),
             contents: contents(turns, is_third_generation(info)),
         }
@@ -163,15 +186,15 @@ fn generation(info: &ModelInfo, request: &ModelRequest) -> Map<String, Value> {
     generation
 }
 
-fn contents<'a>(turns: &'a [Turn<'_>], signs_calls: bool) -> Vec<Content<'a>> {
+fn contents<'a>(turns: &'a [TranscriptTurn<'_>], signs_calls: bool) -> Vec<Content<'a>> {
     let mut contents = Vec::new();
     for turn in turns {
         match turn {
-            Turn::User(parts) => contents.push(Content {
+            TranscriptTurn::User(parts) => contents.push(Content {
                 role: "user",
                 parts: parts.iter().map(Piece::of).collect(),
             }),
-            Turn::Assistant(parts) => {
+            TranscriptTurn::Assistant(parts) => {
                 let parts = assistant_parts(parts, signs_calls);
                 if !parts.is_empty() {
                     contents.push(Content {
@@ -180,7 +203,7 @@ fn contents<'a>(turns: &'a [Turn<'_>], signs_calls: bool) -> Vec<Content<'a>> {
                     });
                 }
             }
-            Turn::Results(answers) => results(answers, &mut contents),
+            TranscriptTurn::Results(answers) => results(answers, &mut contents),
         }
     }
     contents
@@ -228,14 +251,14 @@ impl<'a> Piece<'a> {
         }
     }
 
-    fn of(part: &'a Part<'_>) -> Self {
+    fn of(part: &'a TranscriptPart<'_>) -> Self {
         Self::new(match part {
-            Part::Text(text) => Payload::Text(text),
-            Part::Image(image) => Payload::InlineData {
+            TranscriptPart::Text(text) => Payload::Text(text),
+            TranscriptPart::Image(image) => Payload::InlineData {
                 mime_type: &image.mime_type,
                 data: &image.data,
             },
-            Part::Pdf(document) => Payload::InlineData {
+            TranscriptPart::Pdf(document) => Payload::InlineData {
                 mime_type: &document.mime_type,
                 data: &document.data,
             },
@@ -258,6 +281,15 @@ fn assistant_parts<'a>(parts: &'a [AssistantPart<'_>], signs_calls: bool) -> Vec
                 ..Piece::new(Payload::Text(text))
             },
             AssistantPart::Redacted { .. } => continue,
+            AssistantPart::ServerCall { item, result, .. } => {
+                // A search leaves nothing that could go back, an interrupted call no result.
+                let pair = result
+                    .filter(|_| item.is_object())
+                    .map(|result| [item, result]);
+                let pair = pair.into_iter().flatten();
+                out.extend(pair.map(|part| Piece::new(Payload::Theirs(part))));
+                continue;
+            }
             AssistantPart::Call {
                 call, signature, ..
             } => {

@@ -1,14 +1,15 @@
 //! The chunks of the Gemini API.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
+use crate::answer::{AnswerBuilder, Decoder, ProviderFault, RanCall, StreamFault};
 use crate::call_id::new_call_id;
 use crate::failure::fault_in;
+use crate::server_call::{self, call_signature};
 
 /// Reads one answer of the Gemini API.
 #[derive(Debug, Default)]
@@ -16,7 +17,15 @@ pub struct GeminiDecoder {
     /// Goes with the open block when it ends.
     signature: Option<String>,
     stop: Option<(StopReason, bool)>,
+    /// The call that the provider runs now.
+    running: Option<String>,
+    /// What the provider has searched for, and what it has found.
+    queries: Vec<String>,
+    pages: Vec<GroundingPage>,
 }
+
+/// The most queries and pages of an answer that are shown.
+const SEARCHES: usize = 30;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +50,7 @@ struct Candidate {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Grounding {
+    web_search_queries: Option<Vec<String>>,
     grounding_chunks: Option<Vec<GroundingChunk>>,
 }
 
@@ -49,7 +59,7 @@ struct GroundingChunk {
     web: Option<GroundingPage>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct GroundingPage {
     #[serde(default)]
     uri: String,
@@ -70,6 +80,8 @@ struct Part {
     thought: bool,
     thought_signature: Option<String>,
     function_call: Option<FunctionCall>,
+    executable_code: Option<Map<String, Value>>,
+    code_execution_result: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -129,10 +141,8 @@ impl Decoder for GeminiDecoder {
             for part in parts.into_iter().flatten() {
                 self.part(part, answer);
             }
-            let found = candidate.grounding_metadata;
-            let found = found.and_then(|found| found.grounding_chunks);
-            for page in found.into_iter().flatten().filter_map(|chunk| chunk.web) {
-                answer.source(&page.title, &page.uri);
+            if let Some(found) = candidate.grounding_metadata {
+                self.searched(found, answer);
             }
             if let Some(reason) = candidate.finish_reason {
                 self.stop = Some(stop_reason(&reason, candidate.finish_message)?);
@@ -144,6 +154,7 @@ impl Decoder for GeminiDecoder {
     fn closed(&mut self, answer: &mut AnswerBuilder) -> Result<(), StreamFault> {
         let (reason, refused) = self.stop.ok_or(StreamFault::CutShort)?;
         self.close(answer);
+        self.write_search(answer);
         answer.finish(reason, refused);
         Ok(())
     }
@@ -167,6 +178,12 @@ impl GeminiDecoder {
             answer.close(signature);
             return;
         }
+        if let Some(code) = part.executable_code {
+            return self.code(code, signature, answer);
+        }
+        if let Some(result) = part.code_execution_result {
+            return self.code_result(result, answer);
+        }
         let text = part.text.unwrap_or_default();
         let kind = if part.thought {
             LiveBlockKind::Thinking
@@ -184,6 +201,74 @@ impl GeminiDecoder {
         self.signature = signature.or(self.signature.take());
     }
 
+    /// A program that the provider runs.
+    fn code(
+        &mut self,
+        code: Map<String, Value>,
+        signature: Option<String>,
+        answer: &mut AnswerBuilder,
+    ) {
+        self.close(answer);
+        if !answer.shows_server_calls() {
+            return;
+        }
+        let id = new_call_id();
+        answer.open_server_call(id.clone(), "code_execution".to_owned());
+        self.running = Some(id);
+        let code = Value::Object(code);
+        answer.delta(code.to_string());
+        let mut item = json!({ "executableCode": code });
+        if let (Some(fields), Some(signature)) = (item.as_object_mut(), signature) {
+            fields.insert("thoughtSignature".to_owned(), signature.into());
+        }
+        answer.close(Some(call_signature(&item)));
+    }
+
+    fn code_result(&mut self, result: Map<String, Value>, answer: &mut AnswerBuilder) {
+        let Some(id) = self.running.take() else {
+            return;
+        };
+        let word = |name| result.get(name).and_then(Value::as_str);
+        let is_error = word("outcome") != Some("OUTCOME_OK");
+        let text = match word("output").unwrap_or_default() {
+            "" => "(no output)",
+            text => text,
+        };
+        let item = json!({ "codeExecutionResult": result });
+        answer.server_result(&id, server_call::output(text, is_error, Some(item)));
+    }
+
+    fn searched(&mut self, found: Grounding, answer: &mut AnswerBuilder) {
+        for query in found.web_search_queries.into_iter().flatten() {
+            if self.queries.len() < SEARCHES && !self.queries.contains(&query) {
+                self.queries.push(query);
+            }
+        }
+        let chunks = found.grounding_chunks.into_iter().flatten();
+        for page in chunks.filter_map(|chunk| chunk.web) {
+            answer.source(&page.title, &page.uri);
+            if self.pages.len() < SEARCHES && !self.pages.contains(&page) {
+                self.pages.push(page);
+            }
+        }
+    }
+
+    /// The searches of an answer. The provider tells of them when it has written all of it, and wants
+    /// nothing of them back.
+    fn write_search(&mut self, answer: &mut AnswerBuilder) {
+        let (queries, pages) = (&self.queries, &self.pages);
+        if (queries.is_empty() && pages.is_empty()) || !answer.shows_server_calls() {
+            return;
+        }
+        let arguments = json!({ "queries": queries }).to_string();
+        let pages = pages.iter().map(|page| (&*page.title, &*page.uri));
+        let ran = RanCall {
+            signature: call_signature(&Value::Null),
+            output: server_call::output(&server_call::page_list(pages), false, None),
+        };
+        answer.last_server_call(new_call_id(), "google_search", arguments, ran);
+    }
+
     fn close(&mut self, answer: &mut AnswerBuilder) {
         answer.close(self.signature.take());
     }
@@ -191,10 +276,12 @@ impl GeminiDecoder {
 
 impl WireUsage {
     fn to_usage(&self) -> Usage {
-        let prompt = self.prompt_token_count + self.tool_use_prompt_token_count;
+        let prompt = self.prompt_token_count;
+        let prompt = prompt.saturating_add(self.tool_use_prompt_token_count);
+        let thoughts = self.thoughts_token_count.unwrap_or(0);
         Usage {
             input: prompt.saturating_sub(self.cached_content_token_count),
-            output: self.candidates_token_count + self.thoughts_token_count.unwrap_or(0),
+            output: self.candidates_token_count.saturating_add(thoughts),
             cache_read: self.cached_content_token_count,
             reasoning: self.thoughts_token_count,
             ..Usage::default()

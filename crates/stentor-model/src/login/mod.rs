@@ -106,15 +106,15 @@ pub struct Logins {
     http: Arc<Http>,
     clock: SharedClock,
     /// At most one login per provider is under way; a new one replaces it.
-    pending: Mutex<HashMap<String, Arc<Pending>>>,
+    pending: Mutex<HashMap<String, Arc<LoginInProgress>>>,
 }
 
-struct Pending {
+struct LoginInProgress {
     state: String,
-    way: Way,
+    way: LoginFlow,
 }
 
-enum Way {
+enum LoginFlow {
     Browser {
         proof: Proof,
         redirect: String,
@@ -178,7 +178,7 @@ impl Logins {
             Some(url) => self.begin_device(&provider, url, &state).await?,
             None => self.begin_browser(&provider, &state).await?,
         };
-        let pending = Arc::new(Pending { state, way });
+        let pending = Arc::new(LoginInProgress { state, way });
         self.lock_pending().insert(provider.id.clone(), pending);
         Ok(step)
     }
@@ -195,7 +195,7 @@ impl Logins {
         })?;
         let endpoint = self.endpoint(&provider);
         let login = match &pending.way {
-            Way::Browser {
+            LoginFlow::Browser {
                 proof,
                 redirect,
                 server,
@@ -209,7 +209,7 @@ impl Logins {
                     .redeem(&code, state, &proof.verifier, redirect)
                     .await?
             }
-            Way::Device(code) => wait_for_approval(&endpoint, code).await?,
+            LoginFlow::Device(code) => wait_for_approval(&endpoint, code).await?,
         };
         let lock = self.store.lock().await?;
         self.store.put(&lock, &provider.id, &login)?;
@@ -304,7 +304,7 @@ impl Logins {
         &self,
         provider: &LoginProvider,
         state: &str,
-    ) -> Result<(LoginStep, Way), LoginError> {
+    ) -> Result<(LoginStep, LoginFlow), LoginError> {
         let oauth = &provider.oauth;
         let proof = Proof::new()?;
         let wanted = oauth.redirect.as_deref().unwrap_or(USUAL_REDIRECT);
@@ -347,7 +347,7 @@ impl Logins {
             }
             .to_owned(),
         };
-        let way = Way::Browser {
+        let way = LoginFlow::Browser {
             proof,
             redirect,
             server,
@@ -360,7 +360,7 @@ impl Logins {
         provider: &Arc<LoginProvider>,
         device_url: &str,
         state: &str,
-    ) -> Result<(LoginStep, Way), LoginError> {
+    ) -> Result<(LoginStep, LoginFlow), LoginError> {
         let code = self.endpoint(provider).device_code(device_url).await?;
         let step = LoginStep {
             provider: provider.id.clone(),
@@ -370,10 +370,10 @@ impl Logins {
             state: state.to_owned(),
             instructions: format!("Open the address and enter the code {}.", code.user_code),
         };
-        Ok((step, Way::Device(code)))
+        Ok((step, LoginFlow::Device(code)))
     }
 
-    fn lock_pending(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Pending>>> {
+    fn lock_pending(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<LoginInProgress>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

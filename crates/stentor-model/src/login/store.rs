@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stentor_oauth::CredentialFile;
-pub use stentor_oauth::{CredentialLock as StoreLock, FileError as StoreError};
+pub use stentor_oauth::{CredentialFileError as StoreError, CredentialLock as StoreLock};
 
 use crate::secret::Secret;
 
@@ -27,9 +27,9 @@ pub struct LoginStore {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct CredentialContent {
     #[serde(default)]
-    logins: BTreeMap<String, Entry>,
+    logins: BTreeMap<String, LoginEntry>,
     /// API keys, by provider.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     keys: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ struct Content {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct LoginEntry {
     access: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<String>,
@@ -139,13 +139,13 @@ impl LoginStore {
         Ok(was_there)
     }
 
-    fn read(&self) -> Result<Content, StoreError> {
+    fn read(&self) -> Result<CredentialContent, StoreError> {
         self.file.read()
     }
 }
 
-impl From<Entry> for StoredLogin {
-    fn from(entry: Entry) -> Self {
+impl From<LoginEntry> for StoredLogin {
+    fn from(entry: LoginEntry) -> Self {
         Self {
             access: Secret::new(entry.access),
             refresh: entry.refresh.map(Secret::new),
@@ -156,7 +156,7 @@ impl From<Entry> for StoredLogin {
     }
 }
 
-impl From<&StoredLogin> for Entry {
+impl From<&StoredLogin> for LoginEntry {
     fn from(login: &StoredLogin) -> Self {
         Self {
             access: login.access.expose().to_owned(),

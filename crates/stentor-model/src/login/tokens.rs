@@ -42,7 +42,7 @@ struct TokenResponse {
 
 /// Why a token is refused, in words.
 #[derive(Deserialize)]
-struct Described {
+struct DescribedRefusal {
     error_description: String,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum Approval {
 }
 
 #[derive(Deserialize)]
-struct Exchanged {
+struct ExchangedToken {
     token: String,
     /// Seconds since the epoch.
     expires_at: Option<u64>,
@@ -197,7 +197,7 @@ impl TokenEndpoint {
             .header("authorization", format!("Bearer {}", lasting.expose()))
             .header("accept", "application/json");
         let body = self.send(request, &[&lasting]).await?;
-        let token: Exchanged =
+        let token: ExchangedToken =
             serde_json::from_slice(&body).map_err(|error| self.unexpected(&error))?;
         Ok(StoredLogin {
             access: Secret::new(token.token),
@@ -262,7 +262,7 @@ impl TokenEndpoint {
         }
         if !status.is_success() {
             let fault = read_fault(&body);
-            let described = serde_json::from_slice::<Described>(&body).ok();
+            let described = serde_json::from_slice::<DescribedRefusal>(&body).ok();
             let described = described.map_or_else(String::new, |said| said.error_description);
             let said = [status.to_string(), fault.code, fault.message, described];
             let said: Vec<String> = said.into_iter().filter(|one| !one.is_empty()).collect();

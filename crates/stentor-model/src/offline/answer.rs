@@ -5,8 +5,8 @@ use std::sync::Arc;
 use stentor_agent::model::ModelRequest;
 use stentor_journal::message::{ContentBlock, Message, UserContent, UserMessage};
 
-use super::request::Request;
-use super::steps::{self, Call, Exchange, Next};
+use super::request::OfflineRequest;
+use super::steps::{self, Exchange, NextStep, OfflineCall};
 use super::{replies, report};
 
 /// What the guide says and does next.
@@ -14,7 +14,7 @@ use super::{replies, report};
 pub struct GuideAnswer {
     pub text: String,
     /// Calls with their ids.
-    pub calls: Vec<(String, Call)>,
+    pub calls: Vec<(String, OfflineCall)>,
 }
 
 /// The answer to a request.
@@ -26,17 +26,17 @@ pub fn answer(request: &ModelRequest) -> GuideAnswer {
         };
     };
     let text = asked(prompt);
-    let wanted = Request::parse(&text);
+    let wanted = OfflineRequest::parse(&text);
     let exchanges = exchanges(request.messages.get(at + 1..).unwrap_or_default());
     let (said, calls) = match steps::next(&wanted, &exchanges, &request.tools) {
-        Next::Calls(calls) => {
+        NextStep::Calls(calls) => {
             let said = calls.first().map(report::announcement);
             (said.unwrap_or_default(), calls)
         }
-        Next::Lacks(tool) => (replies::lacks(tool), Vec::new()),
-        Next::Done => (report::report(&wanted, &exchanges, &text), Vec::new()),
+        NextStep::Lacks(tool) => (replies::lacks(tool), Vec::new()),
+        NextStep::Done => (report::report(&wanted, &exchanges, &text), Vec::new()),
     };
-    let introduced = wanted == Request::Help || has_introduced_itself(&request.messages);
+    let introduced = wanted == OfflineRequest::Help || has_introduced_itself(&request.messages);
     let text = match introduced {
         true => said,
         false => format!("{}\n\n{said}", replies::WHO_I_AM),
@@ -91,7 +91,7 @@ fn has_introduced_itself(messages: &[Arc<Message>]) -> bool {
 }
 
 /// Gives the calls ids that are new in the conversation: the time of the prompt and a count.
-fn numbered(calls: Vec<Call>, prompt_ms: u64, made: usize) -> Vec<(String, Call)> {
+fn numbered(calls: Vec<OfflineCall>, prompt_ms: u64, made: usize) -> Vec<(String, OfflineCall)> {
     let numbered = calls.into_iter().enumerate();
     numbered
         .map(|(n, call)| (format!("guide_{prompt_ms:x}_{}", made + n + 1), call))

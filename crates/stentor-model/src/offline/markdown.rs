@@ -31,14 +31,14 @@ pub fn here_or(path: Option<&str>) -> String {
 
 /// Which part of a long text is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ExcerptPart {
     Beginning,
     /// Where a command reports what went wrong.
     End,
 }
 
 /// Text as a code block of at most `max` lines, with a fence that is not in the text.
-pub fn fenced(text: &str, language: &str, max: usize, part: Part) -> String {
+pub fn fenced(text: &str, language: &str, max: usize, part: ExcerptPart) -> String {
     let ticks = |line: &str| line.len() - line.trim_start_matches('`').len();
     let longest = text.lines().map(|line| ticks(line.trim_start())).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
@@ -46,12 +46,12 @@ pub fn fenced(text: &str, language: &str, max: usize, part: Part) -> String {
     let left_out = lines.len().saturating_sub(max);
     let (shown, before, after) = match part {
         _ if left_out == 0 => (lines.as_slice(), String::new(), String::new()),
-        Part::Beginning => (
+        ExcerptPart::Beginning => (
             lines.get(..max).unwrap_or_default(),
             String::new(),
             format!("\n\n… and {}.", counted(left_out, "more line")),
         ),
-        Part::End => (
+        ExcerptPart::End => (
             lines.get(left_out..).unwrap_or_default(),
             format!(
                 "{} before this are left out.\n\n",

@@ -9,13 +9,13 @@ mod answer;
 mod markdown;
 mod model;
 mod outline;
+mod prompt_words;
 mod replies;
 mod report;
 mod request;
 mod speech;
 mod steps;
 mod summary;
-mod words;
 
 pub use model::{API, GuideModel, MODEL, PROVIDER};
 

@@ -1,6 +1,6 @@
 //! What a file is about, from the file itself: its first comment and its definitions or headings.
 
-use super::markdown::{Part, code, counted, fenced, list};
+use super::markdown::{ExcerptPart, code, counted, fenced, list};
 
 const MAX_OUTLINE: usize = 25;
 const MAX_PARAGRAPH_CHARS: usize = 400;
@@ -24,7 +24,7 @@ pub fn outline(path: &str, text: &str, lines: usize) -> String {
         false => parts.push(format!("**{what}:**\n\n{}", list(&items, MAX_OUTLINE))),
         true if parts.len() == 1 => parts.push(format!(
             "It begins:\n\n{}",
-            fenced(text, "text", 10, Part::Beginning)
+            fenced(text, "text", 10, ExcerptPart::Beginning)
         )),
         true => {}
     }

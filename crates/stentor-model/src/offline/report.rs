@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stentor_agent::permission::REJECTED;
 
-use super::markdown::{Part, capital, code, counted, fenced, here_or, language_of, list};
+use super::markdown::{ExcerptPart, capital, code, counted, fenced, here_or, language_of, list};
 use super::outline::{first_paragraph, outline};
 use super::replies;
-use super::request::{Replacing, Request};
-use super::steps::{Call, Exchange, MAX_LISTED};
+use super::request::{OfflineRequest, TextToReplace};
+use super::steps::{Exchange, MAX_LISTED, OfflineCall};
 
 /// Lines of a file or of output that are shown.
 const MAX_LINES: usize = 80;
@@ -22,22 +22,22 @@ const MAX_KINDS: usize = 6;
 const NOT_ALLOWED: &str = "You did not allow it.";
 
 /// What a finished request led to.
-pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
+pub fn report(request: &OfflineRequest, had: &[Exchange], prompt: &str) -> String {
     let Some(last) = had.last() else {
         return match request {
-            Request::Help => replies::help(),
+            OfflineRequest::Help => replies::help(),
             _ => replies::not_understood(prompt),
         };
     };
     let text = last.text();
     let tool = last.call.name.as_str();
     match request {
-        Request::Write(writing) if tool != "write" && !last.result.is_error => format!(
+        OfflineRequest::Write(writing) if tool != "write" && !last.result.is_error => format!(
             "{} exists already, and writing would replace it. Put the text in quotes if you want \
              that.",
             code(&writing.path)
         ),
-        Request::Run(_) | Request::Test if tool == "bash" => {
+        OfflineRequest::Run(_) | OfflineRequest::Test if tool == "bash" => {
             let command = last.argument("command").unwrap_or_default();
             match last.result.is_error {
                 true => failed_command(command, &text),
@@ -45,33 +45,37 @@ pub fn report(request: &Request, had: &[Exchange], prompt: &str) -> String {
             }
         }
         // The listing only looked for the name, and did not find it.
-        Request::Read(path, _) | Request::Summarise(Some(path))
+        OfflineRequest::Read(path, _) | OfflineRequest::Summarise(Some(path))
             if tool == "ls" && last.argument("path") != Some(path) =>
         {
             missing(path)
         }
         _ if last.result.is_error => failed(request, last),
-        Request::Test => replies::NO_TESTS.to_owned(),
-        Request::List(place) => listing(place.as_deref(), &text),
-        Request::Read(path, _) if tool == "ls" => listing(Some(path), &text),
-        Request::Read(_, lines) => file(last.argument("path").unwrap_or_default(), *lines, last),
-        Request::Find(pattern, _) => found(pattern, last),
-        Request::Search(wanted, place) => matches(wanted, place.as_deref(), last),
-        Request::Write(_) => sentence(&text),
-        Request::Replace(replacing) => replaced(replacing, last),
-        Request::Summarise(place) if had.iter().any(|one| one.call.name == "find") => {
+        OfflineRequest::Test => replies::NO_TESTS.to_owned(),
+        OfflineRequest::List(place) => listing(place.as_deref(), &text),
+        OfflineRequest::Read(path, _) if tool == "ls" => listing(Some(path), &text),
+        OfflineRequest::Read(_, lines) => {
+            file(last.argument("path").unwrap_or_default(), *lines, last)
+        }
+        OfflineRequest::Find(pattern, _) => found(pattern, last),
+        OfflineRequest::Search(wanted, place) => matches(wanted, place.as_deref(), last),
+        OfflineRequest::Write(_) => sentence(&text),
+        OfflineRequest::Replace(replacing) => replaced(replacing, last),
+        OfflineRequest::Summarise(place) if had.iter().any(|one| one.call.name == "find") => {
             folder(place.as_deref(), had)
         }
-        Request::Summarise(_) => {
+        OfflineRequest::Summarise(_) => {
             let path = last.argument("path").unwrap_or_default();
             outline(path, &text, last.total_lines())
         }
-        Request::Run(_) | Request::Help | Request::Unknown => replies::not_understood(prompt),
+        OfflineRequest::Run(_) | OfflineRequest::Help | OfflineRequest::Unknown => {
+            replies::not_understood(prompt)
+        }
     }
 }
 
 /// What the guide says before it makes a call.
-pub fn announcement(call: &Call) -> String {
+pub fn announcement(call: &OfflineCall) -> String {
     let argument = |name: &str| call.arguments.get(name).and_then(|value| value.as_str());
     let place = here_or(argument("path"));
     let what = code(
@@ -90,20 +94,22 @@ pub fn announcement(call: &Call) -> String {
     }
 }
 
-fn failed(request: &Request, last: &Exchange) -> String {
+fn failed(request: &OfflineRequest, last: &Exchange) -> String {
     let text = last.text();
     if text.starts_with(REJECTED) {
         return NOT_ALLOWED.to_owned();
     }
     let hint = match request {
         _ if is_denied(&text) => replies::DENIED.to_owned(),
-        Request::Read(path, _) | Request::Summarise(Some(path)) if last.is_about_nothing() => {
+        OfflineRequest::Read(path, _) | OfflineRequest::Summarise(Some(path))
+            if last.is_about_nothing() =>
+        {
             return missing(path);
         }
-        Request::Replace(Replacing { path, .. }) if last.is_about_nothing() => {
+        OfflineRequest::Replace(TextToReplace { path, .. }) if last.is_about_nothing() => {
             return missing(path);
         }
-        Request::Replace(Replacing { path, .. }) => {
+        OfflineRequest::Replace(TextToReplace { path, .. }) => {
             format!("The text must be in the file exactly like that; `read {path}` shows it.")
         }
         _ if last.is_about_nothing() => "`list` shows which folders there are.".to_owned(),
@@ -112,7 +118,7 @@ fn failed(request: &Request, last: &Exchange) -> String {
     let said = match text.trim() {
         "" => "The tool failed and gave no reason.".to_owned(),
         said if said.contains('\n') => {
-            let shown = fenced(said, "text", MAX_LINES, Part::End);
+            let shown = fenced(said, "text", MAX_LINES, ExcerptPart::End);
             format!("That did not work:\n\n{shown}")
         }
         said => format!("That did not work: {said}"),
@@ -155,7 +161,10 @@ fn failed_command(command: &str, text: &str) -> String {
     };
     let shown = match output.trim_end() {
         "" | "(no output)" => String::new(),
-        output => format!("\n\n{}", fenced(output, "text", MAX_LINES / 2, Part::End)),
+        output => format!(
+            "\n\n{}",
+            fenced(output, "text", MAX_LINES / 2, ExcerptPart::End)
+        ),
     };
     let hint = match status {
         "127" => "\n\nThe program was not found: is it installed and spelled correctly?",
@@ -182,7 +191,7 @@ fn succeeded(command: &str, text: &str) -> String {
             "{} succeeded and printed {}:\n\n{}",
             code(command),
             counted(output.lines().count(), "line"),
-            fenced(output, language, MAX_LINES, Part::Beginning)
+            fenced(output, language, MAX_LINES, ExcerptPart::Beginning)
         ),
     }
 }
@@ -212,7 +221,7 @@ fn file(path: &str, lines: Option<(u64, u64)>, exchange: &Exchange) -> String {
     };
     format!(
         "{what}:\n\n{}",
-        fenced(shown, language_of(path), MAX_LINES, Part::Beginning)
+        fenced(shown, language_of(path), MAX_LINES, ExcerptPart::Beginning)
     )
 }
 
@@ -275,7 +284,7 @@ fn match_parts(line: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
-fn replaced(Replacing { path, old, new }: &Replacing, last: &Exchange) -> String {
+fn replaced(TextToReplace { path, old, new }: &TextToReplace, last: &Exchange) -> String {
     let path = code(path);
     if last.call.name == "read" {
         return format!("{path} is too long for me to replace all of them.");
@@ -286,7 +295,7 @@ fn replaced(Replacing { path, old, new }: &Replacing, last: &Exchange) -> String
     match diff.filter(|diff| !diff.trim().is_empty()) {
         Some(diff) => format!(
             "{done}\n\n{}",
-            fenced(diff, "diff", MAX_LINES, Part::Beginning)
+            fenced(diff, "diff", MAX_LINES, ExcerptPart::Beginning)
         ),
         None => done,
     }

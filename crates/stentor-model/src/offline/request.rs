@@ -3,26 +3,26 @@
 //! There is no grammar here. A sentence begins with a verb of the table (politeness aside), and
 //! every word after it has its place, or the sentence is not understood.
 
-use super::words::{Word, split};
+use super::prompt_words::{PromptWord, split};
 
 /// A path, where one is named; the working folder otherwise.
-type Place = Option<String>;
+type NamedPath = Option<String>;
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    List(Place),
+pub enum OfflineRequest {
+    List(NamedPath),
     /// A file, and from which line to which.
     Read(String, Option<(u64, u64)>),
     /// Files by name; the pattern is a glob.
-    Find(String, Place),
+    Find(String, NamedPath),
     /// Text in files.
-    Search(String, Place),
+    Search(String, NamedPath),
     Run(String),
-    Write(Writing),
-    Replace(Replacing),
+    Write(FileToWrite),
+    Replace(TextToReplace),
     /// A file or a folder.
-    Summarise(Place),
+    Summarise(NamedPath),
     Test,
     Help,
     Unknown,
@@ -30,7 +30,7 @@ pub enum Request {
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Writing {
+pub struct FileToWrite {
     pub path: String,
     pub content: String,
     /// The text was marked as such, so that it may replace a file.
@@ -39,7 +39,7 @@ pub struct Writing {
 
 /// A text to replace everywhere in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replacing {
+pub struct TextToReplace {
     pub path: String,
     pub old: String,
     pub new: String,
@@ -87,7 +87,7 @@ const SEARCH_FILLERS: &str = "for|the|all|any|text|word|string|function|occurren
 const KINDS: &str = "rust:rs|python:py|javascript:js|typescript:ts|markdown:md|yaml:{yaml,yml}|\
                      shell:sh|toml:toml|json:json|html:html|css:css|go:go|java:java";
 
-impl Request {
+impl OfflineRequest {
     /// What `prompt` asks for. That is said in its first paragraph: what follows may be material that
     /// somebody else wrote, and only the text of a file to write is taken from it.
     pub fn parse(prompt: &str) -> Self {
@@ -134,7 +134,7 @@ impl Request {
 }
 
 /// The words without the politeness before them.
-fn impolite<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
+fn impolite<'w, 'a>(words: &'w [PromptWord<'a>]) -> &'w [PromptWord<'a>] {
     let polite = words.iter().take_while(|word| word.is(POLITE)).count();
     words.get(polite..).unwrap_or_default()
 }
@@ -155,7 +155,7 @@ fn as_command(prompt: &str) -> Option<String> {
 }
 
 /// The verb at the beginning and how many words it takes.
-fn verb_of(words: &[Word]) -> Option<(&'static str, usize)> {
+fn verb_of(words: &[PromptWord]) -> Option<(&'static str, usize)> {
     let length = |phrase: &str| {
         let parts: Vec<&str> = phrase.split(' ').collect();
         let given = words.get(..parts.len())?;
@@ -171,14 +171,16 @@ fn verb_of(words: &[Word]) -> Option<(&'static str, usize)> {
 }
 
 /// The one path that is named, if one is. `None` when there is more that is not understood.
-fn path_of(words: &[Word]) -> Option<Place> {
+fn path_of(words: &[PromptWord]) -> Option<NamedPath> {
     let mut named = words.iter().filter(|word| !word.is(FILLERS));
     let path = named.next().map(|word| word.text.to_owned());
     named.next().is_none().then_some(path)
 }
 
 /// Splits at the last `in`: what, and where.
-fn what_and_where<'w, 'a>(words: &'w [Word<'a>]) -> Option<(&'w [Word<'a>], Place)> {
+fn what_and_where<'w, 'a>(
+    words: &'w [PromptWord<'a>],
+) -> Option<(&'w [PromptWord<'a>], NamedPath)> {
     match words.iter().rposition(|word| word.is("in|inside|under")) {
         Some(at) => Some((words.get(..at)?, path_of(words.get(at + 1..)?)?)),
         None => Some((words, None)),
@@ -186,39 +188,41 @@ fn what_and_where<'w, 'a>(words: &'w [Word<'a>]) -> Option<(&'w [Word<'a>], Plac
 }
 
 /// The words that are no flags.
-fn without_flags<'a>(words: &[Word<'a>]) -> Vec<Word<'a>> {
+fn without_flags<'a>(words: &[PromptWord<'a>]) -> Vec<PromptWord<'a>> {
     let words = words.iter();
     let kept = words.filter(|word| word.quoted || !word.text.starts_with('-'));
     kept.cloned().collect()
 }
 
-fn list(rest: &[Word]) -> Option<Request> {
+fn list(rest: &[PromptWord]) -> Option<OfflineRequest> {
     let rest = without_flags(rest);
-    let is_kind = |word: &Word| word.text.contains('*') || kind_of(word).is_some();
+    let is_kind = |word: &PromptWord| word.text.contains('*') || kind_of(word).is_some();
     match rest.iter().any(is_kind) {
         true => find(&rest),
-        false => path_of(&rest).map(Request::List),
+        false => path_of(&rest).map(OfflineRequest::List),
     }
 }
 
-fn read(rest: &[Word]) -> Option<Request> {
+fn read(rest: &[PromptWord]) -> Option<OfflineRequest> {
     if let Some(command) = git(rest) {
-        return Some(Request::Run(command));
+        return Some(OfflineRequest::Run(command));
     }
     let is_list = rest.iter().any(|word| word.is("files|folder|directory"));
     let (rest, lines) = line_numbers(rest)?;
     Some(match (path_of(&rest)?, lines) {
-        (Some(path), None) if !is_list => Request::Read(path, None),
-        (path, None) => Request::List(path),
-        (path, Some(Lines::Range(first, last))) => Request::Read(path?, Some((first, last))),
-        (path, Some(Lines::Last(count))) => {
-            Request::Run(format!("tail -n {count} -- {}", shell_word(&path?)))
+        (Some(path), None) if !is_list => OfflineRequest::Read(path, None),
+        (path, None) => OfflineRequest::List(path),
+        (path, Some(LineSelection::Range(first, last))) => {
+            OfflineRequest::Read(path?, Some((first, last)))
+        }
+        (path, Some(LineSelection::Last(count))) => {
+            OfflineRequest::Run(format!("tail -n {count} -- {}", shell_word(&path?)))
         }
     })
 }
 
 /// What `show me the git log` shows.
-fn git(rest: &[Word]) -> Option<String> {
+fn git(rest: &[PromptWord]) -> Option<String> {
     let fillers = rest.iter().take_while(|word| word.is("me|the|my")).count();
     match rest.get(fillers..)? {
         [git, what] if git.is("git") && what.is("diff|log|status") => {
@@ -228,13 +232,15 @@ fn git(rest: &[Word]) -> Option<String> {
     }
 }
 
-enum Lines {
+enum LineSelection {
     Range(u64, u64),
     Last(u64),
 }
 
 /// Takes `lines 3 to 9`, `lines 3-9`, `first 9 lines` or `last 9 lines` out of the words.
-fn line_numbers<'a>(words: &[Word<'a>]) -> Option<(Vec<Word<'a>>, Option<Lines>)> {
+fn line_numbers<'a>(
+    words: &[PromptWord<'a>],
+) -> Option<(Vec<PromptWord<'a>>, Option<LineSelection>)> {
     let has = |names: &str| words.iter().any(|word| word.is(names));
     if !has("line|lines") {
         return Some((words.to_vec(), None));
@@ -250,29 +256,29 @@ fn line_numbers<'a>(words: &[Word<'a>]) -> Option<(Vec<Word<'a>>, Option<Lines>)
         }
     }
     let lines = match numbers.as_slice() {
-        [] if has("last") => Lines::Last(1),
-        [count] if has("last") => Lines::Last(*count),
-        [] if has("first") => Lines::Range(1, 1),
-        [count] if has("first") => Lines::Range(1, *count),
-        [line] => Lines::Range(*line, *line),
-        [from, to] if from <= to => Lines::Range(*from, *to),
+        [] if has("last") => LineSelection::Last(1),
+        [count] if has("last") => LineSelection::Last(*count),
+        [] if has("first") => LineSelection::Range(1, 1),
+        [count] if has("first") => LineSelection::Range(1, *count),
+        [line] => LineSelection::Range(*line, *line),
+        [from, to] if from <= to => LineSelection::Range(*from, *to),
         _ => return None,
     };
     Some((rest, Some(lines)))
 }
 
 /// The pattern of a kind of files.
-fn kind_of(word: &Word) -> Option<String> {
+fn kind_of(word: &PromptWord) -> Option<String> {
     let mut kinds = KINDS.split('|').filter_map(|kind| kind.split_once(':'));
     let (_, ending) = kinds.find(|(name, _)| word.is(name))?;
     Some(format!("*.{ending}"))
 }
 
-fn find(rest: &[Word]) -> Option<Request> {
+fn find(rest: &[PromptWord]) -> Option<OfflineRequest> {
     let (what, place) = what_and_where(rest)?;
     let has = |names: &str| what.iter().any(|word| word.is(names));
     let is_about_names = has("file|files") && !has("containing|contain|used|defined");
-    let named: Vec<&Word> = what.iter().filter(|word| !word.is(FILLERS)).collect();
+    let named: Vec<&PromptWord> = what.iter().filter(|word| !word.is(FILLERS)).collect();
     let pattern = match named.as_slice() {
         // A whole name means itself, a part of one any name with it.
         [name] if name.text.contains(['.', '*']) && (is_about_names || !name.quoted) => {
@@ -281,10 +287,10 @@ fn find(rest: &[Word]) -> Option<Request> {
         [name] if is_about_names => kind_of(name).unwrap_or_else(|| format!("*{}*", name.text)),
         _ => return search(rest),
     };
-    Some(Request::Find(pattern, place))
+    Some(OfflineRequest::Find(pattern, place))
 }
 
-fn search(rest: &[Word]) -> Option<Request> {
+fn search(rest: &[PromptWord]) -> Option<OfflineRequest> {
     let rest = without_flags(rest);
     // `search src for panic`, `grep panic src`
     let (what, place) = match rest.as_slice() {
@@ -306,11 +312,11 @@ fn search(rest: &[Word]) -> Option<Request> {
         Some(quoted) => quoted.text.to_owned(),
         None => kept.map(|word| word.text).collect::<Vec<_>>().join(" "),
     };
-    (!text.is_empty()).then_some(Request::Search(text, place))
+    (!text.is_empty()).then_some(OfflineRequest::Search(text, place))
 }
 
 /// The command is what follows the verb on its line, to the letter, or what is in quotes.
-fn run(rest: &[Word], prompt: &str) -> Option<String> {
+fn run(rest: &[PromptWord], prompt: &str) -> Option<String> {
     let named = rest.iter().take_while(|word| word.is("the|command"));
     let skipped = named.count();
     let rest = rest.get(skipped..)?;
@@ -330,7 +336,7 @@ fn run(rest: &[Word], prompt: &str) -> Option<String> {
 }
 
 /// A file whose text goes on after the first paragraph, which ends at `end` and says which file it is.
-fn longer_text(prompt: &str, end: usize) -> Option<Writing> {
+fn longer_text(prompt: &str, end: usize) -> Option<FileToWrite> {
     let words = split(prompt);
     let words = impolite(&words);
     let ("write", length) = verb_of(words)? else {
@@ -342,15 +348,15 @@ fn longer_text(prompt: &str, end: usize) -> Option<Writing> {
 }
 
 /// How many words come before the name of a file to write.
-fn file_words(words: &[Word]) -> usize {
+fn file_words(words: &[PromptWord]) -> usize {
     let fillers = "a|an|the|new|empty|file|named|called";
     words.iter().take_while(|word| word.is(fillers)).count()
 }
 
-fn writing(path: &str, content: &str, sure: bool) -> Option<Writing> {
+fn writing(path: &str, content: &str, sure: bool) -> Option<FileToWrite> {
     let is_whole = content.is_empty() || content.ends_with('\n');
     let end = if is_whole { "" } else { "\n" };
-    Some(Writing {
+    Some(FileToWrite {
         path: path.to_owned(),
         content: format!("{content}{end}"),
         sure,
@@ -358,7 +364,7 @@ fn writing(path: &str, content: &str, sure: bool) -> Option<Writing> {
 }
 
 /// `a file notes.md with the content: …`
-fn write_with(rest: &[Word], prompt: &str) -> Option<Writing> {
+fn write_with(rest: &[PromptWord], prompt: &str) -> Option<FileToWrite> {
     let [path, with, content @ ..] = rest.get(file_words(rest)..)? else {
         return None;
     };
@@ -375,7 +381,7 @@ fn write_with(rest: &[Word], prompt: &str) -> Option<Writing> {
     writing(path.text, unfenced(text), first.quoted || marked > 0)
 }
 
-fn write(rest: &[Word], prompt: &str) -> Option<Writing> {
+fn write(rest: &[PromptWord], prompt: &str) -> Option<FileToWrite> {
     if let Some(written) = write_with(rest, prompt) {
         return Some(written);
     }
@@ -396,21 +402,21 @@ fn write(rest: &[Word], prompt: &str) -> Option<Writing> {
     }
 }
 
-fn replace(rest: &[Word], prompt: &str) -> Option<Replacing> {
+fn replace(rest: &[PromptWord], prompt: &str) -> Option<TextToReplace> {
     let place = rest.iter().rposition(|word| word.is("in"))?;
     let path = path_of(rest.get(place + 1..)?)??;
     let change = rest.get(..place)?;
     let by = change.iter().position(|word| word.is("with|by|to"))?;
-    let exact = |words: &[Word]| match words {
+    let exact = |words: &[PromptWord]| match words {
         [only] => Some(only.text.to_owned()),
         several => between(several, prompt).map(str::to_owned),
     };
     let (old, new) = (exact(change.get(..by)?)?, exact(change.get(by + 1..)?)?);
-    (!old.is_empty()).then_some(Replacing { path, old, new })
+    (!old.is_empty()).then_some(TextToReplace { path, old, new })
 }
 
 /// The prompt from the first of these words to the last, to the letter.
-fn between<'p>(words: &[Word], prompt: &'p str) -> Option<&'p str> {
+fn between<'p>(words: &[PromptWord], prompt: &'p str) -> Option<&'p str> {
     prompt.get(words.first()?.start..words.last()?.end)
 }
 

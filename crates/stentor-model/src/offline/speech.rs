@@ -9,7 +9,7 @@ use super::answer::GuideAnswer;
 
 /// The events of `answer`. `input_chars` is how long the question was.
 pub fn events(answer: GuideAnswer, input_chars: u64) -> Vec<ModelEvent> {
-    let mut said = Said {
+    let mut said = SpeechEvents {
         events: vec![ModelEvent::Started { response_id: None }],
         chars: 0,
     };
@@ -38,12 +38,12 @@ pub fn events(answer: GuideAnswer, input_chars: u64) -> Vec<ModelEvent> {
     events
 }
 
-struct Said {
+struct SpeechEvents {
     events: Vec<ModelEvent>,
     chars: u64,
 }
 
-impl Said {
+impl SpeechEvents {
     fn block(&mut self, kind: LiveBlockKind, text: &str) {
         if text.is_empty() {
             return;

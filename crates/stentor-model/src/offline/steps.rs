@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::tool::ToolSpec;
 use stentor_journal::message::{ToolCall, ToolResultMessage, text_of};
 
-use super::request::{Replacing, Request, Writing};
+use super::request::{FileToWrite, OfflineRequest, TextToReplace};
 
 /// Files listed for a summary. More are shown as "at least".
 pub const MAX_LISTED: u64 = 5000;
@@ -36,7 +36,7 @@ test_*.py: python3 -m unittest";
 
 /// A tool call to make.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct OfflineCall {
     pub tool: &'static str,
     pub arguments: Map<String, Value>,
 }
@@ -50,8 +50,8 @@ pub struct Exchange<'a> {
 
 /// What to do next for a request.
 #[derive(Debug, PartialEq)]
-pub enum Next {
-    Calls(Vec<Call>),
+pub enum NextStep {
+    Calls(Vec<OfflineCall>),
     /// Everything is there to report.
     Done,
     /// The tool is not enabled in this session.
@@ -109,29 +109,33 @@ impl Exchange<'_> {
 }
 
 /// The next step of `request` after the exchanges it has had.
-pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
+pub fn next(request: &OfflineRequest, had: &[Exchange], tools: &[ToolSpec]) -> NextStep {
     let is_offered = |name: &str| tools.iter().any(|tool| tool.name == name);
     let can_list = is_offered("ls");
     let calls = match request {
-        Request::List(place) if had.is_empty() => vec![list(place.as_deref())],
-        Request::Read(path, lines) => match look(path, *lines, had, can_list) {
-            Look::Call(call) => vec![call],
-            Look::Folder => vec![list(Some(path))],
-            Look::Done => Vec::new(),
+        OfflineRequest::List(place) if had.is_empty() => vec![list(place.as_deref())],
+        OfflineRequest::Read(path, lines) => match look(path, *lines, had, can_list) {
+            PathLook::Call(call) => vec![call],
+            PathLook::Folder => vec![list(Some(path))],
+            PathLook::Done => Vec::new(),
         },
-        Request::Find(pattern, place) if had.is_empty() => {
+        OfflineRequest::Find(pattern, place) if had.is_empty() => {
             vec![find(pattern, place.as_deref(), None)]
         }
-        Request::Search(text, place) if had.is_empty() => vec![search(text, place.as_deref())],
-        Request::Run(command) if had.is_empty() => vec![run(command)],
-        Request::Write(writing) if !writing.sure => match had.last() {
+        OfflineRequest::Search(text, place) if had.is_empty() => {
+            vec![search(text, place.as_deref())]
+        }
+        OfflineRequest::Run(command) if had.is_empty() => vec![run(command)],
+        OfflineRequest::Write(writing) if !writing.sure => match had.last() {
             Some(last) if last.call.name == "write" => Vec::new(),
             _ => write_new(writing, had, can_list),
         },
-        Request::Write(writing) if had.is_empty() => vec![write(&writing.path, &writing.content)],
-        Request::Replace(replacing) => replace(replacing, had),
-        Request::Summarise(place) => summarise(place.as_deref(), had, can_list),
-        Request::Test => match had {
+        OfflineRequest::Write(writing) if had.is_empty() => {
+            vec![write(&writing.path, &writing.content)]
+        }
+        OfflineRequest::Replace(replacing) => replace(replacing, had),
+        OfflineRequest::Summarise(place) => summarise(place.as_deref(), had, can_list),
+        OfflineRequest::Test => match had {
             [] => vec![list(None)],
             [listed] => test_command(&listed.text()).map(run).into_iter().collect(),
             _ => Vec::new(),
@@ -139,16 +143,16 @@ pub fn next(request: &Request, had: &[Exchange], tools: &[ToolSpec]) -> Next {
         _ => Vec::new(),
     };
     match calls.iter().find(|call| !is_offered(call.tool)) {
-        Some(call) => Next::Lacks(call.tool),
-        None if calls.is_empty() => Next::Done,
-        None => Next::Calls(calls),
+        Some(call) => NextStep::Lacks(call.tool),
+        None if calls.is_empty() => NextStep::Done,
+        None => NextStep::Calls(calls),
     }
 }
 
 /// What a path turns out to be.
-enum Look {
+enum PathLook {
     /// This shows more.
-    Call(Call),
+    Call(OfflineCall),
     Folder,
     /// Nothing more can be found out.
     Done,
@@ -156,23 +160,23 @@ enum Look {
 
 /// Finds out what a path is, and reads it if it is a file. What has no ending may be a folder, or
 /// `README` for `README.md`: the names around it tell, without a call that fails.
-fn look(path: &str, lines: Option<(u64, u64)>, had: &[Exchange], can_list: bool) -> Look {
+fn look(path: &str, lines: Option<(u64, u64)>, had: &[Exchange], can_list: bool) -> PathLook {
     let (parent, name) = parent_and_name(path);
     let has_ending = name.trim_start_matches('.').contains('.');
     match had {
-        [] if matches!(name, "" | "." | "..") => Look::Folder,
-        [] if !has_ending && can_list => Look::Call(list(parent)),
-        [] => Look::Call(read(path, lines)),
-        [first] if first.is_about_a_folder() => Look::Folder,
+        [] if matches!(name, "" | "." | "..") => PathLook::Folder,
+        [] if !has_ending && can_list => PathLook::Call(list(parent)),
+        [] => PathLook::Call(read(path, lines)),
+        [first] if first.is_about_a_folder() => PathLook::Folder,
         [listed] if listed.call.name == "ls" && listed.argument("path") != Some(path) => {
             match entry_like(listed, name) {
-                Some(folder) if folder.ends_with('/') => Look::Folder,
-                Some(file) => Look::Call(read(&inside(parent, &file), lines)),
-                None if listed.tells_all() => Look::Done,
-                None => Look::Call(read(path, lines)),
+                Some(folder) if folder.ends_with('/') => PathLook::Folder,
+                Some(file) => PathLook::Call(read(&inside(parent, &file), lines)),
+                None if listed.tells_all() => PathLook::Done,
+                None => PathLook::Call(read(path, lines)),
             }
         }
-        _ => Look::Done,
+        _ => PathLook::Done,
     }
 }
 
@@ -194,7 +198,7 @@ fn entry_like(listed: &Exchange, name: &str) -> Option<String> {
 }
 
 /// Writes a file that is not there yet: who did not put the text in quotes may not mean to replace one.
-fn write_new(writing: &Writing, had: &[Exchange], can_list: bool) -> Vec<Call> {
+fn write_new(writing: &FileToWrite, had: &[Exchange], can_list: bool) -> Vec<OfflineCall> {
     let write = || vec![write(&writing.path, &writing.content)];
     let (parent, name) = parent_and_name(&writing.path);
     match had {
@@ -213,7 +217,7 @@ fn write_new(writing: &Writing, had: &[Exchange], can_list: bool) -> Vec<Call> {
 }
 
 /// A file is read; of a folder its listing, its files and its README are.
-fn summarise(place: Option<&str>, had: &[Exchange], can_list: bool) -> Vec<Call> {
+fn summarise(place: Option<&str>, had: &[Exchange], can_list: bool) -> Vec<OfflineCall> {
     let look_around = || vec![list(place), find("*", place, Some(MAX_LISTED))];
     match (place, had) {
         (None, []) => look_around(),
@@ -226,16 +230,16 @@ fn summarise(place: Option<&str>, had: &[Exchange], can_list: bool) -> Vec<Call>
             call.into_iter().collect()
         }
         (Some(path), had) => match look(path, None, had, can_list) {
-            Look::Call(call) => vec![call],
-            Look::Folder => look_around(),
-            Look::Done => Vec::new(),
+            PathLook::Call(call) => vec![call],
+            PathLook::Folder => look_around(),
+            PathLook::Done => Vec::new(),
         },
         (None, _) => Vec::new(),
     }
 }
 
 /// The edit tool wants a text that occurs once; a person who asks to replace it means all.
-fn replace(Replacing { path, old, new }: &Replacing, had: &[Exchange]) -> Vec<Call> {
+fn replace(TextToReplace { path, old, new }: &TextToReplace, had: &[Exchange]) -> Vec<OfflineCall> {
     match had {
         [] => {
             let edits = json!([{ "oldText": old, "newText": new }]);
@@ -264,7 +268,7 @@ fn test_command(listing: &str) -> Option<&'static str> {
     found.map(|(_, command)| command)
 }
 
-fn call(tool: &'static str, arguments: Value) -> Call {
+fn call(tool: &'static str, arguments: Value) -> OfflineCall {
     let arguments = match arguments {
         Value::Object(arguments) => arguments
             .into_iter()
@@ -272,14 +276,14 @@ fn call(tool: &'static str, arguments: Value) -> Call {
             .collect(),
         _ => Map::new(),
     };
-    Call { tool, arguments }
+    OfflineCall { tool, arguments }
 }
 
-fn list(path: Option<&str>) -> Call {
+fn list(path: Option<&str>) -> OfflineCall {
     call("ls", json!({ "path": path }))
 }
 
-fn read(path: &str, lines: Option<(u64, u64)>) -> Call {
+fn read(path: &str, lines: Option<(u64, u64)>) -> OfflineCall {
     let first = lines.map(|(first, _)| first.max(1));
     let count = lines.map(|(first, last)| last.saturating_sub(first.max(1)) + 1);
     call(
@@ -288,7 +292,7 @@ fn read(path: &str, lines: Option<(u64, u64)>) -> Call {
     )
 }
 
-fn find(pattern: &str, path: Option<&str>, limit: Option<u64>) -> Call {
+fn find(pattern: &str, path: Option<&str>, limit: Option<u64>) -> OfflineCall {
     call(
         "find",
         json!({ "pattern": pattern, "path": path, "limit": limit }),
@@ -296,7 +300,7 @@ fn find(pattern: &str, path: Option<&str>, limit: Option<u64>) -> Call {
 }
 
 /// Text without capitals is looked for in any case, as people expect.
-fn search(text: &str, path: Option<&str>) -> Call {
+fn search(text: &str, path: Option<&str>) -> OfflineCall {
     let any_case = !text.chars().any(char::is_uppercase);
     let special = |char: char| !(char.is_alphanumeric() || matches!(char, '_' | ' ' | '-'));
     let arguments = json!({
@@ -309,11 +313,11 @@ fn search(text: &str, path: Option<&str>) -> Call {
     call("grep", arguments)
 }
 
-fn run(command: &str) -> Call {
+fn run(command: &str) -> OfflineCall {
     call("bash", json!({ "command": command }))
 }
 
-fn write(path: &str, content: &str) -> Call {
+fn write(path: &str, content: &str) -> OfflineCall {
     call("write", json!({ "path": path, "content": content }))
 }
 

@@ -7,7 +7,7 @@ use stentor_agent::model::{Model, ModelEvent, ModelRequest, Purpose, ThinkingLev
 use stentor_agent::tool::{ToolEffect, ToolSpec};
 use stentor_journal::message::{Message, StopReason};
 
-use super::request::Request;
+use super::request::OfflineRequest;
 use super::*;
 
 /// What the guide said: text, calls (id, name, arguments) and why it stopped.
@@ -98,6 +98,7 @@ async fn say(request: ModelRequest) -> Said {
             ModelEvent::Started { .. }
             | ModelEvent::Usage(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Titled(_)
             | ModelEvent::Intent(_)
             | ModelEvent::Nothing => {}
         }
@@ -538,23 +539,23 @@ fn the_verbs_and_their_arguments() {
     for line in UNDERSTOOD.trim().lines() {
         let (prompt, expected) = line.split_once(" => ").unwrap();
         let prompt = prompt.replace("\\n", "\n");
-        let got = match Request::parse(&prompt) {
-            Request::List(place) => format!("List {}", shown(&place)),
-            Request::Read(path, None) => format!("Read {path}"),
-            Request::Read(path, Some((a, b))) => format!("Read {path} {a}-{b}"),
-            Request::Find(pattern, place) => format!("Find {pattern} {}", shown(&place)),
-            Request::Search(text, place) => format!("Search {text} {}", shown(&place)),
-            Request::Run(command) => format!("Run {}", command.replace('\n', "\\n")),
-            Request::Write(one) => {
+        let got = match OfflineRequest::parse(&prompt) {
+            OfflineRequest::List(place) => format!("List {}", shown(&place)),
+            OfflineRequest::Read(path, None) => format!("Read {path}"),
+            OfflineRequest::Read(path, Some((a, b))) => format!("Read {path} {a}-{b}"),
+            OfflineRequest::Find(pattern, place) => format!("Find {pattern} {}", shown(&place)),
+            OfflineRequest::Search(text, place) => format!("Search {text} {}", shown(&place)),
+            OfflineRequest::Run(command) => format!("Run {}", command.replace('\n', "\\n")),
+            OfflineRequest::Write(one) => {
                 format!("Write {} {:?} {}", one.path, one.content, one.sure)
             }
-            Request::Replace(one) => {
+            OfflineRequest::Replace(one) => {
                 format!("Replace {} {:?} {:?}", one.path, one.old, one.new)
             }
-            Request::Summarise(place) => format!("Summarise {}", shown(&place)),
-            Request::Test => "Test".to_owned(),
-            Request::Help => "Help".to_owned(),
-            Request::Unknown => "Unknown".to_owned(),
+            OfflineRequest::Summarise(place) => format!("Summarise {}", shown(&place)),
+            OfflineRequest::Test => "Test".to_owned(),
+            OfflineRequest::Help => "Help".to_owned(),
+            OfflineRequest::Unknown => "Unknown".to_owned(),
         };
         if got != expected {
             wrong.push(format!("{prompt}\n  expected {expected}\n  got      {got}"));
@@ -565,9 +566,12 @@ fn the_verbs_and_their_arguments() {
 
 #[test]
 fn a_request_counts_whatever_is_piped_in_behind_it() {
-    let asked = Request::parse("read a.txt\n\nsome piped text\n\nand more");
-    assert_eq!(asked, Request::parse("read a.txt"));
-    assert_eq!(Request::parse("think\n\nread a.txt"), Request::Unknown);
+    let asked = OfflineRequest::parse("read a.txt\n\nsome piped text\n\nand more");
+    assert_eq!(asked, OfflineRequest::parse("read a.txt"));
+    assert_eq!(
+        OfflineRequest::parse("think\n\nread a.txt"),
+        OfflineRequest::Unknown
+    );
 }
 
 #[tokio::test]

@@ -10,11 +10,11 @@ const BARE_BYTES: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct ArgumentText {
     text: String,
-    progress: Progress,
+    progress: ArgumentProgress,
 }
 
 #[derive(Debug, Default)]
-enum Progress {
+enum ArgumentProgress {
     /// Nothing but white space.
     #[default]
     Blank,
@@ -46,8 +46,8 @@ impl ArgumentText {
             if self.advance(byte) {
                 let value = self.text.get(..=start + offset).unwrap_or_default();
                 self.progress = match serde_json::from_str::<IgnoredAny>(value) {
-                    Ok(_) => Progress::Whole,
-                    Err(_) => Progress::Never,
+                    Ok(_) => ArgumentProgress::Whole,
+                    Err(_) => ArgumentProgress::Never,
                 };
             }
         }
@@ -60,29 +60,31 @@ impl ArgumentText {
     /// True when it is one whole JSON value.
     pub(super) fn is_complete(&self) -> bool {
         match &self.progress {
-            Progress::Whole => true,
-            Progress::Bare => {
+            ArgumentProgress::Whole => true,
+            ArgumentProgress::Bare => {
                 self.text.len() <= BARE_BYTES
                     && serde_json::from_str::<IgnoredAny>(&self.text).is_ok()
             }
-            Progress::Blank | Progress::Inside { .. } | Progress::Never => false,
+            ArgumentProgress::Blank | ArgumentProgress::Inside { .. } | ArgumentProgress::Never => {
+                false
+            }
         }
     }
 
     /// Takes one byte. True when it closes the outermost bracket.
     fn advance(&mut self, byte: u8) -> bool {
         match &mut self.progress {
-            Progress::Blank => match byte {
+            ArgumentProgress::Blank => match byte {
                 b'{' | b'[' => {
-                    self.progress = Progress::Inside {
+                    self.progress = ArgumentProgress::Inside {
                         depth: 1,
                         string: None,
                     };
                 }
                 b' ' | b'\t' | b'\r' | b'\n' => {}
-                _ => self.progress = Progress::Bare,
+                _ => self.progress = ArgumentProgress::Bare,
             },
-            Progress::Inside { depth, string } => match (&string, byte) {
+            ArgumentProgress::Inside { depth, string } => match (&string, byte) {
                 (Some(Quoted::Escaped), _) => *string = Some(Quoted::Plain),
                 (Some(Quoted::Plain), b'\\') => *string = Some(Quoted::Escaped),
                 (Some(Quoted::Plain), b'"') => *string = None,
@@ -94,10 +96,10 @@ impl ArgumentText {
                 }
                 (Some(Quoted::Plain) | None, _) => {}
             },
-            Progress::Whole if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') => {
-                self.progress = Progress::Never;
+            ArgumentProgress::Whole if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') => {
+                self.progress = ArgumentProgress::Never;
             }
-            Progress::Whole | Progress::Bare | Progress::Never => {}
+            ArgumentProgress::Whole | ArgumentProgress::Bare | ArgumentProgress::Never => {}
         }
         false
     }

@@ -12,7 +12,7 @@ use crate::call_id::new_call_id;
 /// complete, which it is when its arguments are a whole JSON value and another has begun, or when
 /// the answer ends. Nothing is lost either way.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallFragments {
     calls: Vec<PendingCall>,
     /// Position of the call whose block is open.
     open: Option<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Fragment {
     pub arguments: String,
 }
 
-impl Calls {
+impl CallFragments {
     /// Takes a fragment.
     pub(super) fn take(&mut self, fragment: Fragment, answer: &mut AnswerBuilder) {
         let position = self.position_of(&fragment);
@@ -183,7 +183,7 @@ mod tests {
     /// The blocks in short: `name#id(arguments)`.
     fn blocks(fragments: Vec<Fragment>) -> Vec<String> {
         let mut answer = AnswerBuilder::new();
-        let mut calls = Calls::default();
+        let mut calls = CallFragments::default();
         for fragment in fragments {
             calls.take(fragment, &mut answer);
         }

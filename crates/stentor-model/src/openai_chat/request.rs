@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::ModelRequest;
 
 use super::quirks::Quirks;
-use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
+use crate::call::{CallTarget, HttpCall, bearer_headers, output_limit, to_bytes};
 use crate::openai::{DataUrl, arguments_text, file_name, result_text};
 use crate::output_schema::{self, enforceable};
-use crate::transcript::{self, AssistantPart, Part, ToolAnswer, Turn};
+use crate::transcript::{self, AssistantPart, ToolAnswer, TranscriptPart, TranscriptTurn};
 
 /// Precedes media of tool results, which a result cannot carry on this wire.
 const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
@@ -18,14 +18,14 @@ const MEDIA_OF_RESULTS: &str = "(media of the tool results above)";
 const RESULTS_SEEN: &str = "(tool results received)";
 
 /// The request for `request` at `target`.
-pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
+pub fn encode(target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
     let quirks = Quirks::of(target.info);
     let turns = transcript::prepare(&request.messages, target.info, quirks.ids);
     let mut headers = bearer_headers(target.credential);
     if quirks.is_copilot {
         headers.extend(copilot_headers(&turns));
     }
-    Call {
+    HttpCall {
         url: format!("{}/chat/completions", target.base_url),
         headers,
         body: to_bytes(&Body::new(target, request, &turns, quirks)),
@@ -122,9 +122,9 @@ struct CalledFunction<'a> {
 
 impl<'a> Body<'a> {
     fn new(
-        target: Target<'_>,
+        target: CallTarget<'_>,
         request: &'a ModelRequest,
-        turns: &'a [Turn<'_>],
+        turns: &'a [TranscriptTurn<'_>],
         quirks: Quirks,
     ) -> Self {
         let tools = request.tools.iter().map(|tool| Tool {
@@ -142,10 +142,10 @@ impl<'a> Body<'a> {
         }
         for (n, turn) in turns.iter().enumerate() {
             match turn {
-                Turn::User(parts) => messages.push(user(parts)),
-                Turn::Assistant(parts) => messages.push(assistant(parts)),
-                Turn::Results(answers) => {
-                    let then_user = matches!(turns.get(n + 1), Some(Turn::User(_)));
+                TranscriptTurn::User(parts) => messages.push(user(parts)),
+                TranscriptTurn::Assistant(parts) => messages.push(assistant(parts)),
+                TranscriptTurn::Results(answers) => {
+                    let then_user = matches!(turns.get(n + 1), Some(TranscriptTurn::User(_)));
                     results(answers, then_user, quirks, &mut messages);
                 }
             }
@@ -158,7 +158,7 @@ impl<'a> Body<'a> {
     }
 }
 
-fn settings(target: Target<'_>, request: &ModelRequest, quirks: Quirks) -> Map<String, Value> {
+fn settings(target: CallTarget<'_>, request: &ModelRequest, quirks: Quirks) -> Map<String, Value> {
     let info = target.info;
     let mut settings = Map::new();
     settings.insert("model".into(), info.id.clone().into());
@@ -182,19 +182,19 @@ fn settings(target: Target<'_>, request: &ModelRequest, quirks: Quirks) -> Map<S
     settings
 }
 
-fn user<'a>(parts: &'a [Part<'_>]) -> Message<'a> {
+fn user<'a>(parts: &'a [TranscriptPart<'_>]) -> Message<'a> {
     Message::User {
         content: content(parts),
     }
 }
 
 /// Plain text where there is nothing else: every server understands that.
-fn content<'a>(parts: &'a [Part<'_>]) -> Content<'a> {
+fn content<'a>(parts: &'a [TranscriptPart<'_>]) -> Content<'a> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => Some(text.as_ref()),
-            Part::Image(_) | Part::Pdf(_) => None,
+            TranscriptPart::Text(text) => Some(text.as_ref()),
+            TranscriptPart::Image(_) | TranscriptPart::Pdf(_) => None,
         })
         .collect();
     match texts.as_deref() {
@@ -204,15 +204,15 @@ fn content<'a>(parts: &'a [Part<'_>]) -> Content<'a> {
     }
 }
 
-fn piece<'a>(part: &'a Part<'_>) -> Piece<'a> {
+fn piece<'a>(part: &'a TranscriptPart<'_>) -> Piece<'a> {
     match part {
-        Part::Text(text) => Piece::Text { text },
-        Part::Image(image) => Piece::ImageUrl {
+        TranscriptPart::Text(text) => Piece::Text { text },
+        TranscriptPart::Image(image) => Piece::ImageUrl {
             image_url: Url {
                 url: DataUrl::of_image(image),
             },
         },
-        Part::Pdf(document) => Piece::File {
+        TranscriptPart::Pdf(document) => Piece::File {
             file: File {
                 filename: file_name(document),
                 file_data: DataUrl::of_document(document),
@@ -235,7 +235,8 @@ fn assistant<'a>(parts: &'a [AssistantPart<'_>]) -> Message<'a> {
                 text: thought,
                 signature,
             } => think(&mut reasoning, thought, signature),
-            AssistantPart::Redacted { .. } => {}
+            // This wire has no calls that a provider runs.
+            AssistantPart::Redacted { .. } | AssistantPart::ServerCall { .. } => {}
             AssistantPart::Call { id, call, .. } => tool_calls.push(ToolCall {
                 id,
                 kind: "function",
@@ -317,19 +318,19 @@ fn append(text: &mut String, more: &str) {
 }
 
 /// Copilot wants to know who caused a request, and whether there is something to see.
-fn copilot_headers(turns: &[Turn<'_>]) -> Vec<(&'static str, String)> {
-    let by_agent = !matches!(turns.last(), Some(Turn::User(_)));
+fn copilot_headers(turns: &[TranscriptTurn<'_>]) -> Vec<(&'static str, String)> {
+    let by_agent = !matches!(turns.last(), Some(TranscriptTurn::User(_)));
     let mut headers = vec![(
         "x-initiator",
         if by_agent { "agent" } else { "user" }.to_owned(),
     )];
-    let is_image = |part: &Part<'_>| matches!(part, Part::Image(_));
+    let is_image = |part: &TranscriptPart<'_>| matches!(part, TranscriptPart::Image(_));
     let sees = turns.iter().any(|turn| match turn {
-        Turn::User(parts) => parts.iter().any(is_image),
-        Turn::Results(answers) => answers
+        TranscriptTurn::User(parts) => parts.iter().any(is_image),
+        TranscriptTurn::Results(answers) => answers
             .iter()
             .any(|answer| answer.parts.iter().any(is_image)),
-        Turn::Assistant(_) => false,
+        TranscriptTurn::Assistant(_) => false,
     });
     if sees {
         headers.push(("copilot-vision-request", "true".to_owned()));
@@ -374,10 +375,11 @@ mod tests {
             purpose: Purpose::Turn,
             host: None,
         };
-        let target = Target {
+        let target = CallTarget {
             info: &info,
             credential: &Credential::None,
             base_url: "http://localhost/v1",
+            server_tools: &[],
         };
         let mut body: Value = serde_json::from_slice(&encode(target, &request).body).unwrap();
         let map = body.as_object_mut().unwrap();

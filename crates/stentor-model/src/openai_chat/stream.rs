@@ -6,7 +6,7 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use super::calls::{Calls, Fragment};
+use super::calls::{CallFragments, Fragment};
 use super::content::{Arguments, Content};
 use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
 use crate::failure::fault_in;
@@ -14,7 +14,7 @@ use crate::failure::fault_in;
 /// Reads one answer of the chat completions API.
 #[derive(Debug, Default)]
 pub struct ChatDecoder {
-    calls: Calls,
+    calls: CallFragments,
     /// In which field reasoning comes; it goes back in the same.
     reasoning_field: Option<&'static str>,
     reasoning_details: Vec<Value>,
@@ -260,12 +260,12 @@ impl WireUsage {
             .and_then(|details| details.reasoning_tokens);
         // Some count reasoning beside the completion instead of in it; the total tells.
         if let (Some(reasoning), Some(total)) = (reasoning, self.total_tokens)
-            && total == prompt + output + reasoning
+            && Some(total) == prompt.checked_add(output.saturating_add(reasoning))
         {
-            output += reasoning;
+            output = output.saturating_add(reasoning);
         }
         *usage = Usage {
-            input: prompt.saturating_sub(cached + written),
+            input: prompt.saturating_sub(cached.saturating_add(written)),
             output,
             cache_read: cached,
             cache_write: written,

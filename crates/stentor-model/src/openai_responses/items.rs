@@ -1,6 +1,7 @@
 //! The output items of a response, put one after the other.
 
 use stentor_agent::live::LiveBlockKind;
+use stentor_agent::tool::ToolOutput;
 
 use crate::answer::AnswerBuilder;
 
@@ -8,7 +9,7 @@ use crate::answer::AnswerBuilder;
 /// a later one is held until its turn.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    items: Vec<Item>,
+    items: Vec<OutputItem>,
     /// How many have been handed out whole.
     done: usize,
     /// True when the block of item `done` is open.
@@ -18,17 +19,27 @@ pub(super) struct Items {
 }
 
 /// What an item takes besides its text.
-const ITEM_BYTES: usize = std::mem::size_of::<Item>();
+const ITEM_BYTES: usize = std::mem::size_of::<OutputItem>();
 
 #[derive(Debug)]
-struct Item {
+struct OutputItem {
     index: u64,
     /// `None` for items that are no content.
     kind: Option<LiveBlockKind>,
     held: String,
     has_text: bool,
-    /// Its signature, once it is complete.
-    complete: Option<Option<String>>,
+    /// True for a call that the provider runs.
+    is_server_call: bool,
+    /// What it ended with, once it is complete.
+    complete: Option<ItemEnd>,
+}
+
+/// What an item ends with.
+#[derive(Debug, Default)]
+pub(super) struct ItemEnd {
+    pub signature: Option<String>,
+    /// Of a call that the provider runs.
+    pub output: Option<ToolOutput>,
 }
 
 impl Items {
@@ -42,11 +53,13 @@ impl Items {
         &mut self,
         index: u64,
         kind: Option<LiveBlockKind>,
+        is_server_call: bool,
         answer: &mut AnswerBuilder,
     ) {
-        self.items.push(Item {
+        self.items.push(OutputItem {
             index,
             kind,
+            is_server_call,
             held: String::new(),
             has_text: false,
             complete: None,
@@ -86,14 +99,9 @@ impl Items {
     }
 
     /// An item is complete.
-    pub(super) fn complete(
-        &mut self,
-        index: u64,
-        signature: Option<String>,
-        answer: &mut AnswerBuilder,
-    ) {
+    pub(super) fn complete(&mut self, index: u64, end: ItemEnd, answer: &mut AnswerBuilder) {
         if let Some(item) = self.items.iter_mut().rev().find(|item| item.index == index) {
-            item.complete = Some(signature);
+            item.complete = Some(end);
         }
         self.proceed(answer);
     }
@@ -101,7 +109,7 @@ impl Items {
     /// Hands out everything that is left.
     pub(super) fn finish(&mut self, answer: &mut AnswerBuilder) {
         for item in &mut self.items {
-            item.complete.get_or_insert(None);
+            item.complete.get_or_insert_default();
         }
         self.proceed(answer);
     }
@@ -110,16 +118,26 @@ impl Items {
         while let Some(item) = self.items.get_mut(self.done) {
             if let Some(kind) = &item.kind {
                 if !std::mem::replace(&mut self.is_open, true) {
-                    answer.open(kind.clone());
+                    match (item.is_server_call, kind.clone()) {
+                        (true, LiveBlockKind::ToolCall { id, name }) => {
+                            answer.open_server_call(id, name);
+                        }
+                        (_, kind) => answer.open(kind),
+                    }
                 }
                 self.held_bytes -= item.held.len();
                 answer.delta(std::mem::take(&mut item.held));
             }
-            let Some(signature) = item.complete.take() else {
+            let Some(end) = item.complete.take() else {
                 return;
             };
             if std::mem::replace(&mut self.is_open, false) {
-                answer.close(signature);
+                answer.close(end.signature);
+            }
+            if let (Some(LiveBlockKind::ToolCall { id, .. }), Some(output)) =
+                (&item.kind, end.output)
+            {
+                answer.server_result(id, output);
             }
             self.done += 1;
         }
@@ -136,11 +154,15 @@ mod tests {
     fn items_that_come_mixed_leave_in_order_and_whole() {
         let mut answer = AnswerBuilder::new();
         let mut items = Items::default();
-        items.add(0, Some(LiveBlockKind::Text), &mut answer);
-        items.add(1, Some(LiveBlockKind::Thinking), &mut answer);
+        items.add(0, Some(LiveBlockKind::Text), false, &mut answer);
+        items.add(1, Some(LiveBlockKind::Thinking), false, &mut answer);
         items.delta(1, "x".into(), &mut answer);
         items.delta(0, "a".into(), &mut answer);
-        items.complete(1, Some("s".into()), &mut answer);
+        let end = ItemEnd {
+            signature: Some("s".into()),
+            output: None,
+        };
+        items.complete(1, end, &mut answer);
         items.delta(0, "b".into(), &mut answer);
         items.finish(&mut answer);
         let events: Vec<_> = std::iter::from_fn(|| answer.pop()).skip(1).collect();

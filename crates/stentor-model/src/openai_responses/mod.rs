@@ -2,4 +2,5 @@
 
 mod items;
 pub mod request;
+mod server_items;
 pub mod stream;

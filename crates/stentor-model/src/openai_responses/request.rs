@@ -9,20 +9,20 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use stentor_agent::model::{ModelInfo, ModelRequest, Purpose, ThinkingLevel};
 
-use crate::call::{Call, Target, bearer_headers, output_limit, to_bytes};
+use crate::call::{CallTarget, HttpCall, bearer_headers, output_limit, to_bytes};
 use crate::credential::Credential;
 use crate::openai::{DataUrl, arguments_text, file_name, result_text};
 use crate::output_schema::{self, enforceable};
-use crate::transcript::{self, AssistantPart, IdRule, Part, ToolAnswer, Turn};
+use crate::transcript::{self, AssistantPart, IdRule, ToolAnswer, TranscriptPart, TranscriptTurn};
 
 const IDS: IdRule = IdRule::Identifier { max_len: 64 };
 
 /// The request for `request` at `target`.
-pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
+pub fn encode(target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
     let turns = transcript::prepare(&request.messages, target.info, IDS);
-    let mut body = Body::new(target.info, request, &turns);
+    let mut body = Body::new(target, request, &turns);
     body.max_output_tokens = Some(output_limit(target.info, request).max(16));
-    Call {
+    HttpCall {
         url: format!("{}/responses", target.base_url),
         headers: bearer_headers(target.credential),
         body: to_bytes(&body),
@@ -30,9 +30,9 @@ pub fn encode(target: Target<'_>, request: &ModelRequest) -> Call {
 }
 
 /// The same for a ChatGPT subscription, which has its own address and wants the account named.
-pub fn encode_for_codex(target: Target<'_>, request: &ModelRequest) -> Call {
+pub fn encode_for_codex(target: CallTarget<'_>, request: &ModelRequest) -> HttpCall {
     let turns = transcript::prepare(&request.messages, target.info, IDS);
-    let mut body = Body::new(target.info, request, &turns);
+    let mut body = Body::new(target, request, &turns);
     body.instructions
         .get_or_insert("You are a helpful assistant.");
     let mut headers = bearer_headers(target.credential);
@@ -48,7 +48,7 @@ pub fn encode_for_codex(target: Target<'_>, request: &ModelRequest) -> Call {
     if !request.session_id.is_empty() {
         headers.push(("session_id", request.session_id.to_string()));
     }
-    Call {
+    HttpCall {
         url: format!("{}/codex/responses", target.base_url),
         headers,
         body: to_bytes(&body),
@@ -64,8 +64,8 @@ struct Body<'a> {
     instructions: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    include: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,17 @@ enum Tool<'a> {
     },
     /// The provider's own search.
     WebSearch {},
+    /// One that the provider runs, as the user has written it.
+    #[serde(untagged)]
+    Theirs(&'a Value),
 }
+
+/// What has to be asked for to see what tools of the provider have done, by the type of the tool.
+const SERVER_OUTPUT: [(&str, &str); 3] = [
+    ("web_search", "web_search_call.action.sources"),
+    ("file_search", "file_search_call.results"),
+    ("code_interpreter", "code_interpreter_call.outputs"),
+];
 
 /// An item of the conversation.
 #[derive(Serialize)]
@@ -149,7 +159,13 @@ enum Piece<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(info: &'a ModelInfo, request: &'a ModelRequest, turns: &'a [Turn<'_>]) -> Self {
+    fn new(
+        target: CallTarget<'a>,
+        request: &'a ModelRequest,
+        turns: &'a [TranscriptTurn<'_>],
+    ) -> Self {
+        let info = target.info;
+        let theirs = target.server_tools_for(request);
         let tools = request.tools.iter().map(|tool| Tool::Function {
             name: &tool.name,
             description: &tool.description,
@@ -157,7 +173,8 @@ impl<'a> Body<'a> {
             strict: false,
         });
         let search = (request.purpose == Purpose::WebSearch).then_some(Tool::WebSearch {});
-        let tools: Vec<Tool<'_>> = tools.chain(search).collect();
+        let tools = tools.chain(search);
+        let tools: Vec<Tool<'_>> = tools.chain(theirs.iter().map(Tool::Theirs)).collect();
         let reasons = info.reasoning;
         let text = enforceable(request, &output_schema::OPENAI).map(|schema| {
             json!({"format": {
@@ -170,7 +187,7 @@ impl<'a> Body<'a> {
             store: false,
             instructions: (!request.system.trim().is_empty()).then_some(&*request.system),
             prompt_cache_key: (!request.session_id.is_empty()).then_some(&*request.session_id),
-            include: reasons.then_some(["reasoning.encrypted_content"]),
+            include: include(reasons, theirs),
             reasoning: match reasons {
                 true => reasoning(info, request.thinking),
                 false => None,
@@ -184,17 +201,31 @@ impl<'a> Body<'a> {
     }
 }
 
-fn input<'a>(turns: &'a [Turn<'_>]) -> Vec<Item<'a>> {
+/// What is asked for besides the answer.
+fn include(reasons: bool, server_tools: &[Value]) -> Vec<&'static str> {
+    let reasoning = reasons.then_some("reasoning.encrypted_content");
+    let is_offered = |kind: &str| {
+        let mut kinds = server_tools
+            .iter()
+            .filter_map(|tool| tool.get("type")?.as_str());
+        kinds.any(|offered| offered.starts_with(kind))
+    };
+    let outputs = SERVER_OUTPUT.into_iter();
+    let outputs = outputs.filter_map(|(kind, output)| is_offered(kind).then_some(output));
+    reasoning.into_iter().chain(outputs).collect()
+}
+
+fn input<'a>(turns: &'a [TranscriptTurn<'_>]) -> Vec<Item<'a>> {
     let mut input = Vec::new();
     for turn in turns {
         match turn {
-            Turn::User(parts) => input.push(Item::Ours(OurItem::Message {
+            TranscriptTurn::User(parts) => input.push(Item::Ours(OurItem::Message {
                 role: "user",
                 content: parts.iter().map(piece).collect(),
                 phase: None,
             })),
-            Turn::Assistant(parts) => assistant_items(parts, &mut input),
-            Turn::Results(answers) => input.extend(answers.iter().map(result)),
+            TranscriptTurn::Assistant(parts) => assistant_items(parts, &mut input),
+            TranscriptTurn::Results(answers) => input.extend(answers.iter().map(result)),
         }
     }
     input
@@ -213,16 +244,16 @@ fn reasoning(info: &ModelInfo, level: ThinkingLevel) -> Option<Value> {
     Some(json!({"effort": effort, "summary": "auto"}))
 }
 
-fn piece<'a>(part: &'a Part<'_>) -> Piece<'a> {
+fn piece<'a>(part: &'a TranscriptPart<'_>) -> Piece<'a> {
     match part {
-        Part::Text(text) => Piece::InputText {
+        TranscriptPart::Text(text) => Piece::InputText {
             text: Cow::Borrowed(text.as_ref()),
         },
-        Part::Image(image) => Piece::InputImage {
+        TranscriptPart::Image(image) => Piece::InputImage {
             detail: "auto",
             image_url: DataUrl::of_image(image),
         },
-        Part::Pdf(document) => Piece::InputFile {
+        TranscriptPart::Pdf(document) => Piece::InputFile {
             filename: file_name(document),
             file_data: DataUrl::of_document(document),
         },
@@ -242,6 +273,7 @@ fn assistant_items<'a>(parts: &'a [AssistantPart<'_>], input: &mut Vec<Item<'a>>
                 input.extend(item.map(Item::Theirs));
             }
             AssistantPart::Text { .. } | AssistantPart::Redacted { .. } => {}
+            AssistantPart::ServerCall { item, .. } => input.push(Item::Theirs(item.clone())),
             AssistantPart::Call { id, call, .. } => {
                 input.push(Item::Ours(OurItem::FunctionCall {
                     call_id: id,

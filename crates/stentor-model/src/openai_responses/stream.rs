@@ -8,9 +8,11 @@ use stentor_agent::live::LiveBlockKind;
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 
-use super::items::Items;
+use super::items::{ItemEnd, Items};
+use super::server_items;
 use crate::answer::{AnswerBuilder, Decoder, ProviderFault, StreamFault};
 use crate::failure::fault_in;
+use crate::server_call::call_signature;
 
 /// Reads one answer of the Responses API.
 #[derive(Debug, Default)]
@@ -133,8 +135,7 @@ impl ResponsesDecoder {
             "response.created" => answer.start(event.response.and_then(|response| response.id)),
             "response.output_item.added" => {
                 if let Some(item) = event.item {
-                    self.items
-                        .add(event.output_index, block_kind(&item), answer);
+                    self.add(event.output_index, &item, answer);
                 }
             }
             "response.output_item.done" => {
@@ -177,14 +178,45 @@ impl ResponsesDecoder {
         Ok(())
     }
 
+    fn add(&mut self, index: u64, item: &Map<String, Value>, answer: &mut AnswerBuilder) {
+        let server_tool = server_items::tool_name(item).filter(|_| answer.shows_server_calls());
+        let is_server_call = server_tool.is_some();
+        let kind = match server_tool {
+            Some(name) => Some(LiveBlockKind::ToolCall {
+                id: word(item, "id").to_owned(),
+                name,
+            }),
+            None => block_kind(item),
+        };
+        self.items.add(index, kind, is_server_call, answer);
+    }
+
     fn item_done(&mut self, index: u64, item: Map<String, Value>, answer: &mut AnswerBuilder) {
         if !self.items.knows(index) {
-            self.items.add(index, block_kind(&item), answer);
+            self.add(index, &item, answer);
         }
-        if !self.items.has_text(index) {
-            self.items.delta(index, whole_text(&item), answer);
-        }
-        self.items.complete(index, signature(item), answer);
+        let is_server_call =
+            answer.shows_server_calls() && server_items::tool_name(&item).is_some();
+        let end = match is_server_call {
+            true => {
+                self.items
+                    .delta(index, server_items::arguments(&item), answer);
+                ItemEnd {
+                    output: Some(server_items::output(&item)),
+                    signature: Some(call_signature(&Value::Object(item))),
+                }
+            }
+            false => {
+                if !self.items.has_text(index) {
+                    self.items.delta(index, whole_text(&item), answer);
+                }
+                ItemEnd {
+                    signature: signature(item),
+                    output: None,
+                }
+            }
+        };
+        self.items.complete(index, end, answer);
     }
 
     fn ended(&mut self, response: Option<Response>, answer: &mut AnswerBuilder) -> StopReason {
@@ -219,7 +251,9 @@ impl WireUsage {
             .and_then(|details| details.cache_write_tokens)
             .unwrap_or(0);
         Usage {
-            input: self.input_tokens.saturating_sub(cached + written),
+            input: self
+                .input_tokens
+                .saturating_sub(cached.saturating_add(written)),
             output: self.output_tokens,
             cache_read: cached,
             cache_write: written,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use stentor_agent::model::NamedBy;
 
-use super::asked::{Asked, LIMIT, Question};
 use super::model_list::ListForm;
+use super::provider_lists::{LIMIT, ModelListRequest, ModelListResult};
 use super::providers::Provider;
 use super::{ListedModel, Registry};
 use crate::catalogue;
@@ -29,7 +29,7 @@ pub struct SilentProvider {
 
 /// Why a provider cannot be asked for its models.
 #[derive(Debug, thiserror::Error)]
-enum Unasked {
+enum NotAskable {
     #[error("it has no `base_url`")]
     NoAddress,
     #[error("its API `{api}` is not supported; use {known}")]
@@ -80,7 +80,7 @@ impl Registry {
         })
     }
 
-    pub(super) fn ask_unknown(&self) -> HashMap<String, Asked> {
+    pub(super) fn ask_unknown(&self) -> HashMap<String, ModelListResult> {
         let mut answers = self.ask(self.unknown(), LIMIT);
         // What somebody has described may be there by the time it is used.
         for described in self.configured().filter(|one| !one.models.is_empty()) {
@@ -92,7 +92,7 @@ impl Registry {
     }
 
     /// Asks the providers whose models nobody has described, for who chooses one of them.
-    pub(super) fn ask_for_choice(&self) -> HashMap<String, Asked> {
+    pub(super) fn ask_for_choice(&self) -> HashMap<String, ModelListResult> {
         let only_by_name = &self.sources.only_by_name;
         let unknown = self
             .configured()
@@ -105,7 +105,7 @@ impl Registry {
     pub(super) fn silence_of(
         &self,
         provider: &Provider,
-        answer: Option<&Asked>,
+        answer: Option<&ModelListResult>,
     ) -> Option<SilentProvider> {
         let reason = match self.question(provider) {
             Err(why) => why.to_string(),
@@ -142,31 +142,31 @@ impl Registry {
         &self,
         providers: impl Iterator<Item = &'a Provider>,
         patience: Duration,
-    ) -> HashMap<String, Asked> {
+    ) -> HashMap<String, ModelListResult> {
         let questions = providers.filter_map(|provider| self.question(provider).ok());
         self.asked.ask(questions.collect(), patience)
     }
 
     /// What a provider is asked with, or why it cannot be asked.
-    fn question(&self, provider: &Provider) -> Result<Question, Unasked> {
+    fn question(&self, provider: &Provider) -> Result<ModelListRequest, NotAskable> {
         let (id, api) = (provider.id.clone(), provider.api.clone());
         if provider.base_url.is_empty() {
-            return Err(Unasked::NoAddress);
+            return Err(NotAskable::NoAddress);
         }
         let Some(wire) = Wire::from_api(&api) else {
             let known: Vec<&str> = Wire::ALL.into_iter().map(Wire::api).collect();
             let known = known.join(", ");
-            return Err(Unasked::UnknownApi { api, known });
+            return Err(NotAskable::UnknownApi { api, known });
         };
         let Some(form) = ListForm::of(wire) else {
-            return Err(Unasked::NoList { api, id });
+            return Err(NotAskable::NoList { api, id });
         };
         match self.credentials(provider)? {
-            None => Err(Unasked::NoCredentials {
+            None => Err(NotAskable::NoCredentials {
                 hint: provider.hint.clone(),
                 id,
             }),
-            credentials => Ok(Question {
+            credentials => Ok(ModelListRequest {
                 provider: provider.clone(),
                 form,
                 credentials,

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use stentor_agent::agent_folders::AgentFolders;
 use stentor_agent::event::{InterruptMode, QueueMode};
-use stentor_agent::fallback::{Chain, FallbackChains};
+use stentor_agent::fallback::{FallbackChain, FallbackChains};
 use stentor_agent::model::{InputKind, NamedBy, ThinkingLevel};
-use stentor_agent::project_files::{NotRead, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead};
 
-use super::Environment;
+use super::EnvironmentLookup;
 use super::yaml::read_yaml;
 use crate::configuration::{CostConfiguration, ModelConfiguration, ProviderConfiguration};
 use crate::secret::Secret;
@@ -26,7 +26,7 @@ pub struct ForeignFolder(pub PathBuf);
 
 impl ForeignFolder {
     /// The agent folders of `pi` and `omp`.
-    pub fn usual(home: Option<&Path>, environment: &Environment) -> Vec<Self> {
+    pub fn usual(home: Option<&Path>, environment: &EnvironmentLookup) -> Vec<Self> {
         let folders = AgentFolders::find(home, |name| environment(name));
         folders.all().into_iter().map(Self).collect()
     }
@@ -44,7 +44,7 @@ pub struct ForeignSettings {
 
 /// What was found in such folders.
 #[derive(Debug, Default)]
-pub(super) struct Foreign {
+pub(super) struct ForeignSetup {
     pub providers: Vec<ForeignProvider>,
     /// Provider, model and the file that names them.
     pub default_model: Option<(String, String, PathBuf)>,
@@ -118,7 +118,7 @@ struct TheirThinking {
 
 /// Whose file it is: their models have other levels where the file says nothing of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
+enum ForeignFamily {
     Pi,
     Omp,
 }
@@ -132,10 +132,10 @@ struct TheirCost {
     cache_write: f64,
 }
 
-impl Foreign {
+impl ForeignSetup {
     /// Reads what there is. A file that is missing says nothing, one that is wrong leaves a
     /// warning.
-    pub(super) fn read(folders: &[ForeignFolder], environment: &Environment) -> Self {
+    pub(super) fn read(folders: &[ForeignFolder], environment: &EnvironmentLookup) -> Self {
         let mut foreign = Self::default();
         for ForeignFolder(folder) in folders {
             for name in ["models.json", "models.yml", "models.yaml"] {
@@ -148,7 +148,7 @@ impl Foreign {
         foreign
     }
 
-    fn read_models(&mut self, file: &Path, environment: &Environment) {
+    fn read_models(&mut self, file: &Path, environment: &EnvironmentLookup) {
         let Some(value) = self.value_of(file) else {
             return;
         };
@@ -157,9 +157,9 @@ impl Foreign {
             Err(error) => return self.warn(file, &error),
         };
         let family = if is_json(file) {
-            Family::Pi
+            ForeignFamily::Pi
         } else {
-            Family::Omp
+            ForeignFamily::Omp
         };
         for (id, value) in models.providers {
             if self.providers.iter().any(|known| known.id == id) {
@@ -228,7 +228,7 @@ impl Foreign {
     }
 
     fn value_of(&mut self, file: &Path) -> Option<Value> {
-        let bytes = match Reader::Own.read(file, LARGEST_BYTES) {
+        let bytes = match FileOwner::Own.read(file, LARGEST_BYTES) {
             Ok(bytes) => bytes,
             Err(NotRead::Missing) => return None,
             Err(why) => {
@@ -285,7 +285,7 @@ fn is_json(file: &Path) -> bool {
 
 impl TheirProvider {
     /// All but its models.
-    fn configuration(self, environment: &Environment) -> ProviderConfiguration {
+    fn configuration(self, environment: &EnvironmentLookup) -> ProviderConfiguration {
         let mut configuration = ProviderConfiguration {
             name: self.name,
             base_url: self.base_url,
@@ -337,10 +337,10 @@ impl TheirModel {
     }
 
     /// The levels of a model that reasons; none where it has all.
-    fn levels(&self, family: Family) -> Vec<ThinkingLevel> {
+    fn levels(&self, family: ForeignFamily) -> Vec<ThinkingLevel> {
         let all = ThinkingLevel::ALL.into_iter();
         match family {
-            Family::Pi => all
+            ForeignFamily::Pi => all
                 .filter(|level| {
                     let named = |name| self.thinking_level_map.get(name);
                     match level {
@@ -353,7 +353,7 @@ impl TheirModel {
                     }
                 })
                 .collect(),
-            Family::Omp => {
+            ForeignFamily::Omp => {
                 let level = |name: &String| name.parse().ok();
                 let named: Vec<ThinkingLevel> =
                     self.thinking.efforts.iter().filter_map(level).collect();
@@ -374,7 +374,7 @@ impl TheirModel {
         }
     }
 
-    fn configuration(self, family: Family) -> ModelConfiguration {
+    fn configuration(self, family: ForeignFamily) -> ModelConfiguration {
         let thinking_levels = if self.reasoning {
             self.levels(family)
         } else {
@@ -420,7 +420,7 @@ fn fallback_chains(settings: &Value) -> FallbackChains {
     }
     let chains = chains.iter().filter_map(|(key, entries)| {
         let entries = entries.as_array()?.iter().filter_map(Value::as_str);
-        Some(Chain {
+        Some(FallbackChain {
             key: key.clone(),
             entries: entries.map(str::to_owned).collect(),
         })

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::model::ModelInfo;
 use stentor_journal::clock::SharedClock;
 
-use super::Environment;
+use super::EnvironmentLookup;
 use super::providers::{ConfiguredCredential, Provider};
-use super::windows::{ListedModel, ModelList, Place, Windows};
+use super::windows::{ClearTextHost, ModelList, ServerModel, Windows};
 use crate::configuration::{CostConfiguration, ModelConfiguration};
 
 /// A kind of server and where it usually listens.
@@ -47,7 +47,7 @@ const USUAL_SERVERS: [LocalServer; 4] = [
 impl LocalServer {
     /// The servers that are looked for, Ollama where its own variable `OLLAMA_HOST` says if that is
     /// on this machine.
-    pub fn usual(environment: &Environment) -> Vec<Self> {
+    pub fn usual(environment: &EnvironmentLookup) -> Vec<Self> {
         let mut servers = USUAL_SERVERS.to_vec();
         let moved = environment("OLLAMA_HOST").and_then(|host| loopback_port(&host));
         for server in &mut servers {
@@ -126,16 +126,16 @@ impl LocalServers {
 }
 
 fn ask(server: &LocalServer) -> Option<Provider> {
-    let place = Place::on_loopback(server.port);
+    let place = ClearTextHost::on_loopback(server.port);
     let mut listed = place.get::<ModelList>("/v1/models")?.data;
-    listed.retain(ListedModel::is_nameable);
+    listed.retain(ServerModel::is_nameable);
     if listed.is_empty() {
         return None;
     }
     let windows = Windows::of(server.provider, &place, &listed).unwrap_or_default();
     let base_url = format!("http://127.0.0.1:{}/v1", server.port);
     let api = "openai-completions";
-    let to_info = |model: ListedModel| -> Arc<ModelInfo> {
+    let to_info = |model: ServerModel| -> Arc<ModelInfo> {
         let entry = ModelConfiguration {
             context_window: Some(windows.window_of(&model)),
             id: model.id,
@@ -151,6 +151,7 @@ fn ask(server: &LocalServer) -> Option<Provider> {
         base_url: base_url.clone(),
         headers: Vec::new(),
         ca_file: None,
+        server_tools: Arc::new([]),
         credential: ConfiguredCredential::NotNeeded {
             reason: format!("{} runs on port {}", server.name, server.port),
         },
@@ -205,7 +206,7 @@ mod tests {
             (Some("far.example:11503"), 11434),
             (Some("localhost"), 11434),
         ] {
-            let environment: Environment =
+            let environment: EnvironmentLookup =
                 Arc::new(move |name| host.filter(|_| name == "OLLAMA_HOST").map(str::to_owned));
             assert_eq!(LocalServer::usual(&environment)[0].port, port, "{host:?}");
         }

@@ -2,13 +2,13 @@
 //!
 //! Nothing is read, asked or parsed when a registry is made; everything is when it is first needed.
 
-mod asked;
 mod configured;
 mod foreign;
 mod local;
 mod logins;
 mod model_list;
 mod names;
+mod provider_lists;
 mod providers;
 mod stored_keys;
 mod windows;
@@ -26,13 +26,13 @@ use stentor_agent::model::{
 use stentor_http::{Http, HttpSettings, Proxies};
 use stentor_journal::clock::SharedClock;
 
-use self::asked::{Asked, AskedProviders};
 pub use self::configured::SilentProvider;
-use self::foreign::Foreign;
+use self::foreign::ForeignSetup;
 pub use self::foreign::{ForeignFolder, ForeignSettings};
 pub use self::local::LocalServer;
 use self::local::LocalServers;
-pub use self::names::{NameError, Named};
+pub use self::names::{ModelNameError, NamedModel};
+use self::provider_lists::{AskedProviders, ModelListResult};
 use self::providers::Provider;
 pub use self::stored_keys::StoreKeyError;
 use crate::catalogue;
@@ -40,12 +40,12 @@ use crate::configuration::{ModelsConfiguration, ProvidersConfiguration};
 use crate::credential::SharedCredentials;
 use crate::hosted::is_hosted;
 use crate::login::{LoginError, Logins};
-use crate::remote::{Endpoint, RemoteModel};
+use crate::remote::{ModelEndpoint, RemoteModel};
 use crate::secret::Secret;
 use crate::wire::Wire;
 
 /// Looks up an environment variable. Given to the code so that a test can fix it.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type EnvironmentLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Models that are part of the program, such as the offline guide. They come last, in the order
 /// they are given.
@@ -73,7 +73,7 @@ pub trait PluggedProvider: Send + Sync {
 
 /// Everything a registry is made from.
 pub struct RegistrySources {
-    pub environment: Environment,
+    pub environment: EnvironmentLookup,
     /// The `[providers]` table of the configuration.
     pub providers: ProvidersConfiguration,
     /// The `[models]` table of the configuration.
@@ -95,7 +95,7 @@ pub struct RegistrySources {
 pub struct Registry {
     sources: RegistrySources,
     http: Arc<Http>,
-    foreign: OnceLock<Foreign>,
+    foreign: OnceLock<ForeignSetup>,
     providers: OnceLock<Vec<Provider>>,
     logins: OnceLock<Arc<Logins>>,
     local: LocalServers,
@@ -128,7 +128,7 @@ impl RegistrySources {
     /// What a program usually starts from: nothing configured, logins in `config_dir`, proxies of
     /// the environment, other programs' folders below `home`, servers on their usual ports.
     pub fn usual(
-        environment: Environment,
+        environment: EnvironmentLookup,
         home: Option<&Path>,
         config_dir: &Path,
         clock: SharedClock,
@@ -225,7 +225,7 @@ impl Registry {
     /// with `:level` behind it if they want a thinking level.
     ///
     /// Servers on this machine are looked for only if the name is no model known without them.
-    pub fn resolve(&self, name: &str, by: NamedBy) -> Result<Named, NameError> {
+    pub fn resolve(&self, name: &str, by: NamedBy) -> Result<NamedModel, ModelNameError> {
         if let Some(named) = names::exactly(name, &self.list_with(&[], by)) {
             return Ok(named);
         }
@@ -309,7 +309,7 @@ impl Registry {
         &self,
         local: &[Provider],
         by: NamedBy,
-        answers: &HashMap<String, Asked>,
+        answers: &HashMap<String, ModelListResult>,
     ) -> Vec<ListedModel> {
         let mut listed = Vec::new();
         for provider in self.providers_named(by).chain(local) {
@@ -392,9 +392,9 @@ impl Registry {
         names
     }
 
-    fn foreign(&self) -> &Foreign {
+    fn foreign(&self) -> &ForeignSetup {
         self.foreign
-            .get_or_init(|| Foreign::read(&self.sources.foreign, &self.sources.environment))
+            .get_or_init(|| ForeignSetup::read(&self.sources.foreign, &self.sources.environment))
     }
 
     fn foreign_default(&self) -> Option<DefaultModel> {
@@ -524,13 +524,14 @@ impl Registry {
                 let (model, hint) = (info.full_name(), &provider.hint);
                 refused(format!("{model}: no credentials: {hint}"))
             })?;
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             info: Arc::clone(info),
             wire,
             base_url: Secret::new(provider.base_url.as_str()),
             credentials,
             headers: provider.headers.clone(),
             ca_file: provider.ca_file.clone(),
+            server_tools: Arc::clone(&provider.server_tools),
         };
         let clock = Arc::clone(&self.sources.clock);
         Ok(Arc::new(RemoteModel::new(

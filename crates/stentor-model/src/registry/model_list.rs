@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::windows::{ListedModel, ModelList, readable};
+use super::windows::{ModelList, ServerModel, readable};
 use crate::credential::Credential;
 use crate::wire::Wire;
 use crate::{anthropic, gemini};
@@ -60,7 +60,7 @@ impl ListForm {
     }
 
     /// Reads the list. Models that nobody could name are left out.
-    pub(super) fn read(self, bytes: &[u8]) -> Result<Vec<ListedModel>, serde_json::Error> {
+    pub(super) fn read(self, bytes: &[u8]) -> Result<Vec<ServerModel>, serde_json::Error> {
         let mut listed = match self {
             Self::OpenAi | Self::Anthropic => serde_json::from_slice::<ModelList>(bytes)?.data,
             Self::Gemini => {
@@ -69,7 +69,7 @@ impl ListForm {
                 answering.map(GeminiModel::listed).collect()
             }
         };
-        listed.retain(ListedModel::is_nameable);
+        listed.retain(ServerModel::is_nameable);
         Ok(listed)
     }
 }
@@ -97,9 +97,9 @@ impl GeminiModel {
         methods.is_empty() || methods.iter().any(|method| method == ANSWERS)
     }
 
-    fn listed(self) -> ListedModel {
+    fn listed(self) -> ServerModel {
         let id = self.name.trim_start_matches("models/").to_owned();
-        ListedModel::holding(id, self.input_token_limit)
+        ServerModel::holding(id, self.input_token_limit)
     }
 }
 

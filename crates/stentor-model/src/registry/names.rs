@@ -10,14 +10,14 @@ use stentor_text::spelling::distance;
 
 /// The model a name stands for, and the thinking level named with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named {
+pub struct NamedModel {
     pub info: Arc<ModelInfo>,
     pub thinking: Option<ThinkingLevel>,
 }
 
 /// Why a name stands for no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub enum ModelNameError {
     #[error("there is no model `{name}`{nearest}; `stentor models` lists them all")]
     Unknown { name: String, nearest: String },
 }
@@ -26,16 +26,16 @@ pub enum NameError {
 const NAMES_LISTED: usize = 5;
 
 /// Finds the model whose whole name this is, with or without a level behind it.
-pub(super) fn exactly(name: &str, models: &[ListedModel]) -> Option<Named> {
+pub(super) fn exactly(name: &str, models: &[ListedModel]) -> Option<NamedModel> {
     let name = name.trim();
     if let Some(info) = exact(name, models) {
-        return Some(Named {
+        return Some(NamedModel {
             info,
             thinking: None,
         });
     }
     let (name, thinking) = split_level(name);
-    exact(name, models).map(|info| Named { info, thinking })
+    exact(name, models).map(|info| NamedModel { info, thinking })
 }
 
 /// Finds the model. `optimistic` makes one up for a provider that is known.
@@ -43,13 +43,13 @@ pub(super) fn resolve(
     name: &str,
     models: &[ListedModel],
     optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
-) -> Result<Named, NameError> {
+) -> Result<NamedModel, ModelNameError> {
     if let Some(named) = exactly(name, models) {
         return Ok(named);
     }
     let (name, thinking) = split_level(name.trim());
     let info = resembling(name, models, optimistic)?;
-    Ok(Named { info, thinking })
+    Ok(NamedModel { info, thinking })
 }
 
 fn split_level(name: &str) -> (&str, Option<ThinkingLevel>) {
@@ -75,7 +75,7 @@ fn resembling(
     name: &str,
     models: &[ListedModel],
     optimistic: impl Fn(&str, &str) -> Option<Arc<ModelInfo>>,
-) -> Result<Arc<ModelInfo>, NameError> {
+) -> Result<Arc<ModelInfo>, ModelNameError> {
     let all: Vec<&ListedModel> = models.iter().collect();
     let qualified = name.split_once('/').filter(|(_, id)| !id.is_empty());
     // Who names a provider means one of its models before any other's.
@@ -186,7 +186,7 @@ fn version(id: &str) -> (Vec<u64>, u64) {
     (version, others.into_iter().max().unwrap_or(0))
 }
 
-fn unknown(name: &str, models: &[&ListedModel]) -> NameError {
+fn unknown(name: &str, models: &[&ListedModel]) -> ModelNameError {
     let wanted = name.to_lowercase();
     let short = wanted.rsplit('/').next().unwrap_or(&wanted);
     let mut near: Vec<(usize, Reverse<_>, String)> = models
@@ -211,7 +211,7 @@ fn unknown(name: &str, models: &[&ListedModel]) -> NameError {
         let names = near.into_iter().take(3).map(|(.., name)| name);
         format!(" (the nearest: {})", names_of(names))
     };
-    NameError::Unknown {
+    ModelNameError::Unknown {
         name: name.to_owned(),
         nearest,
     }

@@ -4,14 +4,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use stentor_agent::model::ModelInfo;
 use stentor_text::redaction::public_address;
 
-use super::foreign::Foreign;
-use super::{Environment, RegistrySources};
+use super::foreign::ForeignSetup;
+use super::{EnvironmentLookup, RegistrySources};
 use crate::catalogue::{self, CatalogueProvider};
 use crate::configuration::{ModelConfiguration, ModelOverride, ProviderConfiguration};
-use crate::credential::{Credential, Fixed, FromCommand, SharedCredentials};
+use crate::credential::{Credential, FixedCredential, FromCommand, SharedCredentials};
 use crate::secret::Secret;
 
 /// A provider with everything that is known about it.
@@ -22,6 +23,8 @@ pub(super) struct Provider {
     pub base_url: String,
     pub headers: Vec<(String, Secret)>,
     pub ca_file: Option<PathBuf>,
+    /// Tools that it runs itself.
+    pub server_tools: Arc<[Value]>,
     pub credential: ConfiguredCredential,
     /// True when one can log in there.
     pub has_login: bool,
@@ -80,7 +83,7 @@ impl ConfiguredCredential {
     /// What gets one in.
     pub(super) fn credentials(&self, hint: &str) -> Option<SharedCredentials> {
         let fixed = |credential: Credential| -> SharedCredentials {
-            Arc::new(Fixed {
+            Arc::new(FixedCredential {
                 credential,
                 hint: hint.to_owned(),
             })
@@ -142,8 +145,8 @@ impl Provider {
 /// then what other programs know.
 pub(super) fn assemble(
     sources: &RegistrySources,
-    foreign: &Foreign,
-    environment: &Environment,
+    foreign: &ForeignSetup,
+    environment: &EnvironmentLookup,
 ) -> Vec<Provider> {
     let mut providers = Vec::new();
     let describe = |id: &str| {
@@ -215,7 +218,7 @@ fn added(
     id: &str,
     configured: &ProviderConfiguration,
     origin: &str,
-    environment: &Environment,
+    environment: &EnvironmentLookup,
 ) -> Provider {
     let api = configured
         .api
@@ -240,6 +243,7 @@ fn added(
         id: id.to_owned(),
         headers: headers(configured),
         ca_file: configured.ca_file.clone(),
+        server_tools: server_tools(configured),
         credential,
         has_login: configured.oauth.is_some(),
         hint: hint(id, configured, &[], configured.oauth.is_some()),
@@ -255,7 +259,7 @@ fn added(
 fn catalogued(
     known: &CatalogueProvider,
     configured: Option<(&ProviderConfiguration, String)>,
-    environment: &Environment,
+    environment: &EnvironmentLookup,
 ) -> Provider {
     let nothing = ProviderConfiguration::default();
     let (configured, origin) = match &configured {
@@ -287,6 +291,7 @@ fn catalogued(
         id: known.id.clone(),
         headers: usual.chain(headers(configured)).collect(),
         ca_file: configured.ca_file.clone(),
+        server_tools: server_tools(configured),
         credential: own_key.unwrap_or_else(|| usual_key(known, environment)),
         has_login,
         hint: hint(
@@ -322,6 +327,11 @@ fn unknown_windows(entries: &[ModelConfiguration]) -> Vec<String> {
     unknown.map(|entry| entry.id.clone()).collect()
 }
 
+fn server_tools(configured: &ProviderConfiguration) -> Arc<[Value]> {
+    let tools = configured.server_tools.iter();
+    tools.cloned().map(Value::Object).collect()
+}
+
 fn headers(configured: &ProviderConfiguration) -> Vec<(String, Secret)> {
     let headers = configured.headers.iter();
     headers
@@ -334,7 +344,7 @@ fn key_of(
     id: &str,
     configured: &ProviderConfiguration,
     origin: &str,
-    environment: &Environment,
+    environment: &EnvironmentLookup,
 ) -> Option<ConfiguredCredential> {
     if let Some(key) = configured.api_key.clone().filter(|key| !key.is_empty()) {
         return Some(ConfiguredCredential::Key {
@@ -357,7 +367,7 @@ fn key_of(
 }
 
 /// The key in one of the provider's usual variables.
-fn usual_key(known: &CatalogueProvider, environment: &Environment) -> ConfiguredCredential {
+fn usual_key(known: &CatalogueProvider, environment: &EnvironmentLookup) -> ConfiguredCredential {
     let set = |name: &String| {
         let value = environment(name)?;
         let value = value.trim();

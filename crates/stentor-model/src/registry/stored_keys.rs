@@ -8,7 +8,7 @@ use stentor_text::spelling::nearest;
 
 use super::Registry;
 use super::providers::Provider;
-use crate::credential::{Credential, Fixed, SharedCredentials};
+use crate::credential::{Credential, FixedCredential, SharedCredentials};
 use crate::login::{LoginStore, StoreError};
 use crate::secret::Secret;
 
@@ -69,7 +69,7 @@ impl Registry {
         provider: &Provider,
         key: &Secret,
     ) -> SharedCredentials {
-        Arc::new(Fixed {
+        Arc::new(FixedCredential {
             credential: Credential::ApiKey(key.clone()),
             hint: format!("run `stentor login {} --key`", provider.id),
         })

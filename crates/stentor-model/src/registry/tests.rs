@@ -2,7 +2,7 @@ use std::io::{Read as _, Write as _};
 
 use expect_test::expect;
 use stentor_agent::event::QueueMode;
-use stentor_agent::fallback::{Chain, FallbackChains};
+use stentor_agent::fallback::{FallbackChain, FallbackChains};
 use stentor_agent::model::{ModelStream, NamedBy};
 use stentor_journal::clock::CountingClock;
 
@@ -58,7 +58,7 @@ impl Setup {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let environment: Environment = Arc::new(move |name| variables.get(name).cloned());
+        let environment: EnvironmentLookup = Arc::new(move |name| variables.get(name).cloned());
         let guide = crate::configuration::ModelConfiguration {
             id: "guide".into(),
             ..Default::default()
@@ -231,7 +231,7 @@ fn omps_chains_of_models_that_step_in_are_known_with_its_roles() {
     let chains = "modelRoles:\n  default: p/a:high\nretry:\n  fallbackRevertPolicy: never\n  fallbackChains:\n    default: [q/b, r/c]\n    p/*: [q/*]\n    wrong: 7\n";
     let setup = Setup::new();
     setup.write(".omp/agent/config.yml", chains);
-    let chain = |key: &str, entries: &[&str]| Chain {
+    let chain = |key: &str, entries: &[&str]| FallbackChain {
         key: key.to_owned(),
         entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
     };

@@ -38,7 +38,7 @@ const MOST_TOKENS: u64 = 1 << 30;
 #[derive(Deserialize)]
 pub(super) struct ModelList {
     #[serde(deserialize_with = "readable")]
-    pub data: Vec<ListedModel>,
+    pub data: Vec<ServerModel>,
 }
 
 /// The entries of a list that can be read: what is wrong about one costs no other.
@@ -64,7 +64,7 @@ where
 
 /// A model as a server lists it.
 #[derive(Default, Deserialize)]
-pub(super) struct ListedModel {
+pub(super) struct ServerModel {
     pub id: String,
     /// vLLM says here how long a context may be, gateways and Anthropic in one of the next three.
     #[serde(default, deserialize_with = "lenient")]
@@ -128,7 +128,7 @@ struct ShownModel {
 
 /// What is known of the length of a model's contexts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Window {
+struct KnownWindow {
     /// What the server has room for.
     allocated: Option<u64>,
     /// What the model was trained for. Its server often has room for much less, and cuts off what
@@ -136,7 +136,7 @@ struct Window {
     trained: Option<u64>,
 }
 
-impl Window {
+impl KnownWindow {
     /// What fits, where a server that does not say has room for `unsaid`.
     fn tokens(self, unsaid: u64) -> u64 {
         let known = |tokens: &u64| *tokens > 0;
@@ -154,7 +154,7 @@ impl Window {
     }
 }
 
-impl ListedModel {
+impl ServerModel {
     /// A model that may hold so much.
     pub(super) fn holding(id: String, context_window: Option<u64>) -> Self {
         Self {
@@ -172,7 +172,7 @@ impl ListedModel {
         is_seen && is_word && self.id.len() <= LONGEST_ID_BYTES
     }
 
-    fn window(&self) -> Window {
+    fn window(&self) -> KnownWindow {
         let lengths = [
             self.loaded_context_length,
             self.max_model_len,
@@ -181,7 +181,7 @@ impl ListedModel {
             self.max_input_tokens,
         ];
         let meta = self.meta.as_ref();
-        Window {
+        KnownWindow {
             allocated: lengths.into_iter().flatten().next(),
             trained: self
                 .max_context_length
@@ -191,7 +191,7 @@ impl ListedModel {
 }
 
 impl ShownModel {
-    fn window(&self) -> Window {
+    fn window(&self) -> KnownWindow {
         let mut lines = self.parameters.lines().filter_map(|line| {
             let mut words = line.split_whitespace();
             Some((words.next()?, words.next()?))
@@ -202,7 +202,7 @@ impl ShownModel {
         let trained = trained.and_then(|(_, value)| value.as_u64());
         let set = set.and_then(|(_, value)| value.parse().ok());
         let elsewhere = trained.filter(|_| self.remote_host.is_some());
-        Window {
+        KnownWindow {
             allocated: set.or(elsewhere),
             trained,
         }
@@ -214,14 +214,14 @@ impl ShownModel {
 pub(super) struct Windows {
     /// One for whatever it serves.
     same: Option<u64>,
-    each: HashMap<String, Window>,
+    each: HashMap<String, KnownWindow>,
     /// What is assumed where it says nothing.
     unsaid: Option<u64>,
 }
 
 impl Windows {
     /// What a server of this kind says; `None` when it does not answer as one.
-    pub(super) fn of(kind: &str, place: &Place, listed: &[ListedModel]) -> Option<Self> {
+    pub(super) fn of(kind: &str, place: &ClearTextHost, listed: &[ServerModel]) -> Option<Self> {
         match kind {
             "llamacpp" => place.get::<Properties>("/props").map(|properties| Self {
                 same: Some(properties.default_generation_settings.n_ctx),
@@ -243,8 +243,8 @@ impl Windows {
 
     /// What a server says that somebody has configured: which kind it is shows in what it answers.
     /// Nothing is known of one that is spoken to in private.
-    pub(super) fn at(base_url: &str, listed: &[ListedModel]) -> Self {
-        let Some(place) = Place::of(base_url) else {
+    pub(super) fn at(base_url: &str, listed: &[ServerModel]) -> Self {
+        let Some(place) = ClearTextHost::of(base_url) else {
             return Self::default();
         };
         let mut kinds = ["llamacpp", "ollama", "lmstudio"].into_iter();
@@ -253,19 +253,19 @@ impl Windows {
     }
 
     /// How long a context of this model may be. What no server says is assumed to be small.
-    pub(super) fn window_of(&self, model: &ListedModel) -> u64 {
+    pub(super) fn window_of(&self, model: &ServerModel) -> u64 {
         let unsaid = self.unsaid.unwrap_or(SMALL_CONTEXT_WINDOW);
         self.said_of(model).tokens(unsaid)
     }
 
     /// True when the server says how long a context of this model may be.
-    pub(super) fn knows(&self, model: &ListedModel) -> bool {
+    pub(super) fn knows(&self, model: &ServerModel) -> bool {
         let allocated = self.said_of(model).allocated;
         allocated.is_some_and(|tokens| tokens > 0)
     }
 
-    fn said_of(&self, model: &ListedModel) -> Window {
-        let of_all = Window {
+    fn said_of(&self, model: &ServerModel) -> KnownWindow {
+        let of_all = KnownWindow {
             allocated: self.same,
             trained: None,
         };
@@ -274,18 +274,18 @@ impl Windows {
     }
 }
 
-fn of_ollama(place: &Place, listed: &[ListedModel]) -> Option<Windows> {
+fn of_ollama(place: &ClearTextHost, listed: &[ServerModel]) -> Option<Windows> {
     let loaded = place.get::<LoadedModels>("/api/ps")?.models;
     let loaded = loaded.into_iter().filter_map(|model| {
         let allocated = Some(model.context_length?);
         let trained = None;
-        Some((model.name, Window { allocated, trained }))
+        Some((model.name, KnownWindow { allocated, trained }))
     });
-    let mut each: HashMap<String, Window> = loaded.collect();
+    let mut each: HashMap<String, KnownWindow> = loaded.collect();
     let unloaded = listed.iter().filter(|model| !each.contains_key(&model.id));
     let unloaded = unloaded.take(MOST_ASKED_FOR);
     // One question without an answer is enough: the others would only take time.
-    let shown: Vec<(String, Window)> = unloaded
+    let shown: Vec<(String, KnownWindow)> = unloaded
         .map_while(|model| {
             let shown: ShownModel = place.post("/api/show", &json!({ "model": model.id }))?;
             Some((model.id.clone(), shown.window()))
@@ -300,13 +300,13 @@ fn of_ollama(place: &Place, listed: &[ListedModel]) -> Option<Windows> {
 }
 
 /// Where a server listens that is spoken to in the clear, and until when.
-pub(super) struct Place {
+pub(super) struct ClearTextHost {
     host: String,
     port: u16,
     until: Instant,
 }
 
-impl Place {
+impl ClearTextHost {
     pub(super) fn on_loopback(port: u16) -> Self {
         Self {
             host: Ipv4Addr::LOCALHOST.to_string(),
@@ -417,7 +417,7 @@ mod tests {
             (Some(0), Some(0), SMALL_CONTEXT_WINDOW),
             (Some(u64::MAX), None, MOST_TOKENS),
         ] {
-            let window = Window { allocated, trained };
+            let window = KnownWindow { allocated, trained };
             let found = window.tokens(SMALL_CONTEXT_WINDOW);
             assert_eq!(found, tokens, "{window:?}");
         }
@@ -430,7 +430,7 @@ mod tests {
             "model_info": {"general.architecture": "llama", "llama.context_length": 131_072},
         }))
         .unwrap();
-        let window = Window {
+        let window = KnownWindow {
             allocated: Some(8192),
             trained: Some(131_072),
         };
@@ -462,9 +462,9 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        let place = Place {
+        let place = ClearTextHost {
             until: Instant::now() + Duration::from_millis(200),
-            ..Place::on_loopback(port)
+            ..ClearTextHost::on_loopback(port)
         };
         assert_eq!(place.get::<Value>("/v1/models"), None);
         // A server that was not even reached in time waits for somebody else to hang up.

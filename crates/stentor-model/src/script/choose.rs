@@ -7,7 +7,7 @@ use stentor_agent::model::{ModelInfo, ModelRequest};
 use stentor_journal::message::{AssistantMessage, Message, StopReason};
 use stentor_journal::store::{self, Entry};
 
-use super::scenario::Turn;
+use super::scenario::ScriptTurn;
 
 /// How many sessions are remembered. The one that was quiet longest is forgotten first, and gets
 /// its place back from its conversation when it speaks again.
@@ -18,14 +18,14 @@ const MAX_PASSED_OVER: usize = 10_000;
 
 /// Where each session is in the scenario.
 #[derive(Debug, Default)]
-pub struct Sessions {
-    places: HashMap<Arc<str>, Place>,
+pub struct ScriptSessions {
+    places: HashMap<Arc<str>, ScriptPosition>,
     requests: u64,
 }
 
 /// Where one session is in the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ScriptPosition {
     /// How often each turn was played.
     played: Vec<u32>,
     /// The turn in order from which the next one is looked for.
@@ -40,7 +40,7 @@ pub struct Place {
 
 /// What answers a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum ScriptChoice {
     /// The turn of this index, played for the `n`th time.
     Turn {
         index: usize,
@@ -49,14 +49,14 @@ pub enum Choice {
     Exhausted,
 }
 
-impl Sessions {
+impl ScriptSessions {
     /// The place of the request's session: remembered, or found again from its conversation.
     pub fn place(
         &mut self,
         model: &ModelInfo,
-        turns: &[Arc<Turn>],
+        turns: &[Arc<ScriptTurn>],
         request: &ModelRequest,
-    ) -> &mut Place {
+    ) -> &mut ScriptPosition {
         self.requests += 1;
         if self.places.len() >= MAX_SESSIONS && !self.places.contains_key(&request.session_id) {
             self.forget_the_quietest();
@@ -64,7 +64,7 @@ impl Sessions {
         let place = self
             .places
             .entry(Arc::clone(&request.session_id))
-            .or_insert_with(|| Place::found_again(model, turns, request));
+            .or_insert_with(|| ScriptPosition::found_again(model, turns, request));
         place.last_request = self.requests;
         place
     }
@@ -99,9 +99,9 @@ fn whole_conversation(model: &ModelInfo, request: &ModelRequest) -> Vec<Arc<Mess
     messages.filter(counts).collect()
 }
 
-impl Place {
+impl ScriptPosition {
     /// Picks the turn that answers a conversation, and counts it as played.
-    pub fn choose(&mut self, turns: &[Arc<Turn>], request: &ModelRequest) -> Choice {
+    pub fn choose(&mut self, turns: &[Arc<ScriptTurn>], request: &ModelRequest) -> ScriptChoice {
         self.answers += 1;
         self.pick(turns, &request.system, &request.messages)
     }
@@ -110,7 +110,7 @@ impl Place {
     ///
     /// Chooses once for every answer that is in the conversation. A turn that fails leaves no
     /// answer there, so it is passed over when the answer is not itself an error.
-    fn found_again(model: &ModelInfo, turns: &[Arc<Turn>], request: &ModelRequest) -> Self {
+    fn found_again(model: &ModelInfo, turns: &[Arc<ScriptTurn>], request: &ModelRequest) -> Self {
         let mut place = Self::default();
         let messages = whole_conversation(model, request);
         for (at, message) in messages.iter().enumerate() {
@@ -122,12 +122,12 @@ impl Place {
             for _ in 0..MAX_PASSED_OVER {
                 let choice = place.pick(turns, &request.system, before);
                 let passed_over = match choice {
-                    Choice::Turn { index, .. } => turns.get(index).is_some_and(|turn| {
+                    ScriptChoice::Turn { index, .. } => turns.get(index).is_some_and(|turn| {
                         turn.fails()
                             && turn.limit() < u32::MAX
                             && answer.stop_reason != StopReason::Error
                     }),
-                    Choice::Exhausted => false,
+                    ScriptChoice::Exhausted => false,
                 };
                 if !passed_over {
                     break;
@@ -137,7 +137,12 @@ impl Place {
         place
     }
 
-    fn pick(&mut self, turns: &[Arc<Turn>], system: &str, messages: &[Arc<Message>]) -> Choice {
+    fn pick(
+        &mut self,
+        turns: &[Arc<ScriptTurn>],
+        system: &str,
+        messages: &[Arc<Message>],
+    ) -> ScriptChoice {
         self.played.resize(turns.len(), 0);
         let conditional =
             turns
@@ -153,7 +158,7 @@ impl Place {
                 });
         if let Some((index, (_, played))) = conditional {
             *played = played.saturating_add(1);
-            return Choice::Turn { index, n: *played };
+            return ScriptChoice::Turn { index, n: *played };
         }
         let in_order = turns
             .iter()
@@ -165,11 +170,11 @@ impl Place {
             Some((index, (_, played))) => {
                 *played = played.saturating_add(1);
                 self.next = index;
-                Choice::Turn { index, n: *played }
+                ScriptChoice::Turn { index, n: *played }
             }
             None => {
                 self.next = turns.len();
-                Choice::Exhausted
+                ScriptChoice::Exhausted
             }
         }
     }

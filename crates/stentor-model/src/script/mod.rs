@@ -14,11 +14,11 @@ mod scenario;
 mod template;
 
 pub use condition::{Condition, Pattern, Role};
-pub use file::{Format, ScriptError};
+pub use file::{ScriptError, ScriptFormat};
 pub use model::{API, PROVIDER, ScenarioFacts, ScriptModel};
 pub use scenario::{
-    Arguments, Compaction, ErrorStep, Exhausted, ModelFacts, Scenario, ScriptedText, Speech, Step,
-    ToolStep, Turn, UsageRule,
+    ErrorStep, Exhausted, ModelFacts, Scenario, ScriptArguments, ScriptStep, ScriptTurn,
+    ScriptedCompaction, ScriptedText, Speech, ToolStep, UsageRule,
 };
 
 #[cfg(test)]

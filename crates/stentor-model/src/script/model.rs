@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stentor_agent::model::{Model, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, Purpose};
 use stentor_journal::message::{ContentBlock, KnownBlock, Message, text_of};
 
-use super::choose::{Choice, Sessions};
-use super::file::{self, Format, ScriptError};
-use super::play::{Performance, Playing};
+use super::choose::{ScriptChoice, ScriptSessions};
+use super::file::{self, ScriptError, ScriptFormat};
+use super::play::{Performance, PlayedAnswer};
 use super::scenario::{
-    Compaction, ErrorStep, Exhausted, Scenario, ScriptedText, Speech, Step, Turn, UsageRule,
+    ErrorStep, Exhausted, Scenario, ScriptStep, ScriptTurn, ScriptedCompaction, ScriptedText,
+    Speech, UsageRule,
 };
-use super::template::Values;
+use super::template::TemplateValues;
 
 /// The provider of scripted models: `--model script/FILE`.
 pub const PROVIDER: &str = "script";
@@ -27,11 +28,11 @@ pub const API: &str = "script";
 /// goes on where it was.
 pub struct ScriptModel {
     info: Arc<ModelInfo>,
-    turns: Vec<Arc<Turn>>,
+    turns: Vec<Arc<ScriptTurn>>,
     usage: UsageRule,
     on_exhausted: Exhausted,
-    compaction: Compaction,
-    sessions: Mutex<Sessions>,
+    compaction: ScriptedCompaction,
+    sessions: Mutex<ScriptSessions>,
 }
 
 /// What is in a scenario.
@@ -55,7 +56,7 @@ impl ScriptModel {
     }
 
     /// Reads a scenario from text; `name` stands for the file in errors and is the model's id.
-    pub fn parse(text: &str, format: Format, name: &str) -> Result<Arc<Self>, ScriptError> {
+    pub fn parse(text: &str, format: ScriptFormat, name: &str) -> Result<Arc<Self>, ScriptError> {
         Ok(Self::new(file::parse(text, format, name)?, name))
     }
 
@@ -92,7 +93,7 @@ impl ScriptModel {
         let steps = self.turns.iter().flat_map(|turn| &turn.steps);
         let mut tools: Vec<String> = steps
             .filter_map(|step| match step {
-                Step::Tool(tool) => Some(tool.name.clone()),
+                ScriptStep::Tool(tool) => Some(tool.name.clone()),
                 _ => None,
             })
             .collect();
@@ -107,7 +108,7 @@ impl ScriptModel {
     }
 
     /// The turn that answers, with the number of the answer and how often the turn was played.
-    fn answer(&self, request: &ModelRequest) -> (Arc<Turn>, u64, u64) {
+    fn answer(&self, request: &ModelRequest) -> (Arc<ScriptTurn>, u64, u64) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let place = sessions.place(&self.info, &self.turns, request);
         if request.purpose == Purpose::Compaction {
@@ -117,44 +118,44 @@ impl ScriptModel {
         }
         let choice = place.choose(&self.turns, request);
         let (turn, n) = match choice {
-            Choice::Turn { index, n } => (self.turns.get(index).cloned(), n),
-            Choice::Exhausted => (None, 1),
+            ScriptChoice::Turn { index, n } => (self.turns.get(index).cloned(), n),
+            ScriptChoice::Exhausted => (None, 1),
         };
         let turn = turn.unwrap_or_else(|| self.exhausted());
         (turn, place.answers, u64::from(n))
     }
 
-    fn exhausted(&self) -> Arc<Turn> {
+    fn exhausted(&self) -> Arc<ScriptTurn> {
         let in_order = || self.turns.iter().rfind(|turn| turn.when.is_none());
         match &self.on_exhausted {
             Exhausted::RepeatLast => match in_order() {
                 Some(last) => Arc::clone(last),
-                None => Arc::new(Turn::new().text("The scenario has no turn to repeat.")),
+                None => Arc::new(ScriptTurn::new().text("The scenario has no turn to repeat.")),
             },
-            Exhausted::Error => Arc::new(Turn::new().step(Step::Error(ErrorStep {
+            Exhausted::Error => Arc::new(ScriptTurn::new().step(ScriptStep::Error(ErrorStep {
                 message: Some(format!(
                     "{}: the scenario has no more turns; add some, or set on_exhausted",
                     self.info.full_name()
                 )),
                 ..ErrorStep::new(ModelErrorKind::Other)
             }))),
-            Exhausted::Text(text) => Arc::new(Turn::new().text(text)),
+            Exhausted::Text(text) => Arc::new(ScriptTurn::new().text(text)),
         }
     }
 
-    fn summary(&self, request: &ModelRequest, nth: u32) -> Turn {
+    fn summary(&self, request: &ModelRequest, nth: u32) -> ScriptTurn {
         let rule = &self.compaction;
-        let mut turn = Turn::new();
+        let mut turn = ScriptTurn::new();
         turn.usage = rule.usage;
         if rule.wait_ms > 0 {
             turn = turn.wait(rule.wait_ms);
         }
         if let Some(file) = rule.wait_for.clone() {
-            turn = turn.step(Step::WaitFor { file });
+            turn = turn.step(ScriptStep::WaitFor { file });
         }
         let fails = nth <= rule.error_times.unwrap_or(u32::MAX);
         if let Some(error) = rule.error.as_ref().filter(|_| fails) {
-            return turn.step(Step::Error(error.clone()));
+            return turn.step(ScriptStep::Error(error.clone()));
         }
         let text = match &rule.summary {
             Some(summary) => summary.clone(),
@@ -164,7 +165,7 @@ impl ScriptModel {
             Some(chars) => ScriptedText::Cut { text, chars },
             None => ScriptedText::Whole(text),
         };
-        turn.step(Step::Text(Speech::new(text)))
+        turn.step(ScriptStep::Text(Speech::new(text)))
     }
 }
 
@@ -180,7 +181,7 @@ impl Model for ScriptModel {
             UsageRule::Estimate => request.messages.iter().map(|one| chars_of(one)).sum(),
             UsageRule::Fixed(_) => 0,
         };
-        Box::pin(Playing::new(Performance {
+        Box::pin(PlayedAnswer::new(Performance {
             turn,
             values: values_of(&request, number, n),
             usage: self.usage,
@@ -190,11 +191,11 @@ impl Model for ScriptModel {
     }
 }
 
-fn values_of(request: &ModelRequest, turn: u64, n: u64) -> Values {
+fn values_of(request: &ModelRequest, turn: u64, n: u64) -> TemplateValues {
     let messages = &request.messages;
     let user = messages.iter().rev().find_map(|one| one.as_user());
     let result = messages.iter().rev().find_map(|one| one.as_tool_result());
-    Values {
+    TemplateValues {
         last_user: user.map(|user| user.content.text()).unwrap_or_default(),
         last_tool_result: result
             .map(|result| text_of(&result.content, "\n"))

@@ -1,6 +1,6 @@
 //! Turns a turn of the scenario into the events of an answer.
 //!
-//! [`Player`] knows the order of things and no time; [`Playing`] adds the timers. Dropping the
+//! [`Player`] knows the order of things and no time; [`PlayedAnswer`] adds the timers. Dropping the
 //! stream drops its timer, which is how a wait is cancelled.
 
 use std::pin::Pin;
@@ -15,22 +15,24 @@ use stentor_journal::message::StopReason;
 use stentor_journal::usage::Usage;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::scenario::{Arguments, ErrorStep, ScriptedText, Step, Turn, UsageRule};
-use super::template::Values;
+use super::scenario::{
+    ErrorStep, ScriptArguments, ScriptStep, ScriptTurn, ScriptedText, UsageRule,
+};
+use super::template::TemplateValues;
 
 /// Longer waits are cut to this: tokio's timers cannot express every number a file can.
 const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An answer as it is played.
-pub struct Playing {
+pub struct PlayedAnswer {
     player: Player,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// What is needed to play a turn.
 pub struct Performance {
-    pub turn: Arc<Turn>,
-    pub values: Values,
+    pub turn: Arc<ScriptTurn>,
+    pub values: TemplateValues,
     /// What it consumes, unless the turn says so itself.
     pub usage: UsageRule,
     /// The input an estimate is based on.
@@ -41,7 +43,7 @@ pub struct Performance {
 
 /// What comes next.
 #[derive(Debug, PartialEq)]
-pub enum Beat {
+pub enum PlayStep {
     Event(ModelEvent),
     Fail(ModelError),
     Wait { ms: u64 },
@@ -80,7 +82,7 @@ enum Deltas {
     },
 }
 
-impl Playing {
+impl PlayedAnswer {
     /// Plays a turn from its beginning.
     pub fn new(performance: Performance) -> Self {
         Self {
@@ -90,7 +92,7 @@ impl Playing {
     }
 }
 
-impl Stream for Playing {
+impl Stream for PlayedAnswer {
     type Item = Result<ModelEvent, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -103,11 +105,11 @@ impl Stream for Playing {
                 self.timer = None;
             }
             let item = match self.player.next() {
-                Beat::Event(event) => Some(Ok(event)),
-                Beat::Fail(error) => Some(Err(error)),
-                Beat::End => None,
-                Beat::Hang => return Poll::Pending,
-                Beat::Wait { ms } => {
+                PlayStep::Event(event) => Some(Ok(event)),
+                PlayStep::Fail(error) => Some(Err(error)),
+                PlayStep::End => None,
+                PlayStep::Hang => return Poll::Pending,
+                PlayStep::Wait { ms } => {
                     let wait = Duration::from_millis(ms).min(MAX_WAIT);
                     self.timer = Some(Box::pin(sleep_until(Instant::now() + wait)));
                     continue;
@@ -136,9 +138,9 @@ impl Player {
     }
 
     /// What comes next. After an error or the finish it is the end for ever.
-    pub fn next(&mut self) -> Beat {
+    pub fn next(&mut self) -> PlayStep {
         if self.ended {
-            return Beat::End;
+            return PlayStep::End;
         }
         let turn = Arc::clone(&self.performance.turn);
         if !self.started {
@@ -146,7 +148,7 @@ impl Player {
             if !fails_at_once(&turn) {
                 let values = &self.performance.values;
                 let id = turn.response_id.as_deref();
-                return Beat::Event(ModelEvent::Started {
+                return PlayStep::Event(ModelEvent::Started {
                     response_id: id.map(|id| values.fill(id).into_owned()),
                 });
             }
@@ -154,25 +156,25 @@ impl Player {
         loop {
             match turn.steps.get(self.step) {
                 None => return self.finish(&turn),
-                Some(Step::Wait { ms }) => {
+                Some(ScriptStep::Wait { ms }) => {
                     self.step += 1;
-                    return Beat::Wait { ms: *ms };
+                    return PlayStep::Wait { ms: *ms };
                 }
-                Some(Step::WaitFor { file }) => {
+                Some(ScriptStep::WaitFor { file }) => {
                     if !file.exists() {
-                        return Beat::Wait { ms: LOOK_AGAIN_MS };
+                        return PlayStep::Wait { ms: LOOK_AGAIN_MS };
                     }
                     self.step += 1;
                 }
-                Some(Step::Hang) => return Beat::Hang,
-                Some(Step::Usage(usage)) => {
+                Some(ScriptStep::Hang) => return PlayStep::Hang,
+                Some(ScriptStep::Usage(usage)) => {
                     self.step += 1;
-                    return Beat::Event(ModelEvent::Usage(*usage));
+                    return PlayStep::Event(ModelEvent::Usage(*usage));
                 }
-                Some(Step::EndBlock) => self.step += 1,
-                Some(Step::Error(error)) => {
+                Some(ScriptStep::EndBlock) => self.step += 1,
+                Some(ScriptStep::Error(error)) => {
                     self.ended = true;
-                    return Beat::Fail(self.error(error));
+                    return PlayStep::Fail(self.error(error));
                 }
                 Some(step) => {
                     if let Some(beat) = self.play_block(&turn, step) {
@@ -184,26 +186,28 @@ impl Player {
     }
 
     /// The next beat of a step that is (a part of) a block; `None` when the step is over.
-    fn play_block(&mut self, turn: &Turn, step: &Step) -> Option<Beat> {
+    fn play_block(&mut self, turn: &ScriptTurn, step: &ScriptStep) -> Option<PlayStep> {
         let Some(deltas) = &mut self.deltas else {
             self.deltas = Some(self.deltas_of(step));
             if self.block_is_open {
                 return None;
             }
             self.block_is_open = true;
-            return Some(Beat::Event(ModelEvent::BlockStarted(self.kind_of(step))));
+            return Some(PlayStep::Event(ModelEvent::BlockStarted(
+                self.kind_of(step),
+            )));
         };
         let ms = chunk_wait_ms(step);
         if ms > 0 && !self.paused && !deltas.is_over(scripted_text_of(step)) {
             self.paused = true;
-            return Some(Beat::Wait { ms });
+            return Some(PlayStep::Wait { ms });
         }
         if let Some(delta) = deltas.next(scripted_text_of(step), &self.performance.values) {
             self.paused = false;
             if self.usage_rule() == UsageRule::Estimate {
                 self.output_chars += delta.chars().count() as u64;
             }
-            return Some(Beat::Event(ModelEvent::Delta(delta)));
+            return Some(PlayStep::Event(ModelEvent::Delta(delta)));
         }
         self.deltas = None;
         self.step += 1;
@@ -213,21 +217,24 @@ impl Player {
         }
         self.block_is_open = false;
         let signature = match step {
-            Step::Thinking { signature, .. } => signature.clone(),
+            ScriptStep::Thinking { signature, .. } => signature.clone(),
             _ => None,
         };
-        Some(Beat::Event(ModelEvent::BlockEnded { signature }))
+        Some(PlayStep::Event(ModelEvent::BlockEnded { signature }))
     }
 
-    fn finish(&mut self, turn: &Turn) -> Beat {
+    fn finish(&mut self, turn: &ScriptTurn) -> PlayStep {
         self.ended = true;
-        let called = turn.steps.iter().any(|step| matches!(step, Step::Tool(_)));
+        let called = turn
+            .steps
+            .iter()
+            .any(|step| matches!(step, ScriptStep::Tool(_)));
         let default = if called {
             StopReason::ToolUse
         } else {
             StopReason::Stop
         };
-        Beat::Event(ModelEvent::Finished(Finish {
+        PlayStep::Event(ModelEvent::Finished(Finish {
             stop_reason: turn.stop.unwrap_or(default),
             refused: turn.refused,
             usage: self.usage(),
@@ -250,11 +257,11 @@ impl Player {
         }
     }
 
-    fn kind_of(&mut self, step: &Step) -> LiveBlockKind {
+    fn kind_of(&mut self, step: &ScriptStep) -> LiveBlockKind {
         match step {
-            Step::Thinking { .. } => LiveBlockKind::Thinking,
-            Step::RedactedThinking { .. } => LiveBlockKind::Redacted,
-            Step::Tool(tool) => {
+            ScriptStep::Thinking { .. } => LiveBlockKind::Thinking,
+            ScriptStep::RedactedThinking { .. } => LiveBlockKind::Redacted,
+            ScriptStep::Tool(tool) => {
                 self.calls += 1;
                 let values = &self.performance.values;
                 let id = match &tool.id {
@@ -270,19 +277,19 @@ impl Player {
         }
     }
 
-    fn deltas_of(&self, step: &Step) -> Deltas {
+    fn deltas_of(&self, step: &ScriptStep) -> Deltas {
         let values = &self.performance.values;
         match step {
-            Step::RedactedThinking { data } => Deltas::Once(Some(data.clone())),
-            Step::Tool(tool) => match &tool.arguments {
-                Arguments::Object { object, chars } => {
+            ScriptStep::RedactedThinking { data } => Deltas::Once(Some(data.clone())),
+            ScriptStep::Tool(tool) => match &tool.arguments {
+                ScriptArguments::Object { object, chars } => {
                     let text = filled_object(object, values);
                     match chars {
                         Some(chars) => Deltas::cut(text, *chars),
                         None => Deltas::Once(Some(text)),
                     }
                 }
-                Arguments::Raw(text) => Deltas::of(text, values),
+                ScriptArguments::Raw(text) => Deltas::of(text, values),
             },
             _ => scripted_text_of(step).map_or(Deltas::Once(None), |text| Deltas::of(text, values)),
         }
@@ -305,7 +312,7 @@ impl Player {
 }
 
 impl Deltas {
-    fn of(text: &ScriptedText, values: &Values) -> Self {
+    fn of(text: &ScriptedText, values: &TemplateValues) -> Self {
         match text {
             ScriptedText::Whole(text) => Self::Once(Some(values.fill(text).into_owned())),
             ScriptedText::Cut { text, chars } => Self::cut(values.fill(text).into_owned(), *chars),
@@ -318,7 +325,7 @@ impl Deltas {
         Self::Cut { text, at: 0, chars }
     }
 
-    fn next(&mut self, text: Option<&ScriptedText>, values: &Values) -> Option<String> {
+    fn next(&mut self, text: Option<&ScriptedText>, values: &TemplateValues) -> Option<String> {
         match (self, text) {
             (Self::Once(text), _) => text.take().filter(|text| !text.is_empty()),
             (Self::Cut { text, at, chars }, _) => {
@@ -358,12 +365,12 @@ impl Deltas {
     }
 }
 
-fn scripted_text_of(step: &Step) -> Option<&ScriptedText> {
+fn scripted_text_of(step: &ScriptStep) -> Option<&ScriptedText> {
     match step {
-        Step::Text(speech) | Step::Thinking { speech, .. } => Some(&speech.text),
-        Step::Tool(tool) => match &tool.arguments {
-            Arguments::Raw(text) => Some(text),
-            Arguments::Object { .. } => None,
+        ScriptStep::Text(speech) | ScriptStep::Thinking { speech, .. } => Some(&speech.text),
+        ScriptStep::Tool(tool) => match &tool.arguments {
+            ScriptArguments::Raw(text) => Some(text),
+            ScriptArguments::Object { .. } => None,
         },
         _ => None,
     }
@@ -372,47 +379,50 @@ fn scripted_text_of(step: &Step) -> Option<&ScriptedText> {
 /// How long a step that waits for a file waits before it looks again.
 const LOOK_AGAIN_MS: u64 = 5;
 
-fn chunk_wait_ms(step: &Step) -> u64 {
+fn chunk_wait_ms(step: &ScriptStep) -> u64 {
     match step {
-        Step::Text(speech) | Step::Thinking { speech, .. } => speech.chunk_wait_ms,
-        Step::Tool(tool) => tool.chunk_wait_ms,
+        ScriptStep::Text(speech) | ScriptStep::Thinking { speech, .. } => speech.chunk_wait_ms,
+        ScriptStep::Tool(tool) => tool.chunk_wait_ms,
         _ => 0,
     }
 }
 
 /// True when the block of `step` goes on in what comes later, or is broken off there.
-fn stays_open(step: &Step, later: &[Step]) -> bool {
+fn stays_open(step: &ScriptStep, later: &[ScriptStep]) -> bool {
     let next = later.iter().find(|step| {
         !matches!(
             step,
-            Step::Wait { .. } | Step::WaitFor { .. } | Step::Usage(_)
+            ScriptStep::Wait { .. } | ScriptStep::WaitFor { .. } | ScriptStep::Usage(_)
         )
     });
     match (step, next) {
-        (_, Some(Step::Error(_) | Step::Hang)) => true,
-        (Step::Text(_), Some(Step::Text(speech))) => !speech.new_block,
+        (_, Some(ScriptStep::Error(_) | ScriptStep::Hang)) => true,
+        (ScriptStep::Text(_), Some(ScriptStep::Text(speech))) => !speech.new_block,
         (
-            Step::Thinking {
+            ScriptStep::Thinking {
                 signature: None, ..
             },
-            Some(Step::Thinking { speech, .. }),
+            Some(ScriptStep::Thinking { speech, .. }),
         ) => !speech.new_block,
         _ => false,
     }
 }
 
 /// True when the provider would not even have accepted the request.
-fn fails_at_once(turn: &Turn) -> bool {
+fn fails_at_once(turn: &ScriptTurn) -> bool {
     let first = turn
         .steps
         .iter()
-        .find(|step| !matches!(step, Step::Wait { .. } | Step::WaitFor { .. }));
-    matches!(first, Some(Step::Error(_)))
+        .find(|step| !matches!(step, ScriptStep::Wait { .. } | ScriptStep::WaitFor { .. }));
+    matches!(first, Some(ScriptStep::Error(_)))
 }
 
-fn filled_object(object: &serde_json::Map<String, serde_json::Value>, values: &Values) -> String {
+fn filled_object(
+    object: &serde_json::Map<String, serde_json::Value>,
+    values: &TemplateValues,
+) -> String {
     use serde_json::Value;
-    fn fill(value: &Value, values: &Values) -> Value {
+    fn fill(value: &Value, values: &TemplateValues) -> Value {
         match value {
             Value::String(text) => Value::String(values.fill(text).into_owned()),
             Value::Array(items) => items.iter().map(|item| fill(item, values)).collect(),

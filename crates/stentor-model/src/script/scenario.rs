@@ -14,9 +14,9 @@ pub struct Scenario {
     pub model: ModelFacts,
     /// What a turn consumes that does not say it itself.
     pub usage: UsageRule,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ScriptTurn>,
     pub on_exhausted: Exhausted,
-    pub compaction: Compaction,
+    pub compaction: ScriptedCompaction,
 }
 
 /// What the scripted model claims to be.
@@ -35,13 +35,13 @@ pub struct ModelFacts {
 
 /// The answer to one request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Turn {
+pub struct ScriptTurn {
     /// Makes it an answer to certain messages instead of the next one in order.
     pub when: Option<Condition>,
     /// How often it is played. Default: once if in order, without limit if conditional.
     pub times: Option<u32>,
     pub response_id: Option<String>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
     pub usage: Option<UsageRule>,
     /// Default: `ToolUse` when it calls a tool, else `Stop`.
     pub stop: Option<StopReason>,
@@ -51,7 +51,7 @@ pub struct Turn {
 
 /// One thing that happens in a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum ScriptStep {
     Wait {
         ms: u64,
     },
@@ -109,13 +109,13 @@ pub struct ToolStep {
     /// Made up when absent: `call_TURN_INDEX`.
     pub id: Option<String>,
     pub name: String,
-    pub arguments: Arguments,
+    pub arguments: ScriptArguments,
     pub chunk_wait_ms: u64,
 }
 
 /// The arguments of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub enum ScriptArguments {
     /// An object, sent in deltas of at most `chars` characters.
     Object {
         object: Map<String, Value>,
@@ -153,7 +153,7 @@ pub enum Exhausted {
 
 /// How requests for a summary are answered. They use up no turn.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Compaction {
+pub struct ScriptedCompaction {
     /// Made from the conversation when absent.
     pub summary: Option<String>,
     pub chunk_chars: Option<usize>,
@@ -174,7 +174,7 @@ impl Scenario {
 
     /// Adds a turn.
     #[must_use]
-    pub fn turn(mut self, turn: Turn) -> Self {
+    pub fn turn(mut self, turn: ScriptTurn) -> Self {
         self.turns.push(turn);
         self
     }
@@ -182,19 +182,19 @@ impl Scenario {
     /// Adds a turn that says `text`.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.turn(Turn::new().text(text))
+        self.turn(ScriptTurn::new().text(text))
     }
 
     /// Adds a turn that calls one tool. `arguments` that are no object are sent as they are.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, arguments: Value) -> Self {
-        self.turn(Turn::new().tool(name, arguments))
+        self.turn(ScriptTurn::new().tool(name, arguments))
     }
 
     /// Adds a turn that fails before it says anything.
     #[must_use]
     pub fn error(self, kind: ModelErrorKind) -> Self {
-        self.turn(Turn::new().error(kind))
+        self.turn(ScriptTurn::new().error(kind))
     }
 
     /// Sets what happens when no turn is left.
@@ -206,7 +206,7 @@ impl Scenario {
 
     /// Sets how requests for a summary are answered.
     #[must_use]
-    pub fn compaction(mut self, compaction: Compaction) -> Self {
+    pub fn compaction(mut self, compaction: ScriptedCompaction) -> Self {
         self.compaction = compaction;
         self
     }
@@ -226,7 +226,7 @@ impl Scenario {
     }
 }
 
-impl Turn {
+impl ScriptTurn {
     /// A turn that says nothing.
     pub fn new() -> Self {
         Self::default()
@@ -248,7 +248,7 @@ impl Turn {
 
     /// Adds any step.
     #[must_use]
-    pub fn step(mut self, step: Step) -> Self {
+    pub fn step(mut self, step: ScriptStep) -> Self {
         self.steps.push(step);
         self
     }
@@ -256,21 +256,23 @@ impl Turn {
     /// Says `text` in one delta.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.step(Step::Text(Speech::new(ScriptedText::Whole(text.into()))))
+        self.step(ScriptStep::Text(Speech::new(ScriptedText::Whole(
+            text.into(),
+        ))))
     }
 
     /// Says exactly these deltas.
     #[must_use]
     pub fn chunks<T: Into<String>>(self, chunks: impl IntoIterator<Item = T>) -> Self {
         let chunks = chunks.into_iter().map(Into::into).collect();
-        self.step(Step::Text(Speech::new(ScriptedText::Chunks(chunks))))
+        self.step(ScriptStep::Text(Speech::new(ScriptedText::Chunks(chunks))))
     }
 
     /// Says `text` so many times, a delta each.
     #[must_use]
     pub fn repeat(self, text: impl Into<String>, times: u64) -> Self {
         let text = text.into();
-        self.step(Step::Text(Speech::new(ScriptedText::Repeat {
+        self.step(ScriptStep::Text(Speech::new(ScriptedText::Repeat {
             text,
             times,
         })))
@@ -279,7 +281,7 @@ impl Turn {
     /// Thinks `text` in one delta.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>) -> Self {
-        self.step(Step::Thinking {
+        self.step(ScriptStep::Thinking {
             speech: Speech::new(ScriptedText::Whole(text.into())),
             signature: None,
         })
@@ -288,25 +290,25 @@ impl Turn {
     /// Calls a tool. `arguments` that are no object are sent as they are.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, arguments: Value) -> Self {
-        self.step(Step::Tool(ToolStep::new(name, arguments)))
+        self.step(ScriptStep::Tool(ToolStep::new(name, arguments)))
     }
 
     /// Waits.
     #[must_use]
     pub fn wait(self, ms: u64) -> Self {
-        self.step(Step::Wait { ms })
+        self.step(ScriptStep::Wait { ms })
     }
 
     /// Says nothing more until the request is cancelled.
     #[must_use]
     pub fn hang(self) -> Self {
-        self.step(Step::Hang)
+        self.step(ScriptStep::Hang)
     }
 
     /// Breaks off with an error.
     #[must_use]
     pub fn error(self, kind: ModelErrorKind) -> Self {
-        self.step(Step::Error(ErrorStep::new(kind)))
+        self.step(ScriptStep::Error(ErrorStep::new(kind)))
     }
 
     /// Sets what it consumes.
@@ -325,7 +327,9 @@ impl Turn {
 
     /// True when it breaks off with an error instead of finishing.
     pub fn fails(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Error(_)))
+        self.steps
+            .iter()
+            .any(|step| matches!(step, ScriptStep::Error(_)))
     }
 
     /// How often it may be played.
@@ -350,12 +354,12 @@ impl ToolStep {
     /// A call with an id that is made up. `arguments` that are no object are sent as they are.
     pub fn new(name: impl Into<String>, arguments: Value) -> Self {
         let arguments = match arguments {
-            Value::Object(object) => Arguments::Object {
+            Value::Object(object) => ScriptArguments::Object {
                 object,
                 chars: None,
             },
-            Value::String(text) => Arguments::Raw(ScriptedText::Whole(text)),
-            other => Arguments::Raw(ScriptedText::Whole(other.to_string())),
+            Value::String(text) => ScriptArguments::Raw(ScriptedText::Whole(text)),
+            other => ScriptArguments::Raw(ScriptedText::Whole(other.to_string())),
         };
         Self {
             id: None,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What the words stand for in one answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Values {
+pub struct TemplateValues {
     pub last_user: String,
     pub last_tool_result: String,
     /// How long the model was to think.
@@ -15,7 +15,7 @@ pub struct Values {
     pub n: u64,
 }
 
-impl Values {
+impl TemplateValues {
     /// `text` with its words replaced. Anything else in braces is left alone, because texts about
     /// code have braces of their own.
     pub fn fill<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn known_words_are_replaced_once_and_everything_else_is_left_alone() {
-        let values = Values {
+        let values = TemplateValues {
             last_user: "say {{turn}}".into(),
             last_tool_result: "ok".into(),
             thinking: "low",

@@ -90,7 +90,7 @@ fn finished(stop_reason: StopReason) -> ModelEvent {
 }
 
 fn model(text: &str) -> Arc<ScriptModel> {
-    ScriptModel::parse(text, Format::Toml, "m").unwrap()
+    ScriptModel::parse(text, ScriptFormat::Toml, "m").unwrap()
 }
 
 #[tokio::test]
@@ -194,8 +194,13 @@ async fn every_error_comes_before_or_in_the_middle_of_an_answer() {
     ] {
         let scenario = Scenario::new()
             .error(kind)
-            .turn(Turn::new().text("half").error(kind))
-            .turn(Turn::new().text("whole").step(Step::EndBlock).error(kind));
+            .turn(ScriptTurn::new().text("half").error(kind))
+            .turn(
+                ScriptTurn::new()
+                    .text("whole")
+                    .step(ScriptStep::EndBlock)
+                    .error(kind),
+            );
         let model = ScriptModel::new(scenario, "m");
         let is_it = |item: &Result<ModelEvent, ModelError>| {
             let error = item.as_ref().unwrap_err();
@@ -246,9 +251,9 @@ async fn an_error_says_what_the_scenario_says() {
 #[tokio::test(start_paused = true)]
 async fn waits_take_the_time_they_say_and_no_more() {
     let scenario = Scenario::new().turn(
-        Turn::new()
+        ScriptTurn::new()
             .wait(250)
-            .step(Step::Text(Speech {
+            .step(ScriptStep::Text(Speech {
                 chunk_wait_ms: 10,
                 ..Speech::new(ScriptedText::Chunks(vec!["a".into(), "b".into()]))
             }))
@@ -277,8 +282,8 @@ async fn waits_take_the_time_they_say_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_hangs_says_nothing_more_and_can_be_dropped() {
     let scenario = Scenario::new()
-        .turn(Turn::new().text("a").hang().text("never"))
-        .turn(Turn::new().wait(u64::MAX).text("never"));
+        .turn(ScriptTurn::new().text("a").hang().text("never"))
+        .turn(ScriptTurn::new().wait(u64::MAX).text("never"));
     let model = ScriptModel::new(scenario, "m");
     for said_before in [3, 1] {
         let mut stream = model.stream(request("s", vec![user("a")]));
@@ -354,9 +359,17 @@ async fn a_session_resumed_elsewhere_goes_on_where_its_conversation_is() {
     let scenario = || {
         Scenario::new()
             .text("one")
-            .turn(Turn::new().when(Condition::user_contains("hi")).text("hi"))
+            .turn(
+                ScriptTurn::new()
+                    .when(Condition::user_contains("hi"))
+                    .text("hi"),
+            )
             .error(ModelErrorKind::Overloaded)
-            .turn(Turn::new().text("two").error(ModelErrorKind::BrokenStream))
+            .turn(
+                ScriptTurn::new()
+                    .text("two")
+                    .error(ModelErrorKind::BrokenStream),
+            )
             .text("three")
             .text("four {{turn}}")
     };
@@ -476,7 +489,7 @@ async fn an_estimate_counts_a_quarter_of_the_characters() {
 
 #[tokio::test]
 async fn two_hundred_thousand_deltas_come_one_by_one() {
-    let scenario = Scenario::new().turn(Turn::new().repeat("word {{n}} ", 200_000));
+    let scenario = Scenario::new().turn(ScriptTurn::new().repeat("word {{n}} ", 200_000));
     let model = ScriptModel::new(scenario, "m");
     let mut stream = model.stream(request("s", vec![user("a")]));
     let (mut deltas, mut last) = (0, String::new());
@@ -491,7 +504,7 @@ async fn two_hundred_thousand_deltas_come_one_by_one() {
 
 #[tokio::test]
 async fn an_endless_answer_lets_other_tasks_run() {
-    let scenario = Scenario::new().turn(Turn::new().repeat("x", u64::MAX));
+    let scenario = Scenario::new().turn(ScriptTurn::new().repeat("x", u64::MAX));
     let model = ScriptModel::new(scenario, "m");
     let stream = model.stream(request("s", vec![user("a")]));
     let stop = Arc::new(tokio::sync::Notify::new());
@@ -522,14 +535,14 @@ fn the_end_stays_the_end() {
 #[test]
 fn the_model_is_what_the_scenario_says() {
     let text = "[model]\nid = 'tiny'\ncontext_window = 500\nprices = { cache_read = 0.5 }";
-    let named = ScriptModel::parse(text, Format::Toml, "dir/file.toml").unwrap();
+    let named = ScriptModel::parse(text, ScriptFormat::Toml, "dir/file.toml").unwrap();
     let info = named.info();
     assert_eq!(info.full_name(), "script/tiny");
     assert_eq!(
         (info.context_window, info.cost.unwrap().cache_read),
         (500, 0.5)
     );
-    let plain = ScriptModel::parse("", Format::Toml, "dir/file.toml").unwrap();
+    let plain = ScriptModel::parse("", ScriptFormat::Toml, "dir/file.toml").unwrap();
     assert_eq!(plain.info().full_name(), "script/dir/file.toml");
     assert_eq!(plain.info().api, "script");
 }

@@ -49,6 +49,15 @@ fn store(folder: &tempfile::TempDir) -> LoginStore {
     LoginStore::new(folder.path().join("credentials.json"))
 }
 
+/// What stands in for the user's browser.
+fn browser() -> reqwest::Client {
+    Http::default().client(None).unwrap()
+}
+
+async fn visit(url: impl reqwest::IntoUrl) -> reqwest::Result<reqwest::Response> {
+    browser().get(url).send().await
+}
+
 fn form(request: &Request) -> HashMap<String, String> {
     let text = String::from_utf8(request.body.clone()).unwrap();
     let url = reqwest::Url::parse(&format!("http://x/?{text}")).unwrap();
@@ -82,11 +91,11 @@ async fn a_login_in_the_browser_comes_back_to_loopback_with_proof() {
     assert_eq!(sent["state"], step.state);
     let redirect = &sent["redirect_uri"];
 
-    let stranger = reqwest::get(format!("{redirect}?code=evil&state=other"))
+    let stranger = visit(format!("{redirect}?code=evil&state=other"))
         .await
         .unwrap();
     assert_eq!(stranger.status(), 400);
-    let browser = reqwest::get(format!("{redirect}?code=code-1&state={}", step.state))
+    let browser = visit(format!("{redirect}?code=code-1&state={}", step.state))
         .await
         .unwrap();
     assert_eq!(browser.status(), 200);
@@ -124,7 +133,7 @@ async fn one_that_says_nothing_does_not_keep_the_browser_waiting() {
                 .unwrap(),
         );
     }
-    let browser = reqwest::get(format!("{redirect}?code=code-1&state={}", step.state));
+    let browser = visit(format!("{redirect}?code=code-1&state={}", step.state));
     let browser = tokio::time::timeout(std::time::Duration::from_secs(8), browser).await;
     assert_eq!(browser.unwrap().unwrap().status(), 200);
     logins.complete("acme", LoginInput::Wait).await.unwrap();
@@ -145,7 +154,7 @@ async fn a_page_that_gave_its_own_name_to_this_machine_is_sent_away() {
         ("localhost".to_owned(), 400),
         (format!("127.0.0.1:{port}"), 200),
     ] {
-        let request = reqwest::Client::new().get(&url).header("host", &host);
+        let request = browser().get(&url).header("host", &host);
         assert_eq!(request.send().await.unwrap().status(), status, "{host}");
     }
 }
@@ -166,11 +175,11 @@ async fn a_login_begun_again_takes_the_port_of_the_one_before() {
     let second = logins.begin("acme").await.unwrap();
     assert!(first.uses_callback_server && second.uses_callback_server);
     let redirect = query(&second)["redirect_uri"].clone();
-    let old = reqwest::get(format!("{redirect}?code=c&state={}", first.state))
+    let old = visit(format!("{redirect}?code=c&state={}", first.state))
         .await
         .unwrap();
     assert_eq!(old.status(), 400);
-    reqwest::get(format!("{redirect}?code=c&state={}", second.state))
+    visit(format!("{redirect}?code=c&state={}", second.state))
         .await
         .unwrap();
     logins.complete("acme", LoginInput::Wait).await.unwrap();
@@ -218,7 +227,7 @@ async fn a_refusal_in_the_browser_or_by_the_provider_is_told() {
     let logins = logins(oauth(&server), &folder);
     let step = logins.begin("acme").await.unwrap();
     let redirect = query(&step)["redirect_uri"].clone();
-    reqwest::get(format!(
+    visit(format!(
         "{redirect}?error=access_denied&state={}",
         step.state
     ))

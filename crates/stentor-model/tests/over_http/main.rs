@@ -23,4 +23,6 @@ mod scripts;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod server_tools;
+#[cfg(test)]
 mod setup;

@@ -110,6 +110,7 @@ proptest! {
                 ModelEvent::Usage(_)
                 | ModelEvent::Intent(_)
                 | ModelEvent::Became(_)
+                | ModelEvent::Titled(_)
                 | ModelEvent::Nothing => {}
                 ModelEvent::Finished(_) => {
                     prop_assert!(started && !open);

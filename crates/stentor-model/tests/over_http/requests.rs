@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stentor_agent::model::{InputKind, ThinkingLevel};
 use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock, Message};
-use stentor_model::credential::{Credential, Fixed};
+use stentor_model::credential::{Credential, FixedCredential};
 use stentor_model::secret::Secret;
 use stentor_model::wire::Wire;
 
@@ -17,7 +17,10 @@ const HELLO: Script = Script {
     calls: &[],
 };
 
-async fn sent(wire: Wire, change: impl FnOnce(&mut stentor_model::remote::Endpoint)) -> Request {
+async fn sent(
+    wire: Wire,
+    change: impl FnOnce(&mut stentor_model::remote::ModelEndpoint),
+) -> Request {
     let server = Server::with_events(vec![HELLO.in_words_of(wire)]).await;
     let mut endpoint = endpoint(info(wire, server.url("/x")), wire);
     change(&mut endpoint);
@@ -65,8 +68,8 @@ async fn each_wire_has_its_address_and_its_place_for_the_key() {
 
 #[tokio::test]
 async fn a_login_is_sent_as_a_bearer_with_what_the_provider_wants_beside_it() {
-    let login = |endpoint: &mut stentor_model::remote::Endpoint| {
-        endpoint.credentials = std::sync::Arc::new(Fixed {
+    let login = |endpoint: &mut stentor_model::remote::ModelEndpoint| {
+        endpoint.credentials = std::sync::Arc::new(FixedCredential {
             credential: Credential::Bearer {
                 token: Secret::new("token-1"),
                 account: Some("account-1".into()),

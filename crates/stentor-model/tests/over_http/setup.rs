@@ -9,15 +9,15 @@ use stentor_agent::model::{
     InputKind, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, Purpose, ThinkingLevel,
 };
 use stentor_agent::tool::{ToolEffect, ToolSpec};
-use stentor_http::{Http, HttpSettings, Limits};
+use stentor_http::{Http, HttpLimits, HttpSettings};
 use stentor_journal::clock::{CountingClock, SharedClock};
 use stentor_journal::message::{
     AssistantMessage, ContentBlock, KnownBlock, KnownMessage, Message, RedactedThinking,
     StopReason, TextBlock, ThinkingBlock, ToolCall,
 };
 use stentor_journal::usage::Usage;
-use stentor_model::credential::{Credential, Fixed};
-use stentor_model::remote::{Endpoint, RemoteModel};
+use stentor_model::credential::{Credential, FixedCredential};
+use stentor_model::remote::{ModelEndpoint, RemoteModel};
 use stentor_model::secret::Secret;
 use stentor_model::wire::Wire;
 
@@ -54,21 +54,22 @@ pub fn info(wire: Wire, base_url: String) -> ModelInfo {
     }
 }
 
-pub fn endpoint(info: ModelInfo, wire: Wire) -> Endpoint {
-    Endpoint {
+pub fn endpoint(info: ModelInfo, wire: Wire) -> ModelEndpoint {
+    ModelEndpoint {
         base_url: Secret::new(info.base_url.as_str()),
         info: Arc::new(info),
         wire,
-        credentials: Arc::new(Fixed {
+        credentials: Arc::new(FixedCredential {
             credential: Credential::ApiKey(Secret::new(KEY)),
             hint: "check ACME_API_KEY".into(),
         }),
         headers: Vec::new(),
         ca_file: None,
+        server_tools: Arc::new([]),
     }
 }
 
-pub fn model_with(endpoint: Endpoint, settings: HttpSettings) -> RemoteModel {
+pub fn model_with(endpoint: ModelEndpoint, settings: HttpSettings) -> RemoteModel {
     RemoteModel::new(endpoint, Arc::new(Http::new(settings)), clock())
 }
 
@@ -80,7 +81,7 @@ fn shared_http() -> Arc<Http> {
     HTTP.with(Arc::clone)
 }
 
-pub fn model_at(endpoint: Endpoint) -> RemoteModel {
+pub fn model_at(endpoint: ModelEndpoint) -> RemoteModel {
     RemoteModel::new(endpoint, shared_http(), clock())
 }
 
@@ -91,9 +92,9 @@ pub fn model(wire: Wire, base_url: String) -> RemoteModel {
 /// Waits for silence as long as a busy machine may need to pass on what was sent.
 pub fn impatient() -> HttpSettings {
     HttpSettings {
-        limits: Limits {
+        limits: HttpLimits {
             silence_ms: 2_000,
-            ..Limits::default()
+            ..HttpLimits::default()
         },
         ..HttpSettings::default()
     }
@@ -189,6 +190,7 @@ pub fn message_of(events: &[ModelEvent], info: &ModelInfo) -> Message {
             ModelEvent::Started { .. }
             | ModelEvent::Usage(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Titled(_)
             | ModelEvent::Intent(_)
             | ModelEvent::Nothing => {}
         }

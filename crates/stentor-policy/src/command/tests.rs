@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 fn texts(command: &str) -> Option<Vec<String>> {
     match parts(command) {
-        Parts::Clear(parts) => Some(parts.into_iter().map(|part| part.text).collect()),
-        Parts::Unclear => None,
+        CommandParts::Clear(parts) => Some(parts.into_iter().map(|part| part.text).collect()),
+        CommandParts::Unclear => None,
     }
 }
 
@@ -25,6 +25,15 @@ fn a_command_falls_into_the_commands_it_runs() {
         ("{ a; b; }", &["a", "b"]),
         ("diff <(a) <(b)", &["a", "b", "diff <(a) <(b)"]),
         ("a \\\n b", &["a  b"]),
+        ("a\\\nb \"c\\\nd\" 'e\\\nf'", &["ab \"cd\" 'e\\\nf'"]),
+        ("a \\\\\nb", &["a \\\\", "b"]),
+        ("a \"$\\\n(b)\"", &["b", "a \"$(b)\""]),
+        (
+            "a $((1 + 2)) $((\"$b\"))",
+            &["1 + 2", "\"$b\"", "a $((1 + 2)) $((\"$b\"))"],
+        ),
+        ("a $(('b') )", &["'b'", "a $(('b') )"]),
+        ("( (a); b)", &["a", "b"]),
         ("a \\; b", &["a \\; b"]),
         ("echo ${HOME} $x $1", &["echo ${HOME} $x $1"]),
         ("if a; then b; fi", &["if a", "then b", "fi"]),
@@ -64,8 +73,14 @@ fn what_would_need_a_shell_to_understand_is_unclear() {
         "echo `a \\` b`",
         "echo trailing \\",
         "echo ># x",
+        "((i++))",
+        "(\\\n(i++))",
+        "((a); b)",
+        "echo $(('1'))",
+        "echo $((1 + $(('1'))))",
+        "echo $\\\n'it'",
     ] {
-        assert_eq!(parts(command), Parts::Unclear, "{command}");
+        assert_eq!(parts(command), CommandParts::Unclear, "{command}");
     }
 }
 
@@ -121,7 +136,7 @@ fn a_redirection_to_or_from_a_file_is_seen() {
         ("git log >/dev/null\r", true),
         ("git log >/dev/null\u{b}", true),
     ] {
-        let Parts::Clear(parts) = parts(command) else {
+        let CommandParts::Clear(parts) = parts(command) else {
             panic!("{command} is clear")
         };
         let redirects = parts.iter().any(|part| part.redirects);
@@ -141,7 +156,7 @@ proptest! {
         first in "[a-c \t\r\u{a0}\"'$(){}`#<>&|;\\\\-]{0,16}",
     ) {
         let command = format!("{first}\nrm -rf /");
-        if let Parts::Clear(parts) = parts(&command) {
+        if let CommandParts::Clear(parts) = parts(&command) {
             // Glued to an expansion that comes to nothing it is a word nobody can read, which is
             // seen when the program is looked at.
             let is_rm = |text: &str| match text.strip_suffix("rm -rf /") {
@@ -162,7 +177,7 @@ proptest! {
         redirection in "[0-2]?[<>&|]{1,3}[ \t]?[0-2a&\r\u{a0}\u{2003}\"'-]{0,4}[ \t]?[>&1a]{0,3}",
     ) {
         let command = format!("echo x {redirection}");
-        if let Parts::Clear(parts) = parts(&command) {
+        if let CommandParts::Clear(parts) = parts(&command) {
             let folder = tempfile::tempdir().unwrap();
             shell_says(&command, folder.path());
             let has_written = std::fs::read_dir(folder.path()).unwrap().next().is_some();
@@ -177,7 +192,7 @@ proptest! {
         redirection in "0?<[<&]?[ \t]?[0a\"'&-]{1,4}",
     ) {
         let command = format!("read -r line {redirection}; echo \"$line\"");
-        if let Parts::Clear(parts) = parts(&command) {
+        if let CommandParts::Clear(parts) = parts(&command) {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("a"), "RM-RAN\n").unwrap();
             let is_seen = parts.iter().any(|part| part.redirects);
@@ -193,8 +208,8 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let script = format!("for word in {words}; do echo \"<$word>\"; done");
         let output = shell(&script, folder.path());
-        if let Parts::Clear(parts) = parts(&words) {
-            let of_part = |part: &Part| {
+        if let CommandParts::Clear(parts) = parts(&words) {
+            let of_part = |part: &SimpleCommand| {
                 let plain = part.plain.split(' ').filter(|word| !word.is_empty());
                 plain.map(|word| format!("<{word}>\n")).collect::<String>()
             };

@@ -108,6 +108,7 @@ fn a_command_is_seen_through_what_runs_it() {
         "sort <(a) <(true) | rm x",
         "git -c alias.x='!rm x' x",
         "git -C /tmp -c core.pager='rm x' log",
+        "jobs -x rm x",
         "trap 'rm x' EXIT",
         "trap -- 'rm x' EXIT",
         "cat <<EOF | sh\nrm x\nEOF",
@@ -196,6 +197,12 @@ fn what_only_a_shell_knows_is_told_from_what_can_be_read() {
         "export ENV=f; sh -i",
         "env ENV=f dash -ic true",
         "git -c alias.x=\"!$X\" x",
+        "A='!rm x' git --config-env=alias.x=A x",
+        "git --config-env alias.x=A x",
+        "fc -s rm",
+        "fc -ls",
+        "if true; then $'\\x65nv' sh -c \"$(echo 'rm x')\"; fi",
+        "true; $'env' sh -c \"`echo rm x`\"",
     ] {
         assert!(inside(command).runs_unknown, "{command}");
     }
@@ -230,6 +237,9 @@ fn what_only_a_shell_knows_is_told_from_what_can_be_read() {
         "ENV=production npm start",
         "bash -ic make",
         "git -c user.name=me commit -m x",
+        "jobs -l",
+        "fc -l 1 5",
+        "echo $'a' `date`; make -j$(nproc)",
     ] {
         let seen = inside(command);
         assert!(!seen.runs_unknown, "{command}: {seen:?}");

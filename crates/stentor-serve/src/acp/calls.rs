@@ -1,7 +1,8 @@
 //! Tool calls as people see them: titles, kinds, places and what came of them (section 8).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1 as acp;
@@ -12,13 +13,15 @@ use stentor_agent::tool::{Tool, ToolEffect};
 use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall, text_of};
 use stentor_text::visible::visible;
 
-use super::changes::{self, Before};
+use super::changes::{self, FileBefore};
 use super::limits;
 
 /// Shows the calls of a session. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct CallViewer {
     cwd: Arc<Path>,
+    /// Further folders that the session is about.
+    additional: Arc<[PathBuf]>,
     tools: Arc<HashMap<String, Arc<dyn Tool>>>,
 }
 
@@ -30,17 +33,18 @@ pub(super) struct CallOutcome<'a> {
     /// The client's terminal it ran in.
     pub terminal: Option<&'a str>,
     /// What the file held that was written, if that is known.
-    pub before: Before,
+    pub before: FileBefore,
 }
 
 impl CallViewer {
     /// Shows calls of `tools` made in `cwd`.
-    pub fn new(cwd: &Path, tools: &[Arc<dyn Tool>]) -> Self {
+    pub fn new(cwd: &Path, additional: &[PathBuf], tools: &[Arc<dyn Tool>]) -> Self {
         let tools = tools
             .iter()
             .map(|tool| (tool.spec().name.clone(), Arc::clone(tool)));
         Self {
             cwd: cwd.into(),
+            additional: additional.into(),
             tools: Arc::new(tools.collect()),
         }
     }
@@ -89,7 +93,7 @@ impl CallViewer {
         let may_change = tool.is_some_and(|tool| tool.spec().effect == ToolEffect::Writes);
         match self.path(call) {
             Some(path) if may_change => {
-                let before = Before::of(&path);
+                let before = FileBefore::of(&path);
                 let shown = self.wanted(call, &before);
                 let after = tool.filter(|_| shown.is_empty());
                 let after = after.and_then(|tool| tool.preview(&call.arguments, before.text()));
@@ -162,7 +166,10 @@ impl CallViewer {
             .status(status)
             .content(content)
             .raw_output(bounded(Value::Object(raw)));
-        let reported = outcome.details.map(reported_locations).unwrap_or_default();
+        let reported = outcome
+            .details
+            .map(|details| self.reported_locations(details));
+        let reported = reported.unwrap_or_default();
         let fields = match first_line {
             _ if !reported.is_empty() => fields.locations(reported),
             Some(line) => fields.locations(self.locations(call, Some(line))),
@@ -189,8 +196,8 @@ impl CallViewer {
     }
 
     /// The change a call wants to make to a file that holds `before`.
-    fn wanted(&self, call: &ToolCall, before: &Before) -> Vec<acp::ToolCallContent> {
-        if matches!(before, Before::Unknown | Before::Hidden(_)) {
+    fn wanted(&self, call: &ToolCall, before: &FileBefore) -> Vec<acp::ToolCallContent> {
+        if matches!(before, FileBefore::Unknown | FileBefore::Hidden(_)) {
             return Vec::new();
         }
         let after = self
@@ -314,6 +321,48 @@ impl CallViewer {
         vec![acp::ToolCallLocation::new(path).line(line)]
     }
 
+    /// The places that a call is about as whoever ran it elsewhere reports them. Editors open them, so
+    /// they are only believed within the folders of the session, and not if their text deceives.
+    fn reported_locations(&self, details: &Value) -> Vec<acp::ToolCallLocation> {
+        let locations = details.get("locations").and_then(Value::as_array);
+        let locations = locations.into_iter().flatten().filter_map(|location| {
+            let path = self.own_path(location.get("path")?.as_str()?)?;
+            let line = location.get("line").and_then(Value::as_u64);
+            let line = line.and_then(|line| u32::try_from(line).ok());
+            Some(acp::ToolCallLocation::new(path).line(line))
+        });
+        locations.take(limits::LOCATIONS).collect()
+    }
+
+    /// A path of a stranger, if it is in a folder of the session.
+    fn own_path(&self, path: &str) -> Option<PathBuf> {
+        let is_plain = !path.is_empty()
+            && path.len() <= limits::PATH_BYTES
+            && !path.contains(['\n', '\t'])
+            && matches!(visible(path), Cow::Borrowed(_));
+        if !is_plain {
+            return None;
+        }
+        let mut plain = PathBuf::new();
+        for part in self.cwd.join(path).components() {
+            match part {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::CurDir => {}
+                part => plain.push(part),
+            }
+        }
+        let mut folders = self
+            .additional
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([&*self.cwd]);
+        folders
+            .any(|folder| plain.starts_with(folder))
+            .then_some(plain)
+    }
+
     fn relative(&self, path: &Path) -> String {
         match path.strip_prefix(&self.cwd) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
@@ -321,18 +370,6 @@ impl CallViewer {
             Err(_) => path.display().to_string(),
         }
     }
-}
-
-/// The places that a call of another agent is about, as that agent told.
-fn reported_locations(details: &Value) -> Vec<acp::ToolCallLocation> {
-    let locations = details.get("locations").and_then(Value::as_array);
-    let locations = locations.into_iter().flatten().filter_map(|location| {
-        let path = location.get("path")?.as_str()?;
-        let line = location.get("line").and_then(Value::as_u64);
-        let line = line.and_then(|line| u32::try_from(line).ok());
-        Some(acp::ToolCallLocation::new(path).line(line))
-    });
-    locations.collect()
 }
 
 /// The tool that asks questions.

@@ -13,7 +13,7 @@ use super::limits;
 
 /// What a file holds before it is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum FileBefore {
     /// Nobody knows.
     #[default]
     Unknown,
@@ -24,7 +24,7 @@ pub(super) enum Before {
     Text(String),
 }
 
-impl Before {
+impl FileBefore {
     /// What the file holds now.
     pub fn of(path: &Path) -> Self {
         let Ok(found) = std::fs::metadata(path) else {
@@ -48,7 +48,7 @@ impl Before {
     }
 }
 
-impl Before {
+impl FileBefore {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -58,27 +58,27 @@ impl Before {
 }
 
 /// The change of a file from `before` to `after`. One of which only one side is known is not shown.
-pub(super) fn between(path: &Path, before: &Before, after: &str) -> Vec<acp::ToolCallContent> {
+pub(super) fn between(path: &Path, before: &FileBefore, after: &str) -> Vec<acp::ToolCallContent> {
     let pieces = match before {
         _ if after.len() as u64 > limits::CHANGED_FILE_BYTES => return Vec::new(),
-        Before::Unknown | Before::Hidden(_) => return Vec::new(),
-        Before::Nothing => vec![Piece {
+        FileBefore::Unknown | FileBefore::Hidden(_) => return Vec::new(),
+        FileBefore::Nothing => vec![ChangedPart {
             old: None,
             new: after.to_owned(),
         }],
-        Before::Text(before) => pieces(before, after),
+        FileBefore::Text(before) => pieces(before, after),
     };
     shown(path, pieces)
 }
 
 /// What stands in the place of a change that cannot be shown: why, and how the new content begins.
 /// Nobody should agree to what they cannot see. Empty when it can be.
-pub(super) fn unshown(before: &Before, after: &str) -> Vec<acp::ToolCallContent> {
+pub(super) fn unshown(before: &FileBefore, after: &str) -> Vec<acp::ToolCallContent> {
     let length = after.len();
     let why = match before {
-        Before::Hidden(why) => format!("What the file holds now cannot be shown: {why}."),
+        FileBefore::Hidden(why) => format!("What the file holds now cannot be shown: {why}."),
         _ if length as u64 > limits::CHANGED_FILE_BYTES => "The change is too long.".to_owned(),
-        Before::Unknown | Before::Nothing | Before::Text(_) => return Vec::new(),
+        FileBefore::Unknown | FileBefore::Nothing | FileBefore::Text(_) => return Vec::new(),
     };
     let beginning = after.get(..after.floor_char_boundary(limits::NEW_CONTENT_BYTES));
     let beginning = beginning.unwrap_or_default();
@@ -91,12 +91,12 @@ pub(super) fn unshown(before: &Before, after: &str) -> Vec<acp::ToolCallContent>
 
 /// The change that a unified patch of one file describes.
 pub(super) fn of_patch(path: &Path, patch: &str) -> Vec<acp::ToolCallContent> {
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<ChangedPart> = Vec::new();
     // The lines before the first `@@` name the file.
     for line in patch.split_inclusive('\n') {
         let Some(piece) = pieces.last_mut().filter(|_| !line.starts_with("@@")) else {
             if line.starts_with("@@") {
-                pieces.push(Piece {
+                pieces.push(ChangedPart {
                     old: Some(String::new()),
                     new: String::new(),
                 });
@@ -122,28 +122,28 @@ pub(super) fn reported(details: &Value) -> Vec<acp::ToolCallContent> {
     let changes = diffs.into_iter().flatten().filter_map(|diff| {
         let text = |key| diff.get(key).and_then(Value::as_str).map(str::to_owned);
         let (path, new, old) = (text("path")?, text("newText")?, text("oldText"));
-        Some(shown(Path::new(&path), vec![Piece { old, new }]))
+        Some(shown(Path::new(&path), vec![ChangedPart { old, new }]))
     });
     changes.flatten().collect()
 }
 
 /// A part of a file that changes, and the lines around it.
-struct Piece {
+struct ChangedPart {
     /// `None` for a file that is not there yet.
     old: Option<String>,
     new: String,
 }
 
-impl Piece {
+impl ChangedPart {
     fn len(&self) -> usize {
         self.old.as_ref().map_or(0, String::len) + self.new.len()
     }
 }
 
-fn pieces(before: &str, after: &str) -> Vec<Piece> {
+fn pieces(before: &str, after: &str) -> Vec<ChangedPart> {
     let diff = LineDiff::new(before, after);
     let text = |lines: &[&str], range: Range<usize>| lines.get(range).unwrap_or_default().concat();
-    let pieces = diff.hunks(limits::CHANGE_CONTEXT).map(|hunk| Piece {
+    let pieces = diff.hunks(limits::CHANGE_CONTEXT).map(|hunk| ChangedPart {
         old: Some(text(&diff.old, hunk.old)),
         new: text(&diff.new, hunk.new),
     });
@@ -151,7 +151,7 @@ fn pieces(before: &str, after: &str) -> Vec<Piece> {
 }
 
 /// What is too long is left out, and a line notes it: nobody should agree to what they cannot see.
-fn shown(path: &Path, pieces: Vec<Piece>) -> Vec<acp::ToolCallContent> {
+fn shown(path: &Path, pieces: Vec<ChangedPart>) -> Vec<acp::ToolCallContent> {
     let mut left = limits::CHANGES_BYTES;
     let (mut content, mut left_out) = (Vec::new(), 0_usize);
     for piece in pieces {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn each_place_that_changes_is_shown_with_four_lines_around_it() {
-        let before = Before::Text(numbered(&[]));
+        let before = FileBefore::Text(numbered(&[]));
         let content = between(Path::new("/f"), &before, &numbered(&[2, 29]));
         assert_eq!(
             plain(&content),
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_said_to_be_left_out() {
         let long = "x".repeat(limits::CHANGES_BYTES);
-        let before = Before::Text(format!("{long}\nz\na\nb\nc\nd\ne\nf\ng\nh\ni\n"));
+        let before = FileBefore::Text(format!("{long}\nz\na\nb\nc\nd\ne\nf\ng\nh\ni\n"));
         let after = "y\nz\na\nb\nc\nd\ne\nf\ng\nh\nI\n";
         assert_eq!(
             plain(&between(Path::new("/f"), &before, after)),
@@ -241,7 +241,7 @@ mod tests {
                 (None, "(text)")
             ]
         );
-        let nothing = between(Path::new("/f"), &Before::Unknown, "new");
+        let nothing = between(Path::new("/f"), &FileBefore::Unknown, "new");
         assert_eq!(nothing, []);
     }
 }

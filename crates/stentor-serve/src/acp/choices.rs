@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption};
+use stentor_policy::PermissionAnswer;
 
 /// A dialog as a choice between options.
 pub(super) struct Choices {
@@ -18,16 +19,16 @@ pub(super) struct Choices {
 impl Choices {
     /// The options of a dialog; `None` when it has none.
     pub fn of(id: u64, dialog: &Dialog) -> Option<Self> {
-        let (message, offered): (Cow<'_, str>, Vec<Offered>) = match &dialog.kind {
+        let (message, offered): (Cow<'_, str>, Vec<OfferedChoice>) = match &dialog.kind {
             DialogKind::Confirm { message, lasting } => {
                 let offered = confirmations(lasting.as_deref());
                 (message.trim().into(), offered.into())
             }
             // One of several is better than none of them.
             DialogKind::Select { options } | DialogKind::MultiSelect { options } => {
-                let offered = options.iter().map(|option| Offered {
+                let offered = options.iter().map(|option| OfferedChoice {
                     label: option.label.clone(),
-                    kind: acp::PermissionOptionKind::AllowOnce,
+                    kind: option_kind(option.permission),
                     answer: DialogAnswer::Value(option.value.clone()),
                 });
                 (described(options).into(), offered.collect())
@@ -68,6 +69,19 @@ impl Choices {
     }
 }
 
+/// What an option is to clients that colour or choose by it. One that says nothing of a permission
+/// answers this once.
+fn option_kind(permission: Option<PermissionAnswer>) -> acp::PermissionOptionKind {
+    match permission {
+        None | Some(PermissionAnswer::AllowOnce) => acp::PermissionOptionKind::AllowOnce,
+        Some(PermissionAnswer::AllowAlways) => acp::PermissionOptionKind::AllowAlways,
+        Some(PermissionAnswer::RejectOnce | PermissionAnswer::Cancelled) => {
+            acp::PermissionOptionKind::RejectOnce
+        }
+        Some(PermissionAnswer::RejectAlways) => acp::PermissionOptionKind::RejectAlways,
+    }
+}
+
 /// What the options mean, where that is said: the options themselves have no place for it.
 fn described(options: &[DialogOption]) -> String {
     let lines = options.iter().filter_map(|option| {
@@ -77,7 +91,7 @@ fn described(options: &[DialogOption]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-struct Offered {
+struct OfferedChoice {
     label: String,
     kind: acp::PermissionOptionKind,
     answer: DialogAnswer,
@@ -85,8 +99,8 @@ struct Offered {
 
 /// Yes and no. There are clients that allow single calls without asking anybody, by the first
 /// option of that kind: what lasts has none of that kind, and the no stands first.
-fn confirmations(lasting: Option<&str>) -> [Offered; 2] {
-    let offered = |label: &str, kind, yes| Offered {
+fn confirmations(lasting: Option<&str>) -> [OfferedChoice; 2] {
+    let offered = |label: &str, kind, yes| OfferedChoice {
         label: label.to_owned(),
         kind,
         answer: DialogAnswer::Confirmed(yes),

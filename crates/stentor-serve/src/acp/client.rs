@@ -4,7 +4,7 @@ use agent_client_protocol_schema::v1 as acp;
 
 /// The client's capabilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Client {
+pub(super) struct AcpClient {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
@@ -15,7 +15,7 @@ pub(super) struct Client {
     pub shows_subagents: bool,
 }
 
-impl From<&acp::ClientCapabilities> for Client {
+impl From<&acp::ClientCapabilities> for AcpClient {
     fn from(offered: &acp::ClientCapabilities) -> Self {
         let session = offered.session.as_ref();
         Self {

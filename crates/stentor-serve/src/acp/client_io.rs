@@ -14,15 +14,15 @@ use stentor_wire::acp::method;
 use tokio_util::sync::CancellationToken;
 
 use super::calls;
-use super::changes::Before;
-use super::client::Client;
+use super::changes::FileBefore;
+use super::client::AcpClient;
 use super::limits;
-use super::outbound::{ClientRequests, NoAnswer};
-use super::terminal::{self, Terminal};
+use super::outbound::{ClientRequests, NoClientAnswer};
+use super::terminal::{self, ClientTerminal};
 
 /// The files and terminals of one session's client.
 pub(super) struct ClientIo {
-    client: Client,
+    client: AcpClient,
     /// Known once the session has been started.
     requests: OnceLock<ClientRequests>,
     /// Absent for a subagent: its calls are not announced in the session.
@@ -41,7 +41,7 @@ struct NotesByCall {
     terminals: HashMap<String, String>,
     /// What its file held before a call wrote it, by call: calls of one file may overtake what is
     /// shown of those before.
-    before: HashMap<String, Before>,
+    before: HashMap<String, FileBefore>,
 }
 
 impl CallNotes {
@@ -56,7 +56,7 @@ impl CallNotes {
     }
 
     /// What the file held before a call wrote it. Asked once, when the call has ended.
-    pub fn take_before(&self, call_id: &str) -> Before {
+    pub fn take_before(&self, call_id: &str) -> FileBefore {
         self.lock().before.remove(call_id).unwrap_or_default()
     }
 
@@ -66,7 +66,7 @@ impl CallNotes {
 }
 
 impl ClientIo {
-    pub fn new(client: Client) -> Arc<Self> {
+    pub fn new(client: AcpClient) -> Arc<Self> {
         Arc::new(Self {
             client,
             requests: OnceLock::new(),
@@ -93,7 +93,7 @@ impl ClientIo {
             return;
         };
         let path = path.to_owned();
-        let before = tasks::spawn_blocking(move || Before::of(&path)).await;
+        let before = tasks::spawn_blocking(move || FileBefore::of(&path)).await;
         let before = before.unwrap_or_default();
         notes.lock().before.insert(call_id.to_owned(), before);
     }
@@ -116,8 +116,8 @@ impl Place for ClientIo {
             let update = acp::SessionUpdate::ToolCallUpdate(calls::in_progress(call_id));
             match requests.update(update).await {
                 // The session goes on without the client.
-                Ok(()) | Err(NoAnswer::Gone) => Ok(()),
-                Err(error) => Err(error.to_string()),
+                Ok(()) | Err(NoClientAnswer::Gone) => Ok(()),
+                Err(error) => Err(error.into()),
             }
         })
     }
@@ -168,8 +168,8 @@ impl Place for ClientIo {
             match asked {
                 Ok(_) => Ok(true),
                 // The session goes on without the client, on this machine.
-                Err(NoAnswer::Gone) => Ok(false),
-                Err(error) => Err(format!("{} was not written: {error}", path.display())),
+                Err(NoClientAnswer::Gone) => Ok(false),
+                Err(error) => Err(format!("{} was not written: {error}", path.display()).into()),
             }
         })
     }
@@ -183,13 +183,12 @@ impl Place for ClientIo {
             let Some(requests) = self.requests(self.client.has_terminals) else {
                 return Ok(None);
             };
-            let no_terminal = |error: NoAnswer| format!("The client opened no terminal: {error}");
-            let terminal = match Terminal::open(requests, command, cancel).await {
+            let terminal = match ClientTerminal::open(requests, command, cancel).await {
                 Ok(Some(terminal)) => terminal,
                 Ok(None) => return Ok(Some(terminal::stopped())),
                 // The session goes on without the client, on this machine.
-                Err(NoAnswer::Gone) => return Ok(None),
-                Err(error) => return Err(no_terminal(error)),
+                Err(NoClientAnswer::Gone) => return Ok(None),
+                Err(error) => return Err(format!("The client opened no terminal: {error}").into()),
             };
             if let Some(notes) = &self.notes {
                 let (call_id, terminal_id) = (command.call_id.clone(), terminal.id.clone());

@@ -7,7 +7,7 @@ use stentor_agent::session::OwnCommand;
 
 /// What a prompt asks for instead of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Builtin {
+pub(super) enum AcpBuiltin {
     Compact {
         instructions: Option<String>,
     },
@@ -50,20 +50,20 @@ fn own() -> impl Iterator<Item = CommandInfo> {
 }
 
 /// The built-in command a prompt is, if it is one.
-pub(super) fn builtin(text: &str) -> Option<Builtin> {
+pub(super) fn builtin(text: &str) -> Option<AcpBuiltin> {
     let rest = text.trim().strip_prefix('/')?;
     let (name, argument) = match rest.split_once(char::is_whitespace) {
         Some((name, argument)) => (name, argument.trim()),
         None => (rest, ""),
     };
     match name {
-        "compact" => Some(Builtin::Compact {
+        "compact" => Some(AcpBuiltin::Compact {
             instructions: (!argument.is_empty()).then(|| argument.to_owned()),
         }),
-        "name" => Some(Builtin::Name {
+        "name" => Some(AcpBuiltin::Name {
             name: argument.to_owned(),
         }),
-        _ => OwnCommand::called(text).map(|_| Builtin::Own {
+        _ => OwnCommand::called(text).map(|_| AcpBuiltin::Own {
             text: text.to_owned(),
         }),
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn only_a_known_name_after_a_slash_is_a_command() {
-        let compact = |text: Option<&str>| Builtin::Compact {
+        let compact = |text: Option<&str>| AcpBuiltin::Compact {
             instructions: text.map(str::to_owned),
         };
         for (text, expected) in [
@@ -107,13 +107,13 @@ mod tests {
             ),
             (
                 "/name a b",
-                Some(Builtin::Name {
+                Some(AcpBuiltin::Name {
                     name: "a b".to_owned(),
                 }),
             ),
             (
                 "/plan off",
-                Some(Builtin::Own {
+                Some(AcpBuiltin::Own {
                     text: "/plan off".to_owned(),
                 }),
             ),

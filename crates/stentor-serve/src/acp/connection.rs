@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::AcpOptions;
 use super::calls::one_line;
-use super::client::Client;
+use super::client::AcpClient;
 use super::cursor;
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::frames;
 use super::initialize;
 use super::limits;
@@ -23,29 +23,29 @@ use super::listing;
 use super::opening::blocking;
 use super::outbound::Outbound;
 use super::params::{
-    self, ModeParams, ModelParams, OptionParams, Prompt, RequestRef, SessionRef, TitleParams,
-    Wanted, params,
+    self, ModeParams, ModelParams, OptionParams, PromptParams, RequestRef, RequestedSession,
+    SessionRef, TitleParams, params,
 };
 use super::request::{RequestKind, SessionRequest};
-use super::sessions::Sessions;
-use super::settings::Setting;
+use super::sessions::AcpSessions;
+use super::settings::SettingChange;
 use super::turn::PromptRequest;
-use crate::input::Input;
+use crate::input::InputLine;
 use crate::loaded::LoadedSessions;
 use crate::output::Output;
 
 /// What the reader has: everything that changes is its own.
-pub(super) struct Connection {
-    pub context: Arc<Context>,
-    pub sessions: Sessions,
+pub(super) struct AcpReader {
+    pub context: Arc<AcpContext>,
+    pub sessions: AcpSessions,
     /// Known from `initialize` on.
-    client: Option<Client>,
+    client: Option<AcpClient>,
     requests: Arc<Semaphore>,
     steering: Arc<Semaphore>,
 }
 
 /// What the reader and the tasks of the sessions share.
-pub(super) struct Context {
+pub(super) struct AcpContext {
     pub agent: Agent,
     pub options: AcpOptions,
     pub output: Output,
@@ -55,16 +55,16 @@ pub(super) struct Context {
     pub shutdown: CancellationToken,
 }
 
-impl Context {
+impl AcpContext {
     /// Answers a request that belongs to no session, or whose session is not open.
-    pub async fn answer<T: Serialize>(&self, id: &Id, answer: Handled<T>) {
+    pub async fn answer<T: Serialize>(&self, id: &Id, answer: AcpResult<T>) {
         let mut out = Vec::new();
         frames::answer(&mut out, id, answer);
         // A client that closed the pipe misses nothing.
         self.output.send(&out).await.ok();
     }
 
-    async fn forget_logins(&self) -> Handled<Map<String, Value>> {
+    async fn forget_logins(&self) -> AcpResult<Map<String, Value>> {
         if let Some(login) = &self.options.login {
             let forgotten = login.forget_all().await;
             forgotten.map_err(|why| Refusal::internal(format!("Nothing is forgotten: {why}")))?;
@@ -73,14 +73,14 @@ impl Context {
     }
 
     /// Whether a missing login is answered with the code for it (section 4).
-    pub fn wants_login(&self, client: Client) -> bool {
+    pub fn wants_login(&self, client: AcpClient) -> bool {
         !self.options.logins.is_empty() && client.terminal_login
     }
 }
 
-impl Connection {
+impl AcpReader {
     pub fn new(agent: Agent, options: AcpOptions, output: Output) -> Self {
-        let context = Arc::new(Context {
+        let context = Arc::new(AcpContext {
             agent,
             options,
             output,
@@ -89,7 +89,7 @@ impl Connection {
             shutdown: CancellationToken::new(),
         });
         Self {
-            sessions: Sessions::new(Arc::clone(&context)),
+            sessions: AcpSessions::new(Arc::clone(&context)),
             context,
             client: None,
             requests: Arc::new(Semaphore::new(limits::REQUESTS_AT_ONCE)),
@@ -98,14 +98,14 @@ impl Connection {
     }
 
     /// Handles one line. Anything that may take long is done by a task.
-    pub async fn line(&mut self, line: Input) {
+    pub async fn line(&mut self, line: InputLine) {
         let line = match line {
-            Input::Line(line) => line,
-            Input::TooLong => {
+            InputLine::Line(line) => line,
+            InputLine::TooLong => {
                 let reason = "The line is longer than 64 MiB and was skipped.";
                 return self.fault(&Fault::invalid_request(None, reason)).await;
             }
-            Input::InvalidUtf8 => {
+            InputLine::InvalidUtf8 => {
                 return self.fault(&Fault::parse("The line is not UTF-8.")).await;
             }
         };
@@ -162,15 +162,15 @@ impl Connection {
         }
     }
 
-    /// Puts a request into the mailbox of its session. What opens or closes a session stops what
-    /// goes on in it.
+    /// Puts a request into the mailbox of its session. What opens, closes or deletes a session stops
+    /// what goes on in it, but only when it is not refused, which is for the task to say.
     async fn session_request(
         &mut self,
         id: &Id,
-        client: Client,
+        client: AcpClient,
         method: &str,
         raw: RawJson<'_>,
-    ) -> Handled<()> {
+    ) -> AcpResult<()> {
         let (session, kind, permit) = match method {
             method::SESSION_NEW => {
                 let wanted = self.wanted(raw)?;
@@ -182,7 +182,6 @@ impl Connection {
                 let SessionRef { session_id } = params(raw)?;
                 let replays = method == method::SESSION_LOAD;
                 let after = cursor::wanted(raw)?.after;
-                self.sessions.cancel(&session_id);
                 let kind = RequestKind::Reopen {
                     wanted,
                     replays,
@@ -207,7 +206,6 @@ impl Connection {
             }
             method::SESSION_DELETE => {
                 let SessionRef { session_id } = params(raw)?;
-                self.sessions.cancel(&session_id);
                 (session_id, RequestKind::Delete, self.permit().await)
             }
             method::SESSION_CLOSE => {
@@ -216,7 +214,7 @@ impl Connection {
                 (session, RequestKind::Close, self.permit().await)
             }
             method::SESSION_PROMPT => {
-                let (session, prompt) = (self.known(raw)?, params::<Prompt>(raw)?);
+                let (session, prompt) = (self.known(raw)?, params::<PromptParams>(raw)?);
                 let request = PromptRequest::new(id.clone(), prompt.meta.as_ref());
                 (session, RequestKind::Prompt(request, prompt), None)
             }
@@ -233,12 +231,20 @@ impl Connection {
             method::SESSION_SET_MODE => {
                 let session = self.known(raw)?;
                 let ModeParams { mode_id } = params(raw)?;
-                (session, RequestKind::Set(Setting::Mode(mode_id)), None)
+                (
+                    session,
+                    RequestKind::Set(SettingChange::Mode(mode_id)),
+                    None,
+                )
             }
             method::SESSION_SET_MODEL => {
                 let session = self.known(raw)?;
                 let ModelParams { model_id } = params(raw)?;
-                (session, RequestKind::Set(Setting::Model(model_id)), None)
+                (
+                    session,
+                    RequestKind::Set(SettingChange::Model(model_id)),
+                    None,
+                )
             }
             method::SESSION_SET_CONFIG_OPTION => {
                 let session = self.known(raw)?;
@@ -248,7 +254,7 @@ impl Connection {
                 } = params(raw)?;
                 (
                     session,
-                    RequestKind::Set(Setting::Option { id, value }),
+                    RequestKind::Set(SettingChange::Option { id, value }),
                     None,
                 )
             }
@@ -264,8 +270,8 @@ impl Connection {
         Ok(())
     }
 
-    fn wanted(&self, raw: RawJson<'_>) -> Handled<Wanted> {
-        let Context { agent, options, .. } = &*self.context;
+    fn wanted(&self, raw: RawJson<'_>) -> AcpResult<RequestedSession> {
+        let AcpContext { agent, options, .. } = &*self.context;
         params::wanted(raw, &options.folders, |cwd| agent.can_make_folder(cwd))
     }
 
@@ -290,7 +296,7 @@ impl Connection {
         }
     }
 
-    fn initialize(&mut self, raw: RawJson<'_>) -> Handled<impl Serialize + use<>> {
+    fn initialize(&mut self, raw: RawJson<'_>) -> AcpResult<impl Serialize + use<>> {
         let client = initialize::read(raw)?;
         self.client = Some(client);
         let stores_sessions = self.context.agent.keeps_sessions();
@@ -298,7 +304,7 @@ impl Connection {
         Ok(initialize::answer(client, logins, stores_sessions))
     }
 
-    async fn list(&self, id: Id, raw: RawJson<'_>) -> Handled<()> {
+    async fn list(&self, id: Id, raw: RawJson<'_>) -> AcpResult<()> {
         let wanted = params(raw)?;
         let open = self.sessions.ids();
         let permit = self.permit().await;
@@ -325,7 +331,7 @@ impl Connection {
     }
 
     /// `session/status`: opens nothing.
-    async fn status(&self, id: Id, raw: RawJson<'_>) -> Handled<()> {
+    async fn status(&self, id: Id, raw: RawJson<'_>) -> AcpResult<()> {
         let SessionRef { session_id } = params(raw)?;
         let is_loaded = self.sessions.is_loaded(&session_id);
         let permit = self.permit().await;
@@ -339,7 +345,7 @@ impl Connection {
     }
 
     /// The session that a request names, which must have been opened.
-    fn known(&self, raw: RawJson<'_>) -> Handled<String> {
+    fn known(&self, raw: RawJson<'_>) -> AcpResult<String> {
         let SessionRef { session_id } = params(raw)?;
         match self.sessions.contains(&session_id) {
             true => Ok(session_id),

@@ -7,13 +7,13 @@ use agent_client_protocol_schema::v1 as acp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stentor_agent::model::{InputKind, ModelInfo};
-use stentor_agent::project_files::Reader;
+use stentor_agent::project_files::FileOwner;
 use stentor_agent::tasks;
 use stentor_agent::tool::Place;
 use stentor_journal::message::{ContentBlock, DocumentBlock, KnownBlock};
 
 use super::calls::one_line;
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::limits;
 use crate::picture::{self, NoPicture};
 
@@ -22,7 +22,7 @@ pub(super) async fn of_prompt(
     blocks: Vec<acp::ContentBlock>,
     model: Option<&ModelInfo>,
     place: &dyn Place,
-) -> Handled<Vec<ContentBlock>> {
+) -> AcpResult<Vec<ContentBlock>> {
     let mut content = Vec::with_capacity(blocks.len());
     for (n, block) in blocks.into_iter().enumerate() {
         let at = Position { n, model };
@@ -61,7 +61,7 @@ impl Position<'_> {
         self.model.is_none_or(|model| model.accepts(kind))
     }
 
-    fn image(&self, data: String, mime_type: String) -> Handled<ContentBlock> {
+    fn image(&self, data: String, mime_type: String) -> AcpResult<ContentBlock> {
         if !self.accepts(InputKind::Image) {
             let name = self.model.map(ModelInfo::full_name).unwrap_or_default();
             return Err(self.refused(&format!(
@@ -76,7 +76,7 @@ impl Position<'_> {
         })
     }
 
-    fn document(&self, data: String, name: &str) -> Handled<ContentBlock> {
+    fn document(&self, data: String, name: &str) -> AcpResult<ContentBlock> {
         if !self.accepts(InputKind::Document) {
             let model = self.model.map(ModelInfo::full_name).unwrap_or_default();
             return Err(self.refused(&format!(
@@ -91,7 +91,7 @@ impl Position<'_> {
         .into())
     }
 
-    fn embedded(&self, resource: acp::EmbeddedResourceResource) -> Handled<ContentBlock> {
+    fn embedded(&self, resource: acp::EmbeddedResourceResource) -> AcpResult<ContentBlock> {
         match resource {
             acp::EmbeddedResourceResource::TextResourceContents(text) => {
                 Ok(framed(&text.uri, &text.text))
@@ -119,7 +119,7 @@ impl Position<'_> {
     }
 
     /// A file that cannot go in is named, so that the model can look at it with its tools.
-    async fn linked(&self, link: acp::ResourceLink, place: &dyn Place) -> Handled<ContentBlock> {
+    async fn linked(&self, link: acp::ResourceLink, place: &dyn Place) -> AcpResult<ContentBlock> {
         let Some(path) = file_of(&link.uri) else {
             return Ok(mentioned(&link));
         };
@@ -130,16 +130,16 @@ impl Position<'_> {
                 false => framed(&link.uri, &text),
             });
         }
-        let read = tasks::spawn_blocking(move || Linked::read(&path)).await;
-        Ok(match read.unwrap_or(Linked::Other) {
-            Linked::Text(text) => framed(&link.uri, &text),
-            Linked::Image(data, mime) if self.accepts(InputKind::Image) => {
+        let read = tasks::spawn_blocking(move || LinkedFile::read(&path)).await;
+        Ok(match read.unwrap_or(LinkedFile::Other) {
+            LinkedFile::Text(text) => framed(&link.uri, &text),
+            LinkedFile::Image(data, mime) if self.accepts(InputKind::Image) => {
                 ContentBlock::image(data, mime)
             }
-            Linked::Pdf(data) if self.accepts(InputKind::Document) => {
+            LinkedFile::Pdf(data) if self.accepts(InputKind::Document) => {
                 self.document(data, &link.name)?
             }
-            Linked::Image(..) | Linked::Pdf(_) | Linked::Other => mentioned(&link),
+            LinkedFile::Image(..) | LinkedFile::Pdf(_) | LinkedFile::Other => mentioned(&link),
         })
     }
 }
@@ -147,7 +147,7 @@ impl Position<'_> {
 const PDF: &str = "application/pdf";
 
 /// What a linked file is.
-enum Linked {
+enum LinkedFile {
     Text(String),
     /// Base64 and media type.
     Image(Arc<str>, &'static str),
@@ -156,9 +156,9 @@ enum Linked {
     Other,
 }
 
-impl Linked {
+impl LinkedFile {
     fn read(path: &Path) -> Self {
-        let Ok(bytes) = Reader::Own.read(path, limits::LINKED_BINARY_BYTES) else {
+        let Ok(bytes) = FileOwner::Own.read(path, limits::LINKED_BINARY_BYTES) else {
             return Self::Other;
         };
         if let Some(picture) = picture::look(&bytes) {

@@ -1,14 +1,12 @@
 //! Cursors in `_meta`: where a client is in the events of a session that it shares, and how it goes
 //! on from there over another connection.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stentor_agent::hub::{Cursor, CursorMissed};
 use stentor_wire::jsonrpc::RawJson;
 
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::params::params;
 
 /// How every update begins; where `_meta` is put.
@@ -24,20 +22,22 @@ pub(super) struct WantedCursor {
 }
 
 /// Where the updates of a session begin, for who opened it.
-pub(super) struct Place {
+pub(super) struct UpdatesStart {
     pub cursor: Cursor,
+    /// What goes on follows with the same number.
+    pub more: bool,
     /// What became of the cursor that the client gave, if it gave one.
     pub outcome: Option<Result<(), CursorMissed>>,
 }
 
 /// Reads `_meta.stentor.cursor`: `true`, or `epoch` and `number`.
-pub(super) fn wanted(raw: RawJson<'_>) -> Handled<WantedCursor> {
+pub(super) fn wanted(raw: RawJson<'_>) -> AcpResult<WantedCursor> {
     #[derive(Deserialize)]
-    struct Params {
+    struct CursorParams {
         #[serde(rename = "_meta", default)]
         meta: Option<Map<String, Value>>,
     }
-    let Params { meta } = params(raw)?;
+    let CursorParams { meta } = params(raw)?;
     let own = meta.as_ref().and_then(|meta| meta.get("stentor"));
     let invalid = || {
         let text = "_meta.stentor.cursor must be true or an object with epoch and number";
@@ -62,7 +62,7 @@ pub(super) fn wanted(raw: RawJson<'_>) -> Handled<WantedCursor> {
     }
 }
 
-impl Place {
+impl UpdatesStart {
     /// True when the client goes on from its own cursor.
     pub fn is_resumed(&self) -> bool {
         matches!(self.outcome, Some(Ok(())))
@@ -71,6 +71,11 @@ impl Place {
     /// What the answer to the request that opened the session has of it.
     pub fn to_meta(&self) -> Value {
         let mut meta = to_json(&self.cursor);
+        if self.more
+            && let Some(meta) = meta.as_object_mut()
+        {
+            meta.insert("more".into(), true.into());
+        }
         let (outcome, catch_up) = match self.outcome {
             None => return meta,
             Some(Ok(())) => ("resumed", None),
@@ -92,8 +97,9 @@ fn to_json(cursor: &Cursor) -> Value {
 }
 
 /// Puts the cursor into the updates that begin at `start`: they are what event `number` became.
-/// All but the last say that `more` of it follows, so that a client knows what it has not whole.
-pub(super) fn stamp(frames: &mut Vec<u8>, start: usize, epoch: &Arc<str>, number: u64) {
+/// All but the last say that `more` of it follows, so that a client knows what it has not whole. What
+/// went on when the client came has the number at which its events `begin`, and is never whole.
+pub(super) fn stamp(frames: &mut Vec<u8>, start: usize, begin: &Cursor, number: u64) {
     let written = frames.split_off(start.min(frames.len()));
     let is_update = |line: &&[u8]| line.starts_with(UPDATE_HEAD);
     let lines = || written.split_inclusive(|byte| *byte == b'\n');
@@ -104,8 +110,8 @@ pub(super) fn stamp(frames: &mut Vec<u8>, start: usize, epoch: &Arc<str>, number
             continue;
         };
         left -= 1;
-        let mut cursor = json!({ "epoch": &**epoch, "number": number });
-        if left > 0
+        let mut cursor = json!({ "epoch": &*begin.epoch, "number": number });
+        if (left > 0 || number <= begin.number)
             && let Some(cursor) = cursor.as_object_mut()
         {
             cursor.insert("more".into(), true.into());
@@ -126,7 +132,11 @@ mod tests {
         let update = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s"}}"#;
         let request = r#"{"jsonrpc":"2.0","id":1,"method":"session/request_permission"}"#;
         let mut frames = format!("before\n{update}\n{update}\n{request}\n").into_bytes();
-        stamp(&mut frames, "before\n".len(), &"e".into(), 7);
+        let begin = Cursor {
+            epoch: "e".into(),
+            number: 6,
+        };
+        stamp(&mut frames, "before\n".len(), &begin, 7);
         let head = r#"{"jsonrpc":"2.0","method":"session/update","params":{"_meta":"#;
         let expected = [
             "before".to_owned(),

@@ -20,7 +20,7 @@ pub(super) struct Refusal {
 }
 
 /// What the handler of a request gives.
-pub(super) type Handled<T> = Result<T, Refusal>;
+pub(super) type AcpResult<T> = Result<T, Refusal>;
 
 impl Refusal {
     pub fn invalid_params(message: impl Into<String>) -> Self {

@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use stentor_agent::event::{
     CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange,
 };
+use stentor_agent::hub::Cursor;
 use stentor_agent::jobs::JOB_MESSAGE;
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::session::RunId;
@@ -19,17 +20,18 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{self, CallOutcome, CallViewer};
-use super::client::Client;
+use super::client::AcpClient;
 use super::client_io::CallNotes;
 use super::commands;
 use super::cursor;
 use super::frames::{self as write, update};
 use super::limits;
-use super::questions::Questions;
+use super::questions::AcpQuestions;
 use super::replay::Replay;
-use super::settings::Settings;
-use super::subagents::Subagents;
-use super::turn::{Stage, Turn, TurnEnd};
+use super::settings::SessionSettings;
+use super::shells::AcpUserShells;
+use super::subagents::AcpSubagents;
+use super::turn::{AcpTurn, PromptEnd, TurnStage};
 use crate::notice_log;
 use crate::pump::EventEncoder;
 
@@ -38,17 +40,17 @@ const REWOUND: &str = "The conversation went back to an earlier message in anoth
                        session again to see what is left of it.";
 
 /// Writes the frames of a session's events, and knows the turn they belong to.
-pub(super) struct Encoder {
+pub(super) struct AcpEncoder {
     pub session_id: Arc<str>,
-    pub client: Client,
+    pub client: AcpClient,
     /// The prompt that is being answered. Whoever ends it takes it out.
-    pub turn: Option<Turn>,
+    pub turn: Option<AcpTurn>,
     /// The trace context of the turn that runs, for requests to the client.
     pub trace: watch::Sender<Option<acp::Meta>>,
     pub viewer: CallViewer,
     pub notes: CallNotes,
-    pub settings: Settings,
-    pub questions: Questions,
+    pub settings: SessionSettings,
+    pub questions: AcpQuestions,
     /// Makes the ids of messages that are in no file unique among all processes that ever opened
     /// the session.
     pub message_prefix: String,
@@ -59,16 +61,18 @@ pub(super) struct Encoder {
     pub is_quiet: bool,
     /// Others may have to do with the session, too.
     pub is_shared: bool,
-    /// Of this life of the session, where the client wants every update to say where it is.
-    pub epoch: Option<Arc<str>>,
+    /// Where its events begin, if the client wants every update to say where it is.
+    pub begin: Option<Cursor>,
     /// Its tools work with this client's files and terminals, which learns of calls from them.
     pub works_here: bool,
     pub held: Vec<Event>,
     pub message: Option<OpenMessage>,
     /// The calls that have not ended.
     pub calls: HashSet<String>,
+    /// The commands that a user runs in another client.
+    pub shells: AcpUserShells,
     /// The subagents at work, where the client shows them.
-    pub subagents: Subagents,
+    pub subagents: AcpSubagents,
     /// True when the answer of this turn that broke off had shown something.
     pub has_shown_text: bool,
     pub compactions: u64,
@@ -93,17 +97,17 @@ pub(super) struct OpenMessage {
     thought: ChunkFrames,
 }
 
-impl EventEncoder for Encoder {
+impl EventEncoder for AcpEncoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         let start = frames.len();
         self.encode_event(event, frames);
-        if let Some(epoch) = &self.epoch {
-            cursor::stamp(frames, start, epoch, event.seq);
+        if let Some(begin) = &self.begin {
+            cursor::stamp(frames, start, begin, event.seq);
         }
     }
 }
 
-impl Encoder {
+impl AcpEncoder {
     fn encode_event(&mut self, event: &Event, frames: &mut Vec<u8>) {
         if self.is_quiet && self.has_had_turn {
             self.wake(frames);
@@ -132,6 +136,13 @@ impl Encoder {
             EventKind::CompactionEnded(end) => self.compaction_ended(end, frames),
             EventKind::RetryStarted { .. } | EventKind::FallbackApplied(_) => {
                 self.model_call_repeated(event, frames);
+            }
+            EventKind::BashStarted { .. }
+            | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. } => {
+                for shown in self.shells.happened(event, &self.viewer) {
+                    self.update(frames, shown);
+                }
             }
             EventKind::ShutdownAsked => self.shutdown.cancel(),
             EventKind::Settled { .. } => self.settled(seq, frames),
@@ -182,7 +193,6 @@ impl Encoder {
             | EventKind::QueueChanged(_)
             | EventKind::EntryAppended { .. }
             | EventKind::RetryEnded { .. }
-            | EventKind::BashOutput { .. }
             | EventKind::Status { .. }
             | EventKind::Widget { .. }
             | EventKind::Title(_)
@@ -199,15 +209,15 @@ fn is_job_end(message: &Message) -> bool {
 }
 
 /// The turn.
-impl Encoder {
+impl AcpEncoder {
     /// A prompt begins to be answered. There is no other turn.
-    pub fn begin(&mut self, turn: Turn) {
+    pub fn begin(&mut self, turn: AcpTurn) {
         self.turn = Some(turn);
         self.has_had_turn = true;
     }
 
     /// The turn is at something else now.
-    pub fn set_stage(&mut self, stage: Stage) {
+    pub fn set_stage(&mut self, stage: TurnStage) {
         if let Some(turn) = &mut self.turn {
             turn.stage = stage;
         }
@@ -216,14 +226,14 @@ impl Encoder {
     /// The session has accepted the prompt as `run`. False when that has ended already: its end
     /// was not known to be the turn's.
     pub fn accepted(&mut self, run: RunId, after: u64) -> bool {
-        self.set_stage(Stage::Running { run, after });
+        self.set_stage(TurnStage::Running { run, after });
         let trace = self.turn.as_ref().map(|turn| turn.request.trace.clone());
         self.trace.send_replace(trace.flatten());
         self.last_settled <= after
     }
 
     /// Ends the turn, if there is one: the one place where a turn's prompt is answered.
-    pub fn end_turn(&mut self, end: TurnEnd, frames: &mut Vec<u8>) {
+    pub fn end_turn(&mut self, end: PromptEnd, frames: &mut Vec<u8>) {
         if let Some(turn) = self.turn.take() {
             self.trace.send_replace(None);
             turn.answer(end, frames);
@@ -235,7 +245,7 @@ impl Encoder {
         self.knows_prompt = false;
         self.last_settled = seq;
         if self.turn.as_ref().is_some_and(|turn| turn.runs_before(seq)) {
-            self.end_turn(TurnEnd::Over, frames);
+            self.end_turn(PromptEnd::Over, frames);
         }
     }
 
@@ -263,7 +273,7 @@ impl Encoder {
     }
 }
 
-impl Encoder {
+impl AcpEncoder {
     fn update(&self, frames: &mut Vec<u8>, what: acp::SessionUpdate) {
         update(frames, &self.session_id, what);
     }
@@ -359,8 +369,8 @@ impl Encoder {
             return;
         };
         self.message = None;
-        // Another agent may report what it cost and not what it consumed.
-        if !answer.usage.is_zero() {
+        // Another agent may report what it cost, or how full its context is, and not what it consumed.
+        if !answer.usage.is_zero() || answer.usage.context.is_some() {
             self.cost += answer.usage.cost.total;
             let used = answer.usage.context_tokens();
             if let Some(update) = write::usage(&self.settings, used, self.cost) {

@@ -4,21 +4,21 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::json;
 
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::limits;
 
 /// What a relative path could be meant from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Folders {
+pub struct BaseFolders {
     /// The folder the program was started in.
     pub current: Option<PathBuf>,
     /// The user's home, for `~`.
     pub home: Option<PathBuf>,
 }
 
-impl Folders {
+impl BaseFolders {
     /// Refuses a relative path, with the absolute one it could have meant.
-    pub(super) fn must_be_absolute(&self, name: &str, path: &Path) -> Handled<()> {
+    pub(super) fn must_be_absolute(&self, name: &str, path: &Path) -> AcpResult<()> {
         if path.is_absolute() {
             return Ok(());
         }

@@ -9,9 +9,9 @@ use stentor_journal::usage::Usage;
 use stentor_wire::acp::method;
 use stentor_wire::jsonrpc::{Id, encode};
 
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::explicit_defaults::ExplicitDefaults;
-use super::settings::Settings;
+use super::settings::SessionSettings;
 
 /// Appends one update.
 pub(super) fn update(frames: &mut Vec<u8>, session_id: &Arc<str>, update: acp::SessionUpdate) {
@@ -34,7 +34,7 @@ pub(super) fn result(frames: &mut Vec<u8>, id: &Id, result: &impl serde::Seriali
 }
 
 /// Appends the answer to a request: its result, or why there is none.
-pub(super) fn answer(frames: &mut Vec<u8>, id: &Id, answer: Handled<impl serde::Serialize>) {
+pub(super) fn answer(frames: &mut Vec<u8>, id: &Id, answer: AcpResult<impl serde::Serialize>) {
     match answer {
         Ok(answer) => result(frames, id, &answer),
         Err(refusal) => refusal.write(frames, id),
@@ -42,7 +42,11 @@ pub(super) fn answer(frames: &mut Vec<u8>, id: &Id, answer: Handled<impl serde::
 }
 
 /// How full the context is (section 7).
-pub(super) fn usage(settings: &Settings, used: u64, cost: f64) -> Option<acp::SessionUpdate> {
+pub(super) fn usage(
+    settings: &SessionSettings,
+    used: u64,
+    cost: f64,
+) -> Option<acp::SessionUpdate> {
     let size = settings.model.as_ref()?.context_window;
     let cost = (cost > 0.0).then(|| acp::Cost::new(cost, "USD"));
     let usage = acp::UsageUpdate::new(used, size).cost(cost);

@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use stentor_wire::jsonrpc::RawJson;
 
 use super::AcpLogin;
-use super::client::Client;
-use super::error::{Handled, Refusal};
+use super::client::AcpClient;
+use super::error::{AcpResult, Refusal};
 use super::run_options;
 
 /// Reads how a client introduces itself. What cannot be read of its capabilities it does not have.
-pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
+pub(super) fn read(params: RawJson<'_>) -> AcpResult<AcpClient> {
     let params: Map<String, Value> = params
         .parse()
         .map_err(|_| Refusal::invalid_params("The parameters cannot be read."))?;
@@ -28,13 +28,13 @@ pub(super) fn read(params: RawJson<'_>) -> Handled<Client> {
     let offered: acp::ClientCapabilities = offered
         .and_then(|offered| serde_json::from_value(offered).ok())
         .unwrap_or_default();
-    Ok(Client::from(&offered))
+    Ok(AcpClient::from(&offered))
 }
 
 /// What is answered: always our one version, whatever was asked for, and what really works. Where
 /// no session is kept, there is none to list, to load, to resume or to delete.
 pub(super) fn answer(
-    client: Client,
+    client: AcpClient,
     logins: &[AcpLogin],
     keeps_sessions: bool,
 ) -> acp::InitializeResponse {
@@ -85,7 +85,7 @@ pub(super) fn answer(
 }
 
 /// The ways to log in: only in a terminal, so only for clients that can open one (section 3.3).
-fn methods(client: Client, logins: &[AcpLogin]) -> Vec<acp::AuthMethod> {
+fn methods(client: AcpClient, logins: &[AcpLogin]) -> Vec<acp::AuthMethod> {
     let logins = logins.iter().filter(|_| client.terminal_login);
     logins
         .map(|login| {

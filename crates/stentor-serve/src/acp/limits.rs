@@ -77,5 +77,15 @@ pub const LINKED_BINARY_BYTES: u64 = 10 * 1024 * 1024;
 /// Replayed history is handed over in pieces of about this size.
 pub const REPLAY_BYTES: usize = 64 * 1024;
 
+/// How much of the output of a user's command is shown while it runs, and how often.
+pub const SHELL_TAIL_BYTES: usize = 16 * 1024;
+pub const SHELL_SHOWN_EVERY_MS: u64 = 100;
+
 /// Events of a quiet session that may wait for the next turn. The oldest goes first.
 pub const MAX_HELD: usize = 32;
+
+/// Places that a call of another agent is said to be about.
+pub const LOCATIONS: usize = 64;
+
+/// The longest path of such a place.
+pub const PATH_BYTES: usize = 4096;

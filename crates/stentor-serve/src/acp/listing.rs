@@ -8,12 +8,12 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use stentor_agent::agent::Agent;
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::Listed;
+use stentor_journal::store::ListedSession;
 
 use super::calls::one_line;
 use super::content::title_of;
-use super::error::{self, Handled, Refusal};
-use super::folders::Folders;
+use super::error::{self, AcpResult, Refusal};
+use super::folders::BaseFolders;
 use super::limits;
 use super::opening::blocking;
 
@@ -30,8 +30,8 @@ pub(super) fn page(
     agent: &Agent,
     params: &ListParams,
     open: &HashSet<Arc<str>>,
-    folders: &Folders,
-) -> Handled<acp::ListSessionsResponse> {
+    folders: &BaseFolders,
+) -> AcpResult<acp::ListSessionsResponse> {
     if let Some(cwd) = &params.cwd {
         folders.must_be_absolute("cwd", cwd)?;
     }
@@ -40,7 +40,7 @@ pub(super) fn page(
         newest = newest.behind(place_in(cursor)?);
     }
     let mut shown = newest.filter(|session| is_shown(session, open));
-    let sessions: Vec<Listed> = shown.by_ref().take(limits::PAGE).collect();
+    let sessions: Vec<ListedSession> = shown.by_ref().take(limits::PAGE).collect();
     let next = match (shown.next(), sessions.last()) {
         (Some(_), Some(last)) => Some(cursor_behind(last)),
         _ => None,
@@ -54,7 +54,7 @@ pub(super) async fn status(
     agent: &Agent,
     id: String,
     is_loaded: bool,
-) -> Handled<acp::SessionStatusResponse> {
+) -> AcpResult<acp::SessionStatusResponse> {
     let (stored, wanted) = (agent.clone(), id.clone());
     let found = blocking(move || stored.find_id(&wanted)).await?;
     let status = match found {
@@ -69,13 +69,13 @@ pub(super) async fn status(
 
 /// Sessions that cannot be opened are not offered, nor are those of others in which nothing was
 /// ever said.
-fn is_shown(session: &Listed, open: &HashSet<Arc<str>>) -> bool {
+fn is_shown(session: &ListedSession, open: &HashSet<Arc<str>>) -> bool {
     session.problem.is_none()
         && session.cwd.starts_with('/')
         && (session.message_count != Some(0) || open.contains(session.id.as_str()))
 }
 
-fn info(session: &Listed) -> acp::SessionInfo {
+fn info(session: &ListedSession) -> acp::SessionInfo {
     let name = session.name.as_deref().map(one_line);
     let title = name
         .or_else(|| session.first_message.as_deref().map(title_of))
@@ -86,12 +86,12 @@ fn info(session: &Listed) -> acp::SessionInfo {
 }
 
 /// Stands for the place behind a session, which does not move when others come and go.
-fn cursor_behind(session: &Listed) -> String {
+fn cursor_behind(session: &ListedSession) -> String {
     let (modified_ms, id) = session.place();
     format!("{modified_ms}.{id}")
 }
 
-fn place_in(cursor: &str) -> Handled<(u64, &str)> {
+fn place_in(cursor: &str) -> AcpResult<(u64, &str)> {
     let parts = cursor
         .split_once('.')
         .and_then(|(ms, id)| Some((ms.parse().ok()?, id)));

@@ -36,6 +36,7 @@ mod run_options;
 mod session_task;
 mod sessions;
 mod settings;
+mod shells;
 mod subagents;
 mod terminal;
 mod turn;
@@ -45,13 +46,13 @@ use std::sync::Arc;
 use stentor_agent::agent::Agent;
 use stentor_wire::acp::MAX_LINE_BYTES;
 
-use crate::connection::{self as transport, Opened};
+use crate::connection::{self as transport, OpenedConnection};
 use crate::input::InputLines;
 use crate::login::Login;
 
-use connection::Connection;
+use connection::AcpReader;
 
-pub use folders::Folders;
+pub use folders::BaseFolders;
 pub(crate) use proxy::AcpProxy;
 
 /// What the program has to offer beside the agent.
@@ -62,7 +63,7 @@ pub struct AcpOptions {
     /// What forgets the logins that are stored.
     pub login: Option<Arc<dyn Login>>,
     /// What a relative path could be meant from.
-    pub folders: Folders,
+    pub folders: BaseFolders,
 }
 
 /// A way to log in, in a terminal.
@@ -77,7 +78,7 @@ pub struct AcpLogin {
 
 /// Serves one client until it goes away. Returns the exit code.
 pub async fn serve(agent: Agent, client: transport::Connection, options: AcpOptions) -> u8 {
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
@@ -88,7 +89,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: AcpOpti
             return 1;
         }
     };
-    let mut connection = Connection::new(agent, options, output.clone());
+    let mut connection = AcpReader::new(agent, options, output.clone());
     let shutdown = connection.context.shutdown.clone();
     let mut input = InputLines::read(source, MAX_LINE_BYTES);
     let code = loop {

@@ -14,33 +14,33 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Client;
+use super::client::AcpClient;
 use super::client_io::ClientIo;
-use super::commands::Builtin;
-use super::connection::Context;
-use super::error::{Handled, Refusal};
-use super::events::Encoder;
+use super::commands::AcpBuiltin;
+use super::connection::AcpContext;
+use super::error::{AcpResult, Refusal};
+use super::events::AcpEncoder;
 use super::frames;
-use super::opening::Ready;
-use super::params::{Prompt, nothing};
-use super::prompt::{self, Prepared};
+use super::opening::ReadySession;
+use super::params::{PromptParams, nothing};
+use super::prompt::{self, PreparedPrompt};
 use super::request::SessionMessage;
-use super::settings::{Setting, Settings};
-use super::turn::{PromptRequest, Stage, Turn, TurnEnd};
+use super::settings::{SessionSettings, SettingChange};
+use super::turn::{AcpTurn, PromptEnd, PromptRequest, TurnStage};
 use crate::loaded::Loaded;
 use crate::output::Closed;
 use crate::pump::Pump;
 
 /// A session that is open. Everything in it is its task's alone; what takes long is done by tasks
 /// that report back, so that a cancel is never kept waiting.
-pub(super) struct OpenSession {
+pub(super) struct AcpSession {
     pub session: Session,
     /// Writes what happens in the session; its encoder has the turn.
-    pub pump: Pump<Encoder>,
-    context: Arc<Context>,
+    pub pump: Pump<AcpEncoder>,
+    context: Arc<AcpContext>,
     client_io: Arc<ClientIo>,
     /// Makes the prompt of the turn ready, or runs the command it is.
-    work: JoinSet<Done>,
+    work: JoinSet<TurnStepDone>,
     /// Messages for the turn whose prompt is still made ready.
     early: Vec<Steering>,
     /// Whether a missing login is answered with the code for it (section 4).
@@ -53,8 +53,8 @@ pub(super) struct OpenSession {
 }
 
 /// What was done for a turn.
-enum Done {
-    Prepared(Handled<Prepared>),
+enum TurnStepDone {
+    Prepared(AcpResult<PreparedPrompt>),
     /// A command; the text is for the person who asked for it.
     Ran(String),
 }
@@ -62,23 +62,23 @@ enum Done {
 /// A message for the turn that runs.
 struct Steering {
     id: Id,
-    prompt: Prompt,
+    prompt: PromptParams,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What a task has to do next about its open session.
-pub(super) enum Next {
+pub(super) enum SessionTaskStep {
     /// `None` when there will be none any more.
     Message(Option<SessionMessage>),
     /// Others need the place.
     Unload,
 }
 
-impl OpenSession {
+impl AcpSession {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<AcpContext>,
         session: Session,
-        pump: Pump<Encoder>,
+        pump: Pump<AcpEncoder>,
         client_io: Arc<ClientIo>,
         loaded: Loaded,
     ) -> Self {
@@ -98,7 +98,7 @@ impl OpenSession {
 
     /// Writes what happens, and does what the turn needs, until something else is to be done. A
     /// turn that was cancelled is over by then.
-    pub async fn next(&mut self, mailbox: &mut mpsc::Receiver<SessionMessage>) -> Next {
+    pub async fn next(&mut self, mailbox: &mut mpsc::Receiver<SessionMessage>) -> SessionTaskStep {
         loop {
             let turn = self.pump.encoder().turn.as_ref();
             let cancel = turn.map(|turn| turn.request.cancel.clone());
@@ -117,9 +117,9 @@ impl OpenSession {
                     if cancel.is_some_and(|cancel| cancel.is_cancelled()) {
                         self.cancel_turn().await;
                     }
-                    return Next::Message(message);
+                    return SessionTaskStep::Message(message);
                 }
-                () = self.loaded.asked_to_unload() => return Next::Unload,
+                () = self.loaded.asked_to_unload() => return SessionTaskStep::Unload,
             }
         }
     }
@@ -140,13 +140,13 @@ impl OpenSession {
         if !stepped.is_ok_and(|goes_on| goes_on) {
             self.is_over = true;
             let refusal = Refusal::internal("The session ended.");
-            self.end_turn(TurnEnd::Refused(refusal));
+            self.end_turn(PromptEnd::Refused(refusal));
         }
     }
 
     /// Stops what runs and ends the session. An open prompt is answered with `cancelled`. What
     /// happened so far has been handed over when this returns; what is given back writes the rest.
-    pub async fn close(mut self) -> Pump<Encoder> {
+    pub async fn close(mut self) -> Pump<AcpEncoder> {
         self.cancel_turn().await;
         let session = self.session.clone();
         self.pumping(async move { session.close().await }).await;
@@ -157,7 +157,7 @@ impl OpenSession {
 
     /// Leaves the session to those who share it: what runs goes on. What happened so far has been
     /// handed over when this returns; what is given back writes the rest.
-    pub async fn leave(mut self) -> Pump<Encoder> {
+    pub async fn leave(mut self) -> Pump<AcpEncoder> {
         self.session.close().await;
         // Nobody reads it if the pipe is closed.
         self.pump.catch_up().await.ok();
@@ -172,9 +172,9 @@ impl OpenSession {
     }
 
     /// The session as it is, for a client that opens it while it is open.
-    pub async fn ready(&mut self) -> Handled<Ready> {
+    pub async fn ready(&mut self) -> AcpResult<ReadySession> {
         let (session, models) = (self.session.clone(), self.context.agent.models().clone());
-        self.pumping(Ready::of(&session, &models)).await
+        self.pumping(ReadySession::of(&session, &models)).await
     }
 
     /// True when everything about the session can be loaded again and nothing goes on in it.
@@ -203,7 +203,7 @@ impl OpenSession {
     }
 
     /// Answers a request behind everything that happened so far.
-    fn answer(&mut self, id: &Id, answer: Handled<impl Serialize>) {
+    fn answer(&mut self, id: &Id, answer: AcpResult<impl Serialize>) {
         let after = self.session.seq();
         self.pump
             .write_after(after, |_, out| frames::answer(out, id, answer));
@@ -211,9 +211,9 @@ impl OpenSession {
 }
 
 /// Prompts and the turn.
-impl OpenSession {
+impl AcpSession {
     /// Begins a turn. It is answered when it is over.
-    pub fn prompt(&mut self, request: PromptRequest, prompt: Prompt, client: Client) {
+    pub fn prompt(&mut self, request: PromptRequest, prompt: PromptParams, client: AcpClient) {
         if self.pump.encoder().turn.is_some() {
             let after = self.session.seq();
             let busy = SessionError::Busy.into();
@@ -221,21 +221,21 @@ impl OpenSession {
                 .pump
                 .write_after(after, |_, out| request.refuse(busy, out));
         }
-        self.pump.encoder_mut().begin(Turn::new(request));
+        self.pump.encoder_mut().begin(AcpTurn::new(request));
         self.wants_login = self.context.wants_login(client);
         let (session, client_io) = (self.session.clone(), Arc::clone(&self.client_io));
         let models = Arc::clone(self.context.agent.models());
         let prepared = prompt::prepare(session, models, client_io, prompt);
         self.work
-            .spawn(async move { Done::Prepared(prepared.await) });
+            .spawn(async move { TurnStepDone::Prepared(prepared.await) });
     }
 
     /// Ends the turn, if there is one, behind everything that happened so far.
-    fn end_turn(&mut self, end: TurnEnd) {
+    fn end_turn(&mut self, end: PromptEnd) {
         self.end_turn_with(None, end);
     }
 
-    fn end_turn_with(&mut self, text: Option<&str>, end: TurnEnd) {
+    fn end_turn_with(&mut self, text: Option<&str>, end: PromptEnd) {
         let after = self.session.seq();
         self.pump.write_after(after, |encoder, out| {
             if let (Some(text), Some(_)) = (text, &encoder.turn) {
@@ -255,19 +255,19 @@ impl OpenSession {
 
     /// Ends the turn because the client wants it to end, or the session is closed. It is over when
     /// this returns.
-    async fn cancel_turn(&mut self) {
+    pub async fn cancel_turn(&mut self) {
         let Some(stage) = self.pump.encoder().turn.as_ref().map(|turn| turn.stage) else {
             return;
         };
         self.work.shutdown().await;
         let session = self.session.clone();
         match stage {
-            Stage::Preparing => {}
-            Stage::Compacting => {
+            TurnStage::Preparing => {}
+            TurnStage::Compacting => {
                 self.pumping(async move { session.abort().await.ok() })
                     .await;
             }
-            Stage::Running { run, .. } => {
+            TurnStage::Running { run, .. } => {
                 self.pumping(async move {
                     // What was meant for this turn is not for the next one.
                     session.clear_queues().await.ok();
@@ -276,31 +276,34 @@ impl OpenSession {
                 .await;
             }
         }
-        self.end_turn(TurnEnd::Cancelled);
+        self.end_turn(PromptEnd::Cancelled);
     }
 
-    async fn done(&mut self, done: Result<Done, JoinError>) {
+    async fn done(&mut self, done: Result<TurnStepDone, JoinError>) {
         match done {
-            Ok(Done::Prepared(Ok(Prepared::Run(content, options)))) => {
+            Ok(TurnStepDone::Prepared(Ok(PreparedPrompt::Run(content, options)))) => {
                 self.run(content, options).await;
             }
-            Ok(Done::Prepared(Ok(Prepared::Builtin(command)))) => self.run_builtin(command),
-            Ok(Done::Prepared(Err(refusal))) => self.end_turn(TurnEnd::Refused(refusal)),
-            Ok(Done::Ran(text)) => self.end_turn_with(Some(&text), TurnEnd::Over),
+            Ok(TurnStepDone::Prepared(Ok(PreparedPrompt::Builtin(command)))) => {
+                self.run_builtin(command)
+            }
+            Ok(TurnStepDone::Prepared(Err(refusal))) => self.end_turn(PromptEnd::Refused(refusal)),
+            Ok(TurnStepDone::Ran(text)) => self.end_turn_with(Some(&text), PromptEnd::Over),
             Err(error) => {
                 let refusal = Refusal::internal(format!("Internal error: {error}"));
-                self.end_turn(TurnEnd::Refused(refusal));
+                self.end_turn(PromptEnd::Refused(refusal));
             }
         }
     }
 
-    fn run_builtin(&mut self, command: Builtin) {
-        if matches!(command, Builtin::Compact { .. }) {
-            self.pump.encoder_mut().set_stage(Stage::Compacting);
+    fn run_builtin(&mut self, command: AcpBuiltin) {
+        if matches!(command, AcpBuiltin::Compact { .. }) {
+            self.pump.encoder_mut().set_stage(TurnStage::Compacting);
         }
         self.refuse_early();
         let running = prompt::run_builtin(self.session.clone(), command);
-        self.work.spawn(async move { Done::Ran(running.await) });
+        self.work
+            .spawn(async move { TurnStepDone::Ran(running.await) });
     }
 
     async fn run(&mut self, content: Vec<ContentBlock>, options: RunOptions) {
@@ -313,7 +316,7 @@ impl OpenSession {
                 // The run begins here, when it is known whose it is.
                 drop(accepted);
                 if !goes_on {
-                    self.end_turn(TurnEnd::Cancelled);
+                    self.end_turn(PromptEnd::Cancelled);
                 }
                 for steering in std::mem::take(&mut self.early) {
                     self.steer(steering.id, steering.prompt, steering.permit);
@@ -323,28 +326,28 @@ impl OpenSession {
                 if self.wants_login && error.kind == ModelErrorKind::Auth =>
             {
                 let refusal = Refusal::new(code::AUTH_REQUIRED, error.message);
-                self.end_turn(TurnEnd::Refused(refusal));
+                self.end_turn(PromptEnd::Refused(refusal));
             }
             // No model can be asked: a turn that failed, not a broken agent (section 6.5).
             Err(error @ (SessionError::NoModel | SessionError::Model(_))) => {
-                self.end_turn_with(Some(&error.to_string()), TurnEnd::Over);
+                self.end_turn_with(Some(&error.to_string()), PromptEnd::Over);
             }
-            Err(error) => self.end_turn(TurnEnd::Refused(error.into())),
+            Err(error) => self.end_turn(PromptEnd::Refused(error.into())),
         }
     }
 
     /// Puts a message into the turn that runs. Its files may have to be asked of the client, so a
     /// task of its own does it and answers.
-    pub fn steer(&mut self, id: Id, prompt: Prompt, permit: Option<OwnedSemaphorePermit>) {
+    pub fn steer(&mut self, id: Id, prompt: PromptParams, permit: Option<OwnedSemaphorePermit>) {
         let turn = self.pump.encoder().turn.as_ref();
         let turn = turn.map(|turn| (turn.stage, turn.request.cancel.clone()));
         let over = match turn {
-            Some((Stage::Preparing, _)) => {
+            Some((TurnStage::Preparing, _)) => {
                 self.early.push(Steering { id, prompt, permit });
                 return;
             }
-            Some((Stage::Running { .. }, over)) => over,
-            Some((Stage::Compacting, _)) | None => {
+            Some((TurnStage::Running { .. }, over)) => over,
+            Some((TurnStage::Compacting, _)) | None => {
                 return self.answer(&id, Ok(prompt::not_steered()));
             }
         };
@@ -359,10 +362,10 @@ impl OpenSession {
 }
 
 /// Settings.
-impl OpenSession {
+impl AcpSession {
     /// Changes a setting and answers when it has changed.
-    pub async fn set(&mut self, id: &Id, setting: Setting) {
-        let has_options = matches!(setting, Setting::Option { .. });
+    pub async fn set(&mut self, id: &Id, setting: SettingChange) {
+        let has_options = matches!(setting, SettingChange::Option { .. });
         let session = self.session.clone();
         let set = async move {
             setting.apply(&session).await?;
@@ -371,7 +374,7 @@ impl OpenSession {
         };
         match self.pumping(set).await {
             Ok(state) if has_options => {
-                let settings = Settings::of(self.context.agent.models(), &state);
+                let settings = SessionSettings::of(self.context.agent.models(), &state);
                 let response = acp::SetSessionConfigOptionResponse::new(settings.options());
                 self.answer(id, Ok(response));
             }

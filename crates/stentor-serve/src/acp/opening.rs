@@ -16,33 +16,34 @@ use stentor_wire::jsonrpc::Id;
 use tokio::sync::watch;
 
 use super::calls::CallViewer;
-use super::client::Client;
+use super::client::AcpClient;
 use super::client_io::ClientIo;
 use super::commands;
-use super::connection::Context;
-use super::cursor::Place;
-use super::error::{self, Handled, Refusal};
-use super::events::Encoder;
+use super::connection::AcpContext;
+use super::cursor::UpdatesStart;
+use super::error::{self, AcpResult, Refusal};
+use super::events::AcpEncoder;
 use super::frames::{self, update};
 use super::limits;
-use super::open_session::OpenSession;
+use super::open_session::AcpSession;
 use super::outbound::ClientRequests;
-use super::params::{self, Wanted};
-use super::questions::Questions;
+use super::params::{self, RequestedSession};
+use super::questions::AcpQuestions;
 use super::replay::Replay;
-use super::settings::Settings;
-use super::subagents::Subagents;
+use super::settings::SessionSettings;
+use super::shells::AcpUserShells;
+use super::subagents::AcpSubagents;
 use crate::loaded::Loaded;
 use crate::pump::Pump;
 
 /// Opens sessions for a client.
 pub(super) struct Opener {
-    context: Arc<Context>,
-    client: Client,
+    context: Arc<AcpContext>,
+    client: AcpClient,
 }
 
 /// A session that is on disk.
-pub(super) struct Stored {
+pub(super) struct SessionOnDisk {
     id: Arc<str>,
     path: PathBuf,
     client_io: Arc<ClientIo>,
@@ -50,19 +51,19 @@ pub(super) struct Stored {
 }
 
 /// A session as it is when the client learns that it is open.
-pub(super) struct Ready {
+pub(super) struct ReadySession {
     /// What was said in a session that was live before, up to the first event.
     history: Option<Vec<Entry>>,
     /// Where the updates of a session that is shared begin.
-    place: Option<Place>,
-    settings: Settings,
+    place: Option<UpdatesStart>,
+    settings: SessionSettings,
     state: Box<SessionState>,
     /// US dollars, over the whole session.
     cost: f64,
 }
 
 /// A session that is live, and what its client wants of it.
-struct Opened {
+struct LiveAcpSession {
     session: Session,
     client_io: Arc<ClientIo>,
     viewer: CallViewer,
@@ -75,7 +76,7 @@ struct Opened {
 
 /// How the client came to open a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Announced {
+pub(super) enum OpeningKind {
     New,
     Forked,
     Loaded,
@@ -83,7 +84,7 @@ pub(super) enum Announced {
 }
 
 impl Opener {
-    pub fn new(context: &Arc<Context>, client: Client) -> Self {
+    pub fn new(context: &Arc<AcpContext>, client: AcpClient) -> Self {
         Self {
             context: Arc::clone(context),
             client,
@@ -91,11 +92,15 @@ impl Opener {
     }
 
     /// Starts a new session.
-    pub async fn start(&self, id: &str, wanted: &Wanted) -> Handled<(OpenSession, Ready)> {
+    pub async fn start(
+        &self,
+        id: &str,
+        wanted: &RequestedSession,
+    ) -> AcpResult<(AcpSession, ReadySession)> {
         let loaded = self.context.loaded.admit().await;
         self.make_folder(wanted).await?;
         let (client_io, options) = self.options(wanted)?;
-        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
+        let viewer = CallViewer::new(&wanted.cwd, &wanted.additional, &options.tools);
         let agent = self.context.agent.clone();
         let new = NewSession {
             id: Some(id.to_owned()),
@@ -104,7 +109,7 @@ impl Opener {
             ..NewSession::default()
         };
         let session = blocking(move || agent.start_with(options, new)).await??;
-        let opened = Opened {
+        let opened = LiveAcpSession {
             session,
             client_io,
             viewer,
@@ -121,8 +126,8 @@ impl Opener {
         &self,
         id: &str,
         source: &Arc<str>,
-        wanted: &Wanted,
-    ) -> Handled<(OpenSession, Ready)> {
+        wanted: &RequestedSession,
+    ) -> AcpResult<(AcpSession, ReadySession)> {
         let unknown = || Refusal::unknown_session(source);
         let mut stored = self.find(source, wanted).await?.ok_or_else(unknown)?;
         stored.options.id = Some(id.to_owned());
@@ -131,7 +136,11 @@ impl Opener {
     }
 
     /// The stored session `id`, with everything that opening it needs; `None` when none is stored.
-    pub async fn find(&self, id: &Arc<str>, wanted: &Wanted) -> Handled<Option<Stored>> {
+    pub async fn find(
+        &self,
+        id: &Arc<str>,
+        wanted: &RequestedSession,
+    ) -> AcpResult<Option<SessionOnDisk>> {
         let (agent, wanted_id) = (self.context.agent.clone(), Arc::clone(id));
         let path = match blocking(move || agent.find_id(&wanted_id)).await? {
             Ok(path) => path,
@@ -144,7 +153,7 @@ impl Opener {
         options.prefer_stored_model();
         options.thinking = None;
         options.keeps_permission_mode = true;
-        Ok(Some(Stored {
+        Ok(Some(SessionOnDisk {
             id: Arc::clone(id),
             path,
             client_io,
@@ -155,33 +164,33 @@ impl Opener {
     /// Goes on with a stored session.
     pub async fn resume(
         &self,
-        stored: Stored,
-        wanted: &Wanted,
+        stored: SessionOnDisk,
+        wanted: &RequestedSession,
         after: Option<Cursor>,
-    ) -> Handled<(OpenSession, Ready)> {
+    ) -> AcpResult<(AcpSession, ReadySession)> {
         self.open_stored(stored, wanted, after, Agent::resume).await
     }
 
     async fn open_stored(
         &self,
-        stored: Stored,
-        wanted: &Wanted,
+        stored: SessionOnDisk,
+        wanted: &RequestedSession,
         after: Option<Cursor>,
         open: fn(&Agent, &Path, SessionOptions) -> Result<Session, AgentError>,
-    ) -> Handled<(OpenSession, Ready)> {
+    ) -> AcpResult<(AcpSession, ReadySession)> {
         let loaded = self.context.loaded.admit().await;
-        let Stored {
+        let SessionOnDisk {
             id,
             path,
             client_io,
             options,
         } = stored;
-        let viewer = CallViewer::new(&wanted.cwd, &options.tools);
+        let viewer = CallViewer::new(&wanted.cwd, &wanted.additional, &options.tools);
         let agent = self.context.agent.clone();
         let session = blocking(move || open(&agent, &path, options))
             .await?
             .map_err(|error| error::about_stored(&id, error))?;
-        let opened = Opened {
+        let opened = LiveAcpSession {
             session,
             client_io,
             viewer,
@@ -194,7 +203,7 @@ impl Opener {
     }
 
     /// Makes a folder that was not there when the request came.
-    async fn make_folder(&self, wanted: &Wanted) -> Handled<()> {
+    async fn make_folder(&self, wanted: &RequestedSession) -> AcpResult<()> {
         if wanted.cwd.is_dir() {
             return Ok(());
         }
@@ -206,14 +215,13 @@ impl Opener {
         }
     }
 
-    fn options(&self, wanted: &Wanted) -> Handled<(Arc<ClientIo>, SessionOptions)> {
+    fn options(&self, wanted: &RequestedSession) -> AcpResult<(Arc<ClientIo>, SessionOptions)> {
         let mut options = self.context.agent.options(&wanted.cwd)?;
         let client_io = ClientIo::new(self.client);
         options.place = Arc::clone(&client_io) as _;
-        options.policy = options.policy.with_roots(wanted.additional.clone());
+        options.add_folders(&wanted.additional);
         options.instructions.clone_from(&wanted.instructions);
         if let Some(servers) = &mut options.servers {
-            servers.additional_folders.clone_from(&wanted.additional);
             for server in &wanted.servers {
                 servers.add(server.clone());
             }
@@ -221,8 +229,8 @@ impl Opener {
         Ok((client_io, options))
     }
 
-    async fn open(&self, opened: Opened) -> Handled<(OpenSession, Ready)> {
-        let Opened {
+    async fn open(&self, opened: LiveAcpSession) -> AcpResult<(AcpSession, ReadySession)> {
+        let LiveAcpSession {
             session,
             client_io,
             viewer,
@@ -251,16 +259,17 @@ impl Opener {
         if self.client.shows_subagents {
             session.subagents().watch();
         }
-        let mut ready = Ready::of(&session, models).await?;
+        let mut ready = ReadySession::of(&session, models).await?;
         ready.history = history;
-        ready.place = session.is_shared().then(|| Place {
+        ready.place = session.is_shared().then(|| UpdatesStart {
             cursor: events.cursor(),
+            more: events.begins_with_what_goes_on(),
             outcome,
         });
         let numbered = ready.place.as_ref().filter(|_| numbers_updates);
-        let epoch = numbered.map(|place| Arc::clone(&place.cursor.epoch));
+        let begin = numbered.map(|place| place.cursor.clone());
         let (trace, trace_of_requests) = watch::channel(None);
-        let encoder = Encoder {
+        let encoder = AcpEncoder {
             session_id: Arc::clone(session.id()),
             client: self.client,
             turn: None,
@@ -268,18 +277,19 @@ impl Opener {
             viewer,
             notes: client_io.notes(),
             settings: ready.settings.clone(),
-            questions: Questions::new(session.clone(), context.outbound.clone()),
+            questions: AcpQuestions::new(session.clone(), context.outbound.clone()),
             message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
             cost: ready.cost,
             // Who only watches has no turn that could end the quiet.
             is_quiet: is_resumed && !is_joined && !session.observes(),
             is_shared: session.is_shared(),
-            epoch,
+            begin,
             works_here: !is_joined,
             held: Vec::new(),
             message: None,
             calls: HashSet::new(),
-            subagents: Subagents::default(),
+            shells: AcpUserShells::default(),
+            subagents: AcpSubagents::default(),
             has_shown_text: false,
             compactions: 0,
             has_title: ready.state.name.is_some() || ready.state.message_count > 0,
@@ -297,51 +307,51 @@ impl Opener {
             answers,
             trace: trace_of_requests,
         });
-        let open = OpenSession::new(Arc::clone(context), session, pump, client_io, loaded);
+        let open = AcpSession::new(Arc::clone(context), session, pump, client_io, loaded);
         Ok((open, ready))
     }
 }
 
-impl Ready {
+impl ReadySession {
     /// The session as it is now.
-    pub async fn of(session: &Session, models: &Arc<dyn ModelRegistry>) -> Handled<Self> {
+    pub async fn of(session: &Session, models: &Arc<dyn ModelRegistry>) -> AcpResult<Self> {
         let state = session.state().await?;
         let cost = session.stats().await?.total_usage.cost.total;
         Ok(Self {
             history: None,
             place: None,
-            settings: Settings::of(models, &state),
+            settings: SessionSettings::of(models, &state),
             state: Box::new(state),
             cost,
         })
     }
 
     /// Appends the answer to the request that opened the session.
-    fn write_answer(&self, id: &Id, announced: Announced, session: &Session, out: &mut Vec<u8>) {
+    fn write_answer(&self, id: &Id, announced: OpeningKind, session: &Session, out: &mut Vec<u8>) {
         let (modes, options) = (self.settings.modes(), self.settings.options());
         match announced {
-            Announced::New => {
+            OpeningKind::New => {
                 let response = acp::NewSessionResponse::new(Arc::clone(session.id()))
                     .modes(modes)
                     .config_options(options)
                     .meta(self.meta());
                 frames::result(out, id, &response);
             }
-            Announced::Forked => {
+            OpeningKind::Forked => {
                 let response = acp::ForkSessionResponse::new(Arc::clone(session.id()))
                     .modes(modes)
                     .config_options(options)
                     .meta(self.meta());
                 frames::result(out, id, &response);
             }
-            Announced::Loaded => {
+            OpeningKind::Loaded => {
                 let response = acp::LoadSessionResponse::new()
                     .modes(modes)
                     .config_options(options)
                     .meta(self.meta());
                 frames::result(out, id, &response);
             }
-            Announced::Resumed => {
+            OpeningKind::Resumed => {
                 let response = acp::ResumeSessionResponse::new()
                     .modes(modes)
                     .config_options(options)
@@ -366,7 +376,7 @@ impl Ready {
 
     /// True when the client goes on from where it was, so that nothing is repeated.
     fn is_resumed(&self) -> bool {
-        self.place.as_ref().is_some_and(Place::is_resumed)
+        self.place.as_ref().is_some_and(UpdatesStart::is_resumed)
     }
 
     /// Appends what a loaded session is like beside its history.
@@ -385,19 +395,19 @@ impl Ready {
     }
 }
 
-impl OpenSession {
+impl AcpSession {
     /// Answers the request that opened the session. The client knows the id of a new one only from
     /// the answer on (section 5.1); of a loaded one it gets the whole history, then the answer,
     /// then nothing (section 5.2).
     pub async fn announce(
         &mut self,
         id: &Id,
-        mut ready: Ready,
-        announced: Announced,
-    ) -> Handled<()> {
+        mut ready: ReadySession,
+        announced: OpeningKind,
+    ) -> AcpResult<()> {
         let session = self.session.clone();
         let commands = commands::update(&session.slash().list().await);
-        let replays = announced == Announced::Loaded && !ready.is_resumed();
+        let replays = announced == OpeningKind::Loaded && !ready.is_resumed();
         if replays {
             self.replay(ready.history.take(), ready.state.is_running)
                 .await?;
@@ -417,7 +427,7 @@ impl OpenSession {
     }
 
     /// Replays what was said: `live` if the session was live before, else what is stored.
-    async fn replay(&mut self, live: Option<Vec<Entry>>, is_running: bool) -> Handled<()> {
+    async fn replay(&mut self, live: Option<Vec<Entry>>, is_running: bool) -> AcpResult<()> {
         // A stored one may go on with a question, too.
         let goes_on = live.is_some() || is_running;
         let entries = match live {
@@ -447,7 +457,7 @@ impl OpenSession {
 /// Does what may wait for the disk where that holds up nobody.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Handled<T> {
+) -> AcpResult<T> {
     tasks::spawn_blocking(work)
         .await
         .map_err(|error| Refusal::internal(format!("Internal error: {error}")))

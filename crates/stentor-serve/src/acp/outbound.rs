@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use stentor_agent::session::WeakSession;
-use stentor_wire::jsonrpc::{ErrorObject, Id, Pending, RawJson, encode};
+use stentor_wire::jsonrpc::{ErrorObject, Id, OwnRequests, RawJson, encode};
 use tokio::sync::{oneshot, watch};
 
 use super::frames;
@@ -18,15 +18,15 @@ use crate::pump::Answers;
 /// The requests that wait for the client. Clones are the same table.
 #[derive(Clone, Default)]
 pub(super) struct Outbound {
-    pending: Arc<Mutex<Pending<oneshot::Sender<ClientAnswer>>>>,
+    pending: Arc<Mutex<OwnRequests<oneshot::Sender<ClientAnswer>>>>,
 }
 
 /// What the client answered: the result as it came, or why there is none.
-type ClientAnswer = Result<Box<RawValue>, NoAnswer>;
+type ClientAnswer = Result<Box<RawValue>, NoClientAnswer>;
 
 /// Why the client gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub(super) enum NoClientAnswer {
     #[error("the client refused: {0}")]
     Refused(String),
     #[error("the client did not answer in time")]
@@ -40,7 +40,7 @@ pub(super) enum NoAnswer {
 }
 
 /// A request that waits. Dropping it withdraws the request: a late answer finds nobody.
-pub(super) struct Waiting {
+pub(super) struct WaitingRequest {
     pub id: Id,
     outbound: Outbound,
     answer: oneshot::Receiver<ClientAnswer>,
@@ -48,14 +48,14 @@ pub(super) struct Waiting {
 
 impl Outbound {
     /// Reserves an id for a request.
-    pub fn issue(&self) -> Result<Waiting, NoAnswer> {
+    pub fn issue(&self) -> Result<WaitingRequest, NoClientAnswer> {
         let (sender, answer) = oneshot::channel();
         let mut pending = self.lock();
         if pending.len() >= limits::MAX_OUTBOUND {
-            return Err(NoAnswer::TooMany);
+            return Err(NoClientAnswer::TooMany);
         }
         let id = pending.issue(sender);
-        Ok(Waiting {
+        Ok(WaitingRequest {
             id,
             outbound: self.clone(),
             answer,
@@ -67,7 +67,7 @@ impl Outbound {
         let waiter = self.lock().take(id);
         if let Some(waiter) = waiter {
             let raw = RawValue::from_string(result.get().to_owned());
-            let raw = raw.map_err(|error| NoAnswer::Unreadable(error.to_string()));
+            let raw = raw.map_err(|error| NoClientAnswer::Unreadable(error.to_string()));
             // Who asked may have gone away.
             waiter.send(raw).ok();
         }
@@ -78,7 +78,7 @@ impl Outbound {
         let waiter = self.lock().take(id);
         if let Some(waiter) = waiter {
             let message = ErrorObject::from(error).message;
-            waiter.send(Err(NoAnswer::Refused(message))).ok();
+            waiter.send(Err(NoClientAnswer::Refused(message))).ok();
         }
     }
 
@@ -91,28 +91,30 @@ impl Outbound {
     pub fn close(&self) {
         let waiters: Vec<_> = self.lock().drain().collect();
         for (_, waiter) in waiters {
-            waiter.send(Err(NoAnswer::Gone)).ok();
+            waiter.send(Err(NoClientAnswer::Gone)).ok();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending<oneshot::Sender<ClientAnswer>>> {
+    fn lock(&self) -> MutexGuard<'_, OwnRequests<oneshot::Sender<ClientAnswer>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl WaitingRequest {
     /// Waits for the answer, without limit. `null` counts as an empty object (section 11).
-    pub async fn answer<T: DeserializeOwned>(&mut self) -> Result<T, NoAnswer> {
-        let raw = (&mut self.answer).await.map_err(|_| NoAnswer::Gone)??;
+    pub async fn answer<T: DeserializeOwned>(&mut self) -> Result<T, NoClientAnswer> {
+        let raw = (&mut self.answer)
+            .await
+            .map_err(|_| NoClientAnswer::Gone)??;
         let text = match raw.get() {
             "null" => "{}",
             text => text,
         };
-        serde_json::from_str(text).map_err(|error| NoAnswer::Unreadable(error.to_string()))
+        serde_json::from_str(text).map_err(|error| NoClientAnswer::Unreadable(error.to_string()))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
         self.outbound.lock().take(&self.id);
     }
@@ -135,26 +137,30 @@ impl ClientRequests {
         method: &str,
         params: &impl Serialize,
         limit: Option<Duration>,
-    ) -> Result<T, NoAnswer> {
+    ) -> Result<T, NoClientAnswer> {
         let mut waiting = self.request(method, params).await?;
         match limit {
             None => waiting.answer().await,
             Some(limit) => tokio::time::timeout(limit, waiting.answer())
                 .await
-                .unwrap_or(Err(NoAnswer::TimedOut)),
+                .unwrap_or(Err(NoClientAnswer::TimedOut)),
         }
     }
 
     /// Requests something whose answer makes no difference: nobody waits for it.
-    pub async fn send(&self, method: &str, params: &impl Serialize) -> Result<(), NoAnswer> {
+    pub async fn send(&self, method: &str, params: &impl Serialize) -> Result<(), NoClientAnswer> {
         self.request(method, params).await.map(drop)
     }
 
-    async fn request(&self, method: &str, params: &impl Serialize) -> Result<Waiting, NoAnswer> {
+    async fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<WaitingRequest, NoClientAnswer> {
         let waiting = self.outbound.issue()?;
         let mut frames = Vec::new();
         encode::request(&mut frames, &waiting.id, method, params)
-            .map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+            .map_err(|error| NoClientAnswer::Unreadable(error.to_string()))?;
         frames.push(b'\n');
         self.write(frames).await?;
         Ok(waiting)
@@ -169,16 +175,16 @@ impl ClientRequests {
     }
 
     /// Writes an update behind everything that happened in the session so far.
-    pub async fn update(&self, update: acp::SessionUpdate) -> Result<(), NoAnswer> {
+    pub async fn update(&self, update: acp::SessionUpdate) -> Result<(), NoClientAnswer> {
         let mut frames = Vec::new();
         frames::update(&mut frames, self.session.id(), update);
         self.write(frames).await
     }
 
-    async fn write(&self, frames: Vec<u8>) -> Result<(), NoAnswer> {
+    async fn write(&self, frames: Vec<u8>) -> Result<(), NoClientAnswer> {
         self.answers
             .send(self.session.seq(), frames)
             .await
-            .map_err(|_| NoAnswer::Gone)
+            .map_err(|_| NoClientAnswer::Gone)
     }
 }

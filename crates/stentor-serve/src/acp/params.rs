@@ -13,8 +13,8 @@ use stentor_wire::jsonrpc::{Id, RawJson};
 
 use super::AcpLogin;
 use super::cursor;
-use super::error::{Handled, Refusal};
-use super::folders::Folders;
+use super::error::{AcpResult, Refusal};
+use super::folders::BaseFolders;
 
 /// A session by its id.
 #[derive(Deserialize)]
@@ -63,14 +63,14 @@ pub(super) struct ModelParams {
 /// What `session/prompt` and steering bring.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Prompt {
+pub(super) struct PromptParams {
     pub prompt: Vec<acp::ContentBlock>,
     #[serde(rename = "_meta", default)]
     pub meta: Option<Map<String, Value>>,
 }
 
 /// What a client wants of a session it opens.
-pub(super) struct Wanted {
+pub(super) struct RequestedSession {
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
     pub servers: Vec<ToolServer>,
@@ -92,7 +92,7 @@ struct SetupParams {
 }
 
 /// Reads the parameters of a request.
-pub(super) fn params<T: DeserializeOwned>(raw: RawJson<'_>) -> Handled<T> {
+pub(super) fn params<T: DeserializeOwned>(raw: RawJson<'_>) -> AcpResult<T> {
     serde_json::from_str(raw.get())
         .map_err(|error| Refusal::invalid_params(without_values(&error.to_string())))
 }
@@ -103,13 +103,13 @@ pub(super) fn nothing() -> Map<String, Value> {
 }
 
 /// No way to log in goes through this method: those of a terminal are never passed to it.
-pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map<String, Value>> {
+pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> AcpResult<Map<String, Value>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Params {
+    struct AuthenticateParams {
         method_id: String,
     }
-    let Params { method_id } = params(raw)?;
+    let AuthenticateParams { method_id } = params(raw)?;
     Err(match logins.iter().any(|login| login.id == method_id) {
         true => Refusal::invalid_params(
             "This way to log in runs in a terminal: start it there, then connect again.",
@@ -122,9 +122,9 @@ pub(super) fn authenticate(raw: RawJson<'_>, logins: &[AcpLogin]) -> Handled<Map
 /// `can_make`.
 pub(super) fn wanted(
     raw: RawJson<'_>,
-    folders: &Folders,
+    folders: &BaseFolders,
     can_make: impl FnOnce(&Path) -> bool,
-) -> Handled<Wanted> {
+) -> AcpResult<RequestedSession> {
     let SetupParams {
         cwd,
         mcp_servers,
@@ -139,7 +139,7 @@ pub(super) fn wanted(
     if !cwd.is_dir() && !can_make(&cwd) {
         return Err(no_folder());
     }
-    Ok(Wanted {
+    Ok(RequestedSession {
         cwd,
         additional,
         servers: servers(mcp_servers.unwrap_or_default())?,
@@ -153,7 +153,7 @@ pub(super) fn no_folder() -> Refusal {
     Refusal::invalid_params("cwd must be a folder that exists on this machine")
 }
 
-fn instructions(system_prompt: acp::SystemPrompt) -> Handled<Instructions> {
+fn instructions(system_prompt: acp::SystemPrompt) -> AcpResult<Instructions> {
     let mut text = String::new();
     for block in &system_prompt.content {
         let acp::ContentBlock::Text(block) = block else {
@@ -180,7 +180,7 @@ fn instructions(system_prompt: acp::SystemPrompt) -> Handled<Instructions> {
     }
 }
 
-fn servers(wanted: Vec<Value>) -> Handled<Vec<ToolServer>> {
+fn servers(wanted: Vec<Value>) -> AcpResult<Vec<ToolServer>> {
     let mut names = HashSet::new();
     let headers = |headers: Vec<acp::HttpHeader>| {
         let headers = headers.into_iter().map(|one| (one.name, one.value));

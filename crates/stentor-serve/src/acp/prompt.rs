@@ -12,15 +12,15 @@ use stentor_journal::message::{ContentBlock, text_of};
 use tokio_util::sync::CancellationToken;
 
 use super::client_io::ClientIo;
-use super::commands::{self, Builtin};
+use super::commands::{self, AcpBuiltin};
 use super::content;
-use super::error::Handled;
-use super::params::Prompt;
+use super::error::AcpResult;
+use super::params::PromptParams;
 use super::run_options;
 
 /// A prompt that is ready.
-pub(super) enum Prepared {
-    Builtin(Builtin),
+pub(super) enum PreparedPrompt {
+    Builtin(AcpBuiltin),
     Run(Vec<ContentBlock>, RunOptions),
 }
 
@@ -29,14 +29,14 @@ pub(super) async fn prepare(
     session: Session,
     models: Arc<dyn ModelRegistry>,
     client_io: Arc<ClientIo>,
-    prompt: Prompt,
-) -> Handled<Prepared> {
+    prompt: PromptParams,
+) -> AcpResult<PreparedPrompt> {
     let blocks = prompt.prompt;
     if let Some(acp::ContentBlock::Text(first)) = blocks.first()
         && let Some(command) = commands::builtin(&first.text)
         && !is_replaced(&session, &command).await
     {
-        return Ok(Prepared::Builtin(command));
+        return Ok(PreparedPrompt::Builtin(command));
     }
     let options = run_options::of_meta(prompt.meta.as_ref(), &*models)?;
     let model = match &options.model {
@@ -45,25 +45,25 @@ pub(super) async fn prepare(
     };
     let content = content::of_prompt(blocks, model.as_deref(), &*client_io).await?;
     let content = session.expand(content).await?;
-    Ok(Prepared::Run(content, options))
+    Ok(PreparedPrompt::Run(content, options))
 }
 
 /// True for a command that somebody has written another by the name of.
-async fn is_replaced(session: &Session, command: &Builtin) -> bool {
+async fn is_replaced(session: &Session, command: &AcpBuiltin) -> bool {
     match command {
-        Builtin::Own { text } => session.own_command(text).await.is_none(),
-        Builtin::Compact { .. } | Builtin::Name { .. } => false,
+        AcpBuiltin::Own { text } => session.own_command(text).await.is_none(),
+        AcpBuiltin::Compact { .. } | AcpBuiltin::Name { .. } => false,
     }
 }
 
 /// Runs a built-in command. Gives the text for the person who asked for it.
-pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
+pub(super) async fn run_builtin(session: Session, command: AcpBuiltin) -> String {
     match command {
-        Builtin::Name { name } => match session.set_name(&name).await {
+        AcpBuiltin::Name { name } => match session.set_name(&name).await {
             Ok(()) => format!("This session is now called {name:?}."),
             Err(error) => error.to_string(),
         },
-        Builtin::Own { text } => match OwnCommand::called(&text) {
+        AcpBuiltin::Own { text } => match OwnCommand::called(&text) {
             Some(command) => match session.run_own(command).await {
                 Ok(answer) => answer.text,
                 Err(error) => error.to_string(),
@@ -71,10 +71,10 @@ pub(super) async fn run_builtin(session: Session, command: Builtin) -> String {
             None => format!("{text:?} is not a command"),
         },
         // They would begin a run when the compaction is over, and nobody's turn with it.
-        Builtin::Compact { .. } if has_queued(&session).await => {
+        AcpBuiltin::Compact { .. } if has_queued(&session).await => {
             "Messages from before are still waiting: send a prompt first, then compact.".to_owned()
         }
-        Builtin::Compact { instructions } => match session.compact(instructions).await {
+        AcpBuiltin::Compact { instructions } => match session.compact(instructions).await {
             Ok(done) => format!(
                 "The conversation was compacted: {} tokens before, {} now.",
                 done.tokens_before, done.tokens_after
@@ -95,8 +95,8 @@ pub(super) async fn steer(
     session: Session,
     client_io: Arc<ClientIo>,
     over: CancellationToken,
-    prompt: Prompt,
-) -> Handled<Value> {
+    prompt: PromptParams,
+) -> AcpResult<Value> {
     let model = session.state().await?.model;
     let content = content::of_prompt(prompt.prompt, model.as_deref(), &*client_io).await?;
     let text = text_of(&content, "\n");

@@ -21,40 +21,11 @@ use super::calls::{self, CallViewer};
 use super::choices::{self, Choices};
 use super::explicit_defaults::ExplicitDefaults;
 use super::frames::update;
-use super::outbound::{NoAnswer, Outbound, Waiting};
+use super::outbound::{NoClientAnswer, Outbound, WaitingRequest};
 use super::plan_request;
 
-/// The options of a question, by the id that comes back. What says "always" goes on with how far
-/// that reaches.
-const OPTIONS: [(&str, &str, acp::PermissionOptionKind, PermissionAnswer); 4] = [
-    (
-        "allow_once",
-        "Allow",
-        acp::PermissionOptionKind::AllowOnce,
-        PermissionAnswer::AllowOnce,
-    ),
-    (
-        "allow_always",
-        "Always allow",
-        acp::PermissionOptionKind::AllowAlways,
-        PermissionAnswer::AllowAlways,
-    ),
-    (
-        "reject_once",
-        "Reject",
-        acp::PermissionOptionKind::RejectOnce,
-        PermissionAnswer::RejectOnce,
-    ),
-    (
-        "reject_always",
-        "Always reject",
-        acp::PermissionOptionKind::RejectAlways,
-        PermissionAnswer::RejectAlways,
-    ),
-];
-
 /// The questions of a session that are open.
-pub(super) struct Questions {
+pub(super) struct AcpQuestions {
     session: Session,
     outbound: Outbound,
     /// The requests, by question.
@@ -64,7 +35,7 @@ pub(super) struct Questions {
     choices: HashSet<u64>,
 }
 
-impl Questions {
+impl AcpQuestions {
     pub fn new(session: Session, outbound: Outbound) -> Self {
         Self {
             session,
@@ -102,8 +73,9 @@ impl Questions {
             return;
         }
         let call = viewer.asked(request, change);
-        let options = OPTIONS.map(|(id, name, kind, answer)| {
-            acp::PermissionOption::new(id, request.choice(answer, name), kind)
+        let options = request.choices(PermissionAnswer::label).map(|choice| {
+            let (id, kind) = (choice.answer.as_str(), option_kind(choice.answer));
+            acp::PermissionOption::new(id, choice.label, kind)
         });
         let session_id = Arc::clone(self.session.id());
         let params =
@@ -117,7 +89,7 @@ impl Questions {
             let answer = match waiting.answer::<acp::RequestPermissionResponse>().await {
                 Ok(response) => chosen(&response.outcome),
                 // Somebody else may answer, now or later.
-                Err(NoAnswer::Gone) if session.is_shared() => return,
+                Err(NoClientAnswer::Gone) if session.is_shared() => return,
                 Err(_) if session.others_answer() => return,
                 Err(error) => {
                     tracing::info!(%error, "a question was not answered and counts as rejected");
@@ -172,7 +144,7 @@ impl Questions {
     fn await_dialog<T: DeserializeOwned + Send>(
         &mut self,
         id: u64,
-        mut waiting: Waiting,
+        mut waiting: WaitingRequest,
         meaning: impl FnOnce(T) -> DialogAnswer + Send + 'static,
     ) {
         self.dialogs.insert(id, waiting.id.clone());
@@ -180,7 +152,7 @@ impl Questions {
         tasks::spawn(async move {
             let answer = match waiting.answer().await {
                 Ok(answer) => meaning(answer),
-                Err(NoAnswer::Gone) if session.is_shared() => return,
+                Err(NoClientAnswer::Gone) if session.is_shared() => return,
                 Err(_) if session.others_answer() => return,
                 Err(_) => DialogAnswer::Nothing,
             };
@@ -253,7 +225,7 @@ impl Questions {
         method: &str,
         params: &impl serde::Serialize,
         frames: &mut Vec<u8>,
-    ) -> Option<Waiting> {
+    ) -> Option<WaitingRequest> {
         let waiting = self.outbound.issue().ok()?;
         match encode::request(frames, &waiting.id, method, &ExplicitDefaults(params)) {
             Ok(()) => {
@@ -288,12 +260,24 @@ impl Questions {
 }
 
 fn chosen(outcome: &acp::RequestPermissionOutcome) -> PermissionAnswer {
-    match outcome {
-        acp::RequestPermissionOutcome::Selected(selected) => OPTIONS
-            .iter()
-            .find(|(id, ..)| *id == &*selected.option_id.0)
-            .map_or(PermissionAnswer::RejectOnce, |(.., answer)| *answer),
-        _ => PermissionAnswer::RejectOnce,
+    let chosen = match outcome {
+        acp::RequestPermissionOutcome::Selected(selected) => &*selected.option_id.0,
+        _ => return PermissionAnswer::RejectOnce,
+    };
+    let mut choices = PermissionAnswer::CHOICES.into_iter();
+    let answer = choices.find(|answer| answer.as_str() == chosen);
+    answer.unwrap_or(PermissionAnswer::RejectOnce)
+}
+
+/// What a client takes an answer for.
+fn option_kind(answer: PermissionAnswer) -> acp::PermissionOptionKind {
+    match answer {
+        PermissionAnswer::AllowOnce => acp::PermissionOptionKind::AllowOnce,
+        PermissionAnswer::AllowAlways => acp::PermissionOptionKind::AllowAlways,
+        PermissionAnswer::RejectOnce | PermissionAnswer::Cancelled => {
+            acp::PermissionOptionKind::RejectOnce
+        }
+        PermissionAnswer::RejectAlways => acp::PermissionOptionKind::RejectAlways,
     }
 }
 
@@ -396,6 +380,7 @@ mod tests {
                 value: "v".into(),
                 label: "Label".into(),
                 description: None,
+                permission: None,
             }],
         };
         let confirm = DialogKind::Confirm {

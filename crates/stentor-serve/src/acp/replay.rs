@@ -12,8 +12,9 @@ use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
 use super::calls::{CallOutcome, CallViewer};
-use super::changes::Before;
+use super::changes::FileBefore;
 use super::frames::update;
+use super::shells;
 
 /// Replays one conversation, entry by entry.
 pub(super) struct Replay {
@@ -152,18 +153,9 @@ impl Replay {
     }
 
     fn bash(&self, id: &str, ran: &BashExecution, frames: &mut Vec<u8>) {
-        let arguments = [("command".to_owned(), ran.command.clone().into())];
-        let call = ToolCall {
-            id: id.to_owned(),
-            name: "bash".to_owned(),
-            arguments: arguments.into_iter().collect(),
-            thought_signature: None,
-            intent: None,
-        };
-        let made = self.viewer.made(&call);
-        update(frames, &self.session_id, acp::SessionUpdate::ToolCall(made));
-        let content = [ContentBlock::text(ran.output.clone())];
-        self.ended(&call, &content, None, ran.exit_code != Some(0), frames);
+        for shown in shells::whole(id, ran, &self.viewer) {
+            update(frames, &self.session_id, shown);
+        }
     }
 
     fn ended(
@@ -181,7 +173,7 @@ impl Replay {
                 details,
                 is_error,
                 terminal: None,
-                before: Before::Unknown,
+                before: FileBefore::Unknown,
             },
         );
         update(

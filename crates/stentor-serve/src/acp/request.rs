@@ -4,9 +4,9 @@ use stentor_agent::hub::Cursor;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::client::Client;
-use super::params::{Prompt, Wanted};
-use super::settings::Setting;
+use super::client::AcpClient;
+use super::params::{PromptParams, RequestedSession};
+use super::settings::SettingChange;
 use super::turn::PromptRequest;
 
 /// What is meant for one session.
@@ -20,33 +20,33 @@ pub(super) enum SessionMessage {
 pub(super) struct SessionRequest {
     pub id: Id,
     /// The client as it introduced itself last.
-    pub client: Client,
+    pub client: AcpClient,
     pub kind: RequestKind,
     /// Counts the request among those that are worked on, until it is dropped.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 pub(super) enum RequestKind {
-    New(Wanted),
+    New(RequestedSession),
     /// `session/load`, which replays the history, and `session/resume`, which does not.
     Reopen {
-        wanted: Wanted,
+        wanted: RequestedSession,
         replays: bool,
         /// The client has everything up to here.
         after: Option<Cursor>,
     },
     /// `session/fork`: begins as a copy of another session.
     Fork {
-        wanted: Wanted,
+        wanted: RequestedSession,
         source: String,
     },
     Close,
     Delete,
     /// `session/set_title`, also of a session that is not open.
     Title(String),
-    Prompt(PromptRequest, Prompt),
-    Steer(Prompt),
-    Set(Setting),
+    Prompt(PromptRequest, PromptParams),
+    Steer(PromptParams),
+    Set(SettingChange),
 }
 
 impl RequestKind {

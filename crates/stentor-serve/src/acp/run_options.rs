@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::model::{ModelRegistry, NamedBy};
 use stentor_agent::session::RunOptions;
 
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 use super::settings;
 
 /// The words of `_meta` that count, as `initialize` lists them.
@@ -21,7 +21,7 @@ const DEFAULT: &str = "default";
 pub(super) fn of_meta(
     meta: Option<&Map<String, Value>>,
     models: &dyn ModelRegistry,
-) -> Handled<RunOptions> {
+) -> AcpResult<RunOptions> {
     let own = meta
         .and_then(|meta| meta.get("stentor"))
         .and_then(Value::as_object);

@@ -9,37 +9,37 @@ use stentor_agent::tasks;
 use stentor_wire::jsonrpc::Id;
 use tokio::sync::mpsc;
 
-use super::client::Client;
-use super::connection::Context;
-use super::error::{self, Handled, Refusal};
-use super::open_session::{Next, OpenSession};
-use super::opening::{Announced, Opener, blocking};
-use super::params::{Wanted, nothing};
+use super::client::AcpClient;
+use super::connection::AcpContext;
+use super::error::{self, AcpResult, Refusal};
+use super::open_session::{AcpSession, SessionTaskStep};
+use super::opening::{Opener, OpeningKind, blocking};
+use super::params::{RequestedSession, nothing};
 use super::prompt::not_steered;
 use super::request::{RequestKind, SessionMessage, SessionRequest};
-use super::sessions::Finished;
-use super::settings::Setting;
+use super::sessions::FinishedTask;
+use super::settings::SettingChange;
 
 pub(super) struct SessionTask {
-    context: Arc<Context>,
+    context: Arc<AcpContext>,
     id: Arc<str>,
     mailbox: mpsc::Receiver<SessionMessage>,
-    finished: mpsc::Sender<Finished>,
+    finished: mpsc::Sender<FinishedTask>,
     /// How many requests it has handled.
     handled: u64,
-    open: Option<OpenSession>,
+    open: Option<AcpSession>,
     /// What the session is opened with; without one it is closed.
-    wanted: Option<Arc<Wanted>>,
+    wanted: Option<Arc<RequestedSession>>,
 }
 
 impl SessionTask {
     /// The task of session `id`: of one that is unloaded, if there is something it is opened with.
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<AcpContext>,
         id: Arc<str>,
         mailbox: mpsc::Receiver<SessionMessage>,
-        finished: mpsc::Sender<Finished>,
-        wanted: Option<Arc<Wanted>>,
+        finished: mpsc::Sender<FinishedTask>,
+        wanted: Option<Arc<RequestedSession>>,
     ) -> Self {
         Self {
             context,
@@ -75,14 +75,15 @@ impl SessionTask {
     async fn next(&mut self) -> Option<SessionMessage> {
         while let Some(open) = &mut self.open {
             match open.next(&mut self.mailbox).await {
-                Next::Message(message) => return message,
-                Next::Unload => match self.mailbox.is_empty() && open.may_unload().await {
+                SessionTaskStep::Message(message) => return message,
+                SessionTaskStep::Unload => match self.mailbox.is_empty() && open.may_unload().await
+                {
                     true => self.close().await,
                     false => open.stay_loaded(),
                 },
             }
         }
-        let finished = Finished {
+        let finished = FinishedTask {
             session: Arc::clone(&self.id),
             handled: self.handled,
             unloaded: self.wanted.clone(),
@@ -120,8 +121,8 @@ impl SessionTask {
                 after,
             } => {
                 let announced = match replays {
-                    true => Announced::Loaded,
-                    false => Announced::Resumed,
+                    true => OpeningKind::Loaded,
+                    false => OpeningKind::Resumed,
                 };
                 let reopened = self.reopen(&id, client, wanted, announced, after).await;
                 reopened.err()
@@ -140,7 +141,7 @@ impl SessionTask {
             }
             RequestKind::Title(title) => match &mut self.open {
                 Some(open) => {
-                    open.set(&id, Setting::Title(title)).await;
+                    open.set(&id, SettingChange::Title(title)).await;
                     None
                 }
                 None => {
@@ -187,7 +188,7 @@ impl SessionTask {
     }
 
     /// The session, which is loaded again if it was unloaded.
-    async fn opened(&mut self, client: Client) -> Handled<&mut OpenSession> {
+    async fn opened(&mut self, client: AcpClient) -> AcpResult<&mut AcpSession> {
         if self.open.is_none() {
             let unknown = || Refusal::unknown_session(&self.id);
             let wanted = self.wanted.as_ref().ok_or_else(unknown)?;
@@ -201,30 +202,35 @@ impl SessionTask {
         open.ok_or_else(|| Refusal::unknown_session(&self.id))
     }
 
-    async fn start(&mut self, id: &Id, client: Client, wanted: Wanted) -> Handled<()> {
+    async fn start(
+        &mut self,
+        id: &Id,
+        client: AcpClient,
+        wanted: RequestedSession,
+    ) -> AcpResult<()> {
         let opener = Opener::new(&self.context, client);
         let (open, ready) = opener.start(&self.id, &wanted).await?;
         self.wanted = Some(Arc::new(wanted));
         let open = self.open.insert(open);
-        open.announce(id, ready, Announced::New).await
+        open.announce(id, ready, OpeningKind::New).await
     }
 
     async fn fork(
         &mut self,
         id: &Id,
-        client: Client,
-        wanted: Wanted,
+        client: AcpClient,
+        wanted: RequestedSession,
         source: String,
-    ) -> Handled<()> {
+    ) -> AcpResult<()> {
         let opener = Opener::new(&self.context, client);
         let (open, ready) = opener.fork(&self.id, &source.into(), &wanted).await?;
         self.wanted = Some(Arc::new(wanted));
         let open = self.open.insert(open);
-        open.announce(id, ready, Announced::Forked).await
+        open.announce(id, ready, OpeningKind::Forked).await
     }
 
     /// Names a session that is not open here.
-    async fn name(&mut self, title: String) -> Handled<Map<String, Value>> {
+    async fn name(&mut self, title: String) -> AcpResult<Map<String, Value>> {
         let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
         let found = blocking(move || agent.find_id(&id)).await?;
         let about = |error| error::about_stored(&self.id, error);
@@ -239,11 +245,11 @@ impl SessionTask {
     async fn reopen(
         &mut self,
         id: &Id,
-        client: Client,
-        wanted: Wanted,
-        announced: Announced,
+        client: AcpClient,
+        wanted: RequestedSession,
+        announced: OpeningKind,
         after: Option<Cursor>,
-    ) -> Handled<()> {
+    ) -> AcpResult<()> {
         let opener = Opener::new(&self.context, client);
         let (open, ready) = match opener.find(&self.id, &wanted).await? {
             Some(stored) => {
@@ -257,6 +263,7 @@ impl SessionTask {
             None => {
                 let unknown = || Refusal::unknown_session(&self.id);
                 let open = self.open.as_mut().ok_or_else(unknown)?;
+                open.cancel_turn().await;
                 let ready = open.ready().await?;
                 (open, ready)
             }
@@ -274,7 +281,7 @@ impl SessionTask {
     }
 
     /// A session that is not there is as good as deleted (section 5.6). What is refused closes nothing.
-    async fn delete(&mut self) -> Handled<Map<String, Value>> {
+    async fn delete(&mut self) -> AcpResult<Map<String, Value>> {
         let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
         let own = usize::from(self.open.is_some());
         let (asked, about) = (agent.clone(), Arc::clone(&id));

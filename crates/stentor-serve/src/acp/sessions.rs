@@ -12,29 +12,29 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Context;
+use super::connection::AcpContext;
 use super::error::Refusal;
 use super::limits;
-use super::params::Wanted;
+use super::params::RequestedSession;
 use super::request::{RequestKind, SessionMessage, SessionRequest};
 use super::session_task::SessionTask;
 
 /// The sessions of a connection.
-pub(super) struct Sessions {
-    context: Arc<Context>,
-    known: HashMap<Arc<str>, Known>,
+pub(super) struct AcpSessions {
+    context: Arc<AcpContext>,
+    known: HashMap<Arc<str>, KnownSession>,
     tasks: JoinSet<()>,
-    finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
+    finished: (mpsc::Sender<FinishedTask>, mpsc::Receiver<FinishedTask>),
 }
 
 /// A session that the client has opened, or that something is done with.
 #[derive(Default)]
-struct Known {
+struct KnownSession {
     task: Option<TaskHandle>,
     /// The last request that opens or closes it opens it. A title is set without.
     is_opened: bool,
     /// What it is opened with when the next request names it, if it has no task.
-    unloaded: Option<Arc<Wanted>>,
+    unloaded: Option<Arc<RequestedSession>>,
 }
 
 struct TaskHandle {
@@ -46,11 +46,11 @@ struct TaskHandle {
 }
 
 /// A task has nothing open and nothing to do.
-pub(super) struct Finished {
+pub(super) struct FinishedTask {
     pub session: Arc<str>,
     pub handled: u64,
     /// What the session is opened with again; `None` when it is closed.
-    pub unloaded: Option<Arc<Wanted>>,
+    pub unloaded: Option<Arc<RequestedSession>>,
 }
 
 impl TaskHandle {
@@ -63,8 +63,8 @@ impl TaskHandle {
     }
 }
 
-impl Sessions {
-    pub fn new(context: Arc<Context>) -> Self {
+impl AcpSessions {
+    pub fn new(context: Arc<AcpContext>) -> Self {
         Self {
             context,
             known: HashMap::new(),
@@ -145,7 +145,7 @@ impl Sessions {
             return;
         };
         let known = self.known.get_mut(&finished.session);
-        let is_done = |known: &&mut Known| {
+        let is_done = |known: &&mut KnownSession| {
             let task = known.task.as_ref();
             task.is_some_and(|task| task.sent == finished.handled)
         };

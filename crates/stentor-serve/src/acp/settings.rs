@@ -8,7 +8,7 @@ use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel, UnknownThink
 use stentor_agent::session::{Session, SessionState};
 use stentor_policy::{PermissionMode, UnknownPermissionMode};
 
-use super::error::{Handled, Refusal};
+use super::error::{AcpResult, Refusal};
 
 /// The ids of the options.
 const MODE: &str = "mode";
@@ -18,14 +18,14 @@ const AGENT_MODE: &str = "agent_mode";
 
 /// What is set in a session.
 #[derive(Clone)]
-pub(super) struct Settings {
+pub(super) struct SessionSettings {
     pub models: Arc<dyn ModelRegistry>,
     pub model: Option<Arc<ModelInfo>>,
     pub thinking: ThinkingLevel,
     pub mode: PermissionMode,
 }
 
-impl Settings {
+impl SessionSettings {
     /// As they are in `state`.
     pub fn of(models: &Arc<dyn ModelRegistry>, state: &SessionState) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Settings {
 }
 
 /// A change of a setting.
-pub(super) enum Setting {
+pub(super) enum SettingChange {
     Mode(String),
     Title(String),
     /// By its full name.
@@ -137,8 +137,8 @@ pub(super) enum Setting {
     },
 }
 
-impl Setting {
-    pub async fn apply(self, session: &Session) -> Handled<()> {
+impl SettingChange {
+    pub async fn apply(self, session: &Session) -> AcpResult<()> {
         match self {
             Self::Mode(mode) => session.set_permission_mode(parse_mode(&mode)?).await?,
             Self::Title(title) => session.set_name(&title).await?,
@@ -182,7 +182,7 @@ impl Setting {
 }
 
 /// A mode by its id.
-pub(super) fn parse_mode(value: &str) -> Handled<PermissionMode> {
+pub(super) fn parse_mode(value: &str) -> AcpResult<PermissionMode> {
     let mode = value.parse();
     mode.map_err(|error: UnknownPermissionMode| Refusal::invalid_params(error.to_string()))
 }

@@ -16,27 +16,27 @@ use stentor_journal::message::ToolCall;
 use stentor_wire::acp::{ChunkFrames, ChunkKind};
 
 use super::calls::{self, CallOutcome, CallViewer};
-use super::changes::Before;
+use super::changes::FileBefore;
 use super::frames::update;
 use super::turn::consumed;
 
 /// The subagents that are at work for a session.
 #[derive(Default)]
-pub(super) struct Subagents {
-    children: HashMap<u64, Child>,
+pub(super) struct AcpSubagents {
+    children: HashMap<u64, ShownSubagent>,
 }
 
 /// What was sent of one.
-struct Child {
+struct ShownSubagent {
     session_id: Arc<str>,
     /// The calls that were announced and have not ended.
     calls: HashSet<String>,
 }
 
-impl Subagents {
+impl AcpSubagents {
     /// One begins: it is announced, and given its task.
     pub fn started(&mut self, parent: &Arc<str>, agent: &Subagent, frames: &mut Vec<u8>) {
-        let child = Child {
+        let child = ShownSubagent {
             session_id: Arc::clone(&agent.session_id),
             calls: HashSet::new(),
         };
@@ -112,7 +112,7 @@ impl Subagents {
     }
 }
 
-impl Child {
+impl ShownSubagent {
     fn encode(&mut self, event: &Event, viewer: &CallViewer, frames: &mut Vec<u8>) {
         match &event.kind {
             EventKind::BlockDelta { live, block, range } => {
@@ -132,7 +132,7 @@ impl Child {
                         details: output.details.as_ref(),
                         is_error: output.is_error,
                         terminal: None,
-                        before: Before::Unknown,
+                        before: FileBefore::Unknown,
                     },
                 );
                 self.update(acp::SessionUpdate::ToolCallUpdate(ended), frames);

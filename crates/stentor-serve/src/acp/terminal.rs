@@ -10,21 +10,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls;
 use super::limits;
-use super::outbound::{ClientRequests, NoAnswer};
+use super::outbound::{ClientRequests, NoClientAnswer};
 
 /// A terminal of the client. Dropping it releases it, whatever happened.
-pub(super) struct Terminal<'a> {
+pub(super) struct ClientTerminal<'a> {
     requests: &'a ClientRequests,
     pub id: String,
 }
 
-impl<'a> Terminal<'a> {
+impl<'a> ClientTerminal<'a> {
     /// `None` when the call was cancelled before the client answered.
     pub async fn open(
         requests: &'a ClientRequests,
         command: &PlaceCommand,
         cancel: &CancellationToken,
-    ) -> Result<Option<Self>, NoAnswer> {
+    ) -> Result<Option<Self>, NoClientAnswer> {
         let params = acp::CreateTerminalRequest::new(requests.session_id(), shell())
             .args(vec!["-c".to_owned(), command.command.clone()])
             .cwd(command.cwd.clone())
@@ -44,7 +44,7 @@ impl<'a> Terminal<'a> {
         });
         let opened = tokio::select! {
             biased;
-            opened = &mut opening => opened.unwrap_or(Err(NoAnswer::Gone)),
+            opened = &mut opening => opened.unwrap_or(Err(NoClientAnswer::Gone)),
             () = cancel.cancelled() => {
                 let requests = requests.clone();
                 tasks::spawn(async move {
@@ -123,7 +123,7 @@ impl<'a> Terminal<'a> {
     }
 }
 
-impl Drop for Terminal<'_> {
+impl Drop for ClientTerminal<'_> {
     fn drop(&mut self) {
         let (requests, id) = (self.requests.clone(), std::mem::take(&mut self.id));
         tasks::spawn(async move { release(&requests, id).await });

@@ -23,16 +23,16 @@ pub(super) struct PromptRequest {
 }
 
 /// A prompt that is being answered.
-pub(super) struct Turn {
+pub(super) struct AcpTurn {
     pub request: PromptRequest,
-    pub stage: Stage,
+    pub stage: TurnStage,
     outcome: Option<RunOutcome>,
     usage: Usage,
 }
 
 /// What a turn is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum TurnStage {
     /// The prompt is made ready, or a command runs that cannot be stopped.
     Preparing,
     /// The conversation is compacted.
@@ -42,7 +42,7 @@ pub(super) enum Stage {
 }
 
 /// How a turn ends.
-pub(super) enum TurnEnd {
+pub(super) enum PromptEnd {
     /// As its runs did, or without one.
     Over,
     Cancelled,
@@ -89,11 +89,11 @@ impl PromptRequest {
     }
 }
 
-impl Turn {
+impl AcpTurn {
     pub fn new(request: PromptRequest) -> Self {
         Self {
             request,
-            stage: Stage::Preparing,
+            stage: TurnStage::Preparing,
             outcome: None,
             usage: Usage::default(),
         }
@@ -101,19 +101,19 @@ impl Turn {
 
     /// True when its run has events before number `seq`.
     pub fn runs_before(&self, seq: u64) -> bool {
-        matches!(self.stage, Stage::Running { after, .. } if after < seq)
+        matches!(self.stage, TurnStage::Running { after, .. } if after < seq)
     }
 
     /// Notes how a run of it ended and what that consumed.
     pub fn ran(&mut self, outcome: &RunOutcome, usage: &Usage) {
-        if matches!(self.stage, Stage::Running { .. }) {
+        if matches!(self.stage, TurnStage::Running { .. }) {
             self.outcome = Some(outcome.clone());
             self.usage.add(usage);
         }
     }
 
     /// Appends the answer to its prompt.
-    pub fn answer(self, end: TurnEnd, frames: &mut Vec<u8>) {
+    pub fn answer(self, end: PromptEnd, frames: &mut Vec<u8>) {
         let mut own = Map::new();
         let usage = Some(self.usage).filter(|usage| !usage.is_zero());
         if let Some(usage) = &usage {
@@ -129,9 +129,9 @@ impl Turn {
             own.insert("error".into(), error);
         }
         let (stop, refusal) = match end {
-            TurnEnd::Over => (stop_reason(self.outcome.as_ref()), None),
-            TurnEnd::Cancelled => (acp::StopReason::Cancelled, None),
-            TurnEnd::Refused(refusal) => (acp::StopReason::Cancelled, Some(refusal)),
+            PromptEnd::Over => (stop_reason(self.outcome.as_ref()), None),
+            PromptEnd::Cancelled => (acp::StopReason::Cancelled, None),
+            PromptEnd::Refused(refusal) => (acp::StopReason::Cancelled, Some(refusal)),
         };
         let response = acp::PromptResponse::new(stop).usage(usage.as_ref().map(consumed));
         self.request.answer(refusal, response, own, frames);
@@ -157,8 +157,7 @@ fn stop_reason(outcome: Option<&RunOutcome>) -> acp::StopReason {
 /// What was consumed, in the words of the protocol's unstable part. `_meta` has the same and the
 /// cost.
 pub(super) fn consumed(usage: &Usage) -> acp::Usage {
-    let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
-    acp::Usage::new(total, usage.input, usage.output)
+    acp::Usage::new(usage.all_tokens(), usage.input, usage.output)
         .thought_tokens(usage.reasoning)
         .cached_read_tokens(usage.cache_read)
         .cached_write_tokens(usage.cache_write)

@@ -11,11 +11,11 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
-pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
-pub(super) type Answer = Response<Body>;
+pub(super) type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
+pub(super) type HttpAnswer = Response<HttpBody>;
 
 /// An answer instead of what was asked for. Boxed: it is large, and rare.
-pub(super) type Refusal = Box<Answer>;
+pub(super) type HttpRefusal = Box<HttpAnswer>;
 
 /// What a page may do that is answered here: run our script, look as our style says, show pictures
 /// that are in it, and talk to us.
@@ -24,19 +24,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     frame-ancestors 'none'";
 
 /// An answer with a text.
-pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Answer {
+pub(super) fn text(status: StatusCode, text: impl Into<String>) -> HttpAnswer {
     let mut text = text.into();
     text.push('\n');
     with_body(status, "text/plain; charset=utf-8", text)
 }
 
 /// An answer with JSON.
-pub(super) fn json(status: StatusCode, json: impl Into<Bytes>) -> Answer {
+pub(super) fn json(status: StatusCode, json: impl Into<Bytes>) -> HttpAnswer {
     with_body(status, "application/json", json)
 }
 
 /// An answer without a body.
-pub(super) fn empty(status: StatusCode) -> Answer {
+pub(super) fn empty(status: StatusCode) -> HttpAnswer {
     let mut answer = Response::new(body(Bytes::new()));
     *answer.status_mut() = status;
     answer
@@ -47,7 +47,7 @@ pub(super) fn with_body(
     status: StatusCode,
     content_type: &'static str,
     content: impl Into<Bytes>,
-) -> Answer {
+) -> HttpAnswer {
     let mut answer = Response::new(body(content.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -56,7 +56,7 @@ pub(super) fn with_body(
 }
 
 /// Adds what every answer says to browsers: not to keep, guess, frame or share it.
-pub(super) fn guarded(mut answer: Answer) -> Answer {
+pub(super) fn guarded(mut answer: HttpAnswer) -> HttpAnswer {
     let headers = answer.headers_mut();
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -80,6 +80,6 @@ pub(super) fn guarded(mut answer: Answer) -> Answer {
     answer
 }
 
-fn body(content: Bytes) -> Body {
+fn body(content: Bytes) -> HttpBody {
     Full::new(content).boxed_unsync()
 }

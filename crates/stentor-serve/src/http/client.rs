@@ -8,13 +8,13 @@ use crate::connection::Access;
 
 /// Where clients are that do not say it themselves, and what their environment is.
 #[derive(Debug, Clone, Default)]
-pub struct ClientPlace {
+pub struct DefaultClientPlace {
     /// Absolute.
     pub cwd: String,
     pub env: BTreeMap<String, String>,
 }
 
-impl ClientPlace {
+impl DefaultClientPlace {
     /// The client of a request: `?cwd=FOLDER&arg=--model&arg=NAME`, each flag a word.
     pub(super) fn client(&self, dialect: &str, query: Option<&str>, access: Access) -> ClientHello {
         let mut client = ClientHello {
@@ -25,6 +25,7 @@ impl ClientPlace {
             observe: access == Access::Observe,
             link: false,
             visits: false,
+            begins: false,
         };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
@@ -43,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_query_says_where_and_how() {
-        let place = ClientPlace {
+        let place = DefaultClientPlace {
             cwd: "/srv".into(),
             env: BTreeMap::new(),
         };

@@ -5,21 +5,21 @@ use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 use stentor_agent::tasks;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinHandle;
 
 use super::limits;
-use crate::server::Admitted;
+use crate::server::AdmittedConnection;
 
 /// A client that is being served.
 pub(super) struct DialectStream {
     pub lines: DialectLines,
     pub input: OwnedWriteHalf,
     /// How it ended.
-    pub served: JoinHandle<Result<u8, Refused>>,
+    pub served: JoinHandle<Result<u8, AttachRefusal>>,
 }
 
 /// What the dialect writes, line by line.
@@ -34,7 +34,7 @@ pub(super) struct DialectLines {
 
 impl DialectStream {
     /// Begins to serve a client.
-    pub fn begin(admitted: Admitted) -> io::Result<Self> {
+    pub fn begin(admitted: AdmittedConnection) -> io::Result<Self> {
         let (theirs, ours) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (from, input) = UnixStream::from_std(ours)?.into_split();

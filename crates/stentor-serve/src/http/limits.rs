@@ -21,7 +21,8 @@ pub const MAX_MESSAGE_BYTES: usize = stentor_wire::acp::MAX_LINE_BYTES;
 /// How often a WebSocket client is asked whether it is there.
 pub const PING_EVERY: Duration = Duration::from_secs(30);
 
-/// A WebSocket client that was silent for so long, also to that question, is gone.
+/// A WebSocket client that was silent for so long, also to that question, is gone; so is a client of
+/// any kind that took nothing of what is written for so long.
 pub const SILENCE: Duration = Duration::from_secs(100);
 
 /// How long a WebSocket client may take to close after us.

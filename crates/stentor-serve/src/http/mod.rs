@@ -12,6 +12,7 @@ mod dialect_stream;
 mod limits;
 mod origin;
 mod request;
+mod stalled;
 mod tokens;
 mod web_socket;
 mod wrong_tokens;
@@ -29,11 +30,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::server::Server;
 
-pub use client::ClientPlace;
+pub use client::DefaultClientPlace;
 pub use origin::{NoOrigin, Origins};
-pub use tokens::{NoToken, Token, Tokens};
+pub use tokens::{NoToken, ServerTokens, Token};
 
 use acp::AcpConnections;
+use stalled::StallLimited;
 use wrong_tokens::WrongTokens;
 
 /// How long accepting rests when the process has no more descriptors.
@@ -41,14 +43,14 @@ const ACCEPT_REST: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// What the server is reached with over HTTP.
 pub struct HttpOptions {
-    pub tokens: Tokens,
+    pub tokens: ServerTokens,
     pub origins: Origins,
     /// Where clients are that do not say it themselves.
-    pub place: ClientPlace,
+    pub place: DefaultClientPlace,
 }
 
 /// What all requests share.
-struct Http {
+struct HttpShared {
     server: Server,
     options: HttpOptions,
     wrong_tokens: WrongTokens,
@@ -57,7 +59,7 @@ struct Http {
 
 /// One client, whatever it asks.
 #[derive(Clone)]
-struct Peer {
+struct HttpPeer {
     address: IpAddr,
     /// Its place among the connections, also when it has become a WebSocket.
     _place: Arc<OwnedSemaphorePermit>,
@@ -65,7 +67,7 @@ struct Peer {
 
 /// Accepts clients until the server stops, and waits until all of them are gone.
 pub async fn accept(server: &Server, listener: &TcpListener, options: HttpOptions) {
-    let http = Arc::new(Http {
+    let http = Arc::new(HttpShared {
         server: server.clone(),
         options,
         wrong_tokens: WrongTokens::default(),
@@ -83,7 +85,7 @@ pub async fn accept(server: &Server, listener: &TcpListener, options: HttpOption
         };
         match accepted {
             Ok((stream, address)) => {
-                let peer = Peer {
+                let peer = HttpPeer {
                     address: address.ip(),
                     _place: Arc::new(place),
                 };
@@ -100,7 +102,7 @@ pub async fn accept(server: &Server, listener: &TcpListener, options: HttpOption
 }
 
 /// Answers the requests of one TCP connection, one after the other.
-async fn serve(http: Arc<Http>, stream: TcpStream, peer: Peer) {
+async fn serve(http: Arc<HttpShared>, stream: TcpStream, peer: HttpPeer) {
     // Small frames must not wait for more to come.
     stream.set_nodelay(true).ok();
     let server = http.server.clone();
@@ -113,7 +115,7 @@ async fn serve(http: Arc<Http>, stream: TcpStream, peer: Peer) {
         .header_read_timeout(limits::HEADER_WAIT)
         .max_buf_size(limits::MAX_HEADER_BYTES)
         .max_headers(limits::MAX_HEADERS)
-        .serve_connection(TokioIo::new(stream), answering)
+        .serve_connection(TokioIo::new(StallLimited::new(stream)), answering)
         .with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -25,7 +25,7 @@ pub struct NoOrigin(String);
 
 /// A request that is not for us, or not from us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Foreign {
+pub enum ForeignRequest {
     #[error("this server does not answer for that name; see --origin")]
     Host,
     #[error("requests from other origins are not allowed; see --origin")]
@@ -50,20 +50,20 @@ impl Origins {
     }
 
     /// Whether a request is for a name that is ours.
-    pub fn check_host(&self, headers: &HeaderMap) -> Result<(), Foreign> {
-        let host = text(headers, &HOST).ok_or(Foreign::Host)?;
+    pub fn check_host(&self, headers: &HeaderMap) -> Result<(), ForeignRequest> {
+        let host = text(headers, &HOST).ok_or(ForeignRequest::Host)?;
         let is_named = || self.named.iter().any(|origin| host_of(origin) == host);
         match is_nobodys_name(&host) || is_named() {
             true => Ok(()),
-            false => Err(Foreign::Host),
+            false => Err(ForeignRequest::Host),
         }
     }
 
     /// Whether a request was not sent by a page of somebody else.
-    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Foreign> {
+    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), ForeignRequest> {
         let site = text(headers, &FETCH_SITE);
         if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            return Err(Foreign::Origin);
+            return Err(ForeignRequest::Origin);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
@@ -74,7 +74,7 @@ impl Origins {
         });
         match is_ours {
             true => Ok(()),
-            false => Err(Foreign::Origin),
+            false => Err(ForeignRequest::Origin),
         }
     }
 }
@@ -143,11 +143,14 @@ mod tests {
             "@localhost",
         ] {
             let checked = origins.check_host(&headers(host, &[]));
-            assert_eq!(checked, Err(Foreign::Host), "{host}");
+            assert_eq!(checked, Err(ForeignRequest::Host), "{host}");
         }
         let twice = headers("localhost:1", &[("host", "evil.example")]);
-        assert_eq!(origins.check_host(&twice), Err(Foreign::Host));
-        assert_eq!(origins.check_host(&HeaderMap::new()), Err(Foreign::Host));
+        assert_eq!(origins.check_host(&twice), Err(ForeignRequest::Host));
+        assert_eq!(
+            origins.check_host(&HeaderMap::new()),
+            Err(ForeignRequest::Host)
+        );
     }
 
     #[test]
@@ -173,7 +176,7 @@ mod tests {
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "same-site")],
         ] {
-            assert_eq!(check(foreign), Err(Foreign::Origin), "{foreign:?}");
+            assert_eq!(check(foreign), Err(ForeignRequest::Origin), "{foreign:?}");
         }
     }
 

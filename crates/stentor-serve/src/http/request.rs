@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 
-use super::answer::{Answer, Refusal, guarded, text, with_body};
-use super::{Http, Peer, acp, web_socket};
+use super::answer::{HttpAnswer, HttpRefusal, guarded, text, with_body};
+use super::{HttpPeer, HttpShared, acp, web_socket};
 use crate::connection::Access;
 use crate::page::assets;
 
@@ -17,15 +17,19 @@ use crate::page::assets;
 const DIALECTS: [&str; 5] = ["acp", "omp", "psi", "synaps", "page"];
 
 /// Answers a request.
-pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, peer: Peer) -> Answer {
+pub(super) async fn answer(
+    http: Arc<HttpShared>,
+    request: Request<Incoming>,
+    peer: HttpPeer,
+) -> HttpAnswer {
     let answer = match check(&http, &request, peer.address) {
-        Ok(Wanted::Asset(asset)) => match *request.method() {
+        Ok(RequestedResource::Asset(asset)) => match *request.method() {
             Method::GET | Method::HEAD => {
                 with_body(StatusCode::OK, asset.content_type, asset.content.clone())
             }
             _ => text(StatusCode::METHOD_NOT_ALLOWED, "this can only be read"),
         },
-        Ok(Wanted::Dialect(dialect, access)) => {
+        Ok(RequestedResource::Dialect(dialect, access)) => {
             dialect_answer(http, request, peer, dialect, access).await
         }
         Err(refusal) => *refusal,
@@ -33,18 +37,22 @@ pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, peer: Pe
     guarded(answer)
 }
 
-enum Wanted {
+enum RequestedResource {
     /// A file of the page.
     Asset(&'static assets::Asset),
     Dialect(&'static str, Access),
 }
 
-fn check(http: &Http, request: &Request<Incoming>, peer: IpAddr) -> Result<Wanted, Refusal> {
+fn check(
+    http: &HttpShared,
+    request: &Request<Incoming>,
+    peer: IpAddr,
+) -> Result<RequestedResource, HttpRefusal> {
     let (origins, headers) = (&http.options.origins, request.headers());
     let misdirected = |why| text(StatusCode::MISDIRECTED_REQUEST, format!("{why}"));
     origins.check_host(headers).map_err(misdirected)?;
     if let Some(asset) = assets::at(request.uri().path()) {
-        return Ok(Wanted::Asset(asset));
+        return Ok(RequestedResource::Asset(asset));
     }
     let forbidden = |why| text(StatusCode::FORBIDDEN, format!("{why}"));
     origins.check_origin(headers).map_err(forbidden)?;
@@ -52,7 +60,7 @@ fn check(http: &Http, request: &Request<Incoming>, peer: IpAddr) -> Result<Wante
     let access = access(http, token, peer)?;
     let dialect = DIALECTS.into_iter().find(|name| *name == path);
     let dialect = dialect.ok_or_else(|| text(StatusCode::NOT_FOUND, "there is nothing here"))?;
-    Ok(Wanted::Dialect(dialect, access))
+    Ok(RequestedResource::Dialect(dialect, access))
 }
 
 /// The token of a request, wherever its client can put one, and what the rest of the path says.
@@ -71,7 +79,7 @@ fn token_and_path<'a>(headers: &'a HeaderMap, path: &'a str) -> (Option<&'a str>
     (token, in_path.map_or(path, |(_, rest)| rest))
 }
 
-fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Refusal> {
+fn access(http: &HttpShared, token: Option<&str>, peer: IpAddr) -> Result<Access, HttpRefusal> {
     // Who has the right one is not kept waiting by others at the same address.
     if let Some(access) = token.and_then(|token| http.options.tokens.access(token)) {
         return Ok(access);
@@ -93,7 +101,7 @@ fn access(http: &Http, token: Option<&str>, peer: IpAddr) -> Result<Access, Refu
     Err(unauthorized("the token is wrong"))
 }
 
-fn too_many(wait: Duration) -> Answer {
+fn too_many(wait: Duration) -> HttpAnswer {
     let mut answer = text(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait");
     let seconds = HeaderValue::from(wait.as_secs() + 1);
     answer.headers_mut().insert(RETRY_AFTER, seconds);
@@ -101,12 +109,12 @@ fn too_many(wait: Duration) -> Answer {
 }
 
 async fn dialect_answer(
-    http: Arc<Http>,
+    http: Arc<HttpShared>,
     request: Request<Incoming>,
-    peer: Peer,
+    peer: HttpPeer,
     dialect: &'static str,
     access: Access,
-) -> Answer {
+) -> HttpAnswer {
     if web_socket::is_wanted(request.headers()) {
         let client = http
             .options

@@ -6,7 +6,7 @@ use crate::connection::Access;
 
 /// The tokens of a server.
 #[derive(Clone)]
-pub struct Tokens {
+pub struct ServerTokens {
     pub drive: Token,
     pub observe: Token,
 }
@@ -46,7 +46,7 @@ impl Token {
     }
 }
 
-impl Tokens {
+impl ServerTokens {
     /// What the bearer of a token may, if it is one of ours. Both are compared every time.
     pub fn access(&self, given: &str) -> Option<Access> {
         let (drives, observes) = (self.drive.is(given), self.observe.is(given));
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_token_is_known_by_all_of_its_text() {
-        let tokens = Tokens {
+        let tokens = ServerTokens {
             drive: Token::parse(&"d".repeat(43)).unwrap(),
             observe: Token::parse(&"o".repeat(43)).unwrap(),
         };

@@ -23,9 +23,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use super::acp::{CONNECTION_ID, FirstMessage};
-use super::answer::{Answer, empty, text};
+use super::answer::{HttpAnswer, empty, text};
 use super::dialect_stream::{DialectLines, DialectStream};
-use super::{Peer, limits};
+use super::{HttpPeer, limits};
 use crate::connection::Access;
 use crate::server::Server;
 
@@ -58,10 +58,10 @@ fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 pub(super) async fn upgrade(
     server: &Server,
     mut request: Request<Incoming>,
-    peer: Peer,
+    peer: HttpPeer,
     client: ClientHello,
     access: Access,
-) -> Answer {
+) -> HttpAnswer {
     let headers = request.headers();
     let is_13 = headers
         .get(SEC_WEBSOCKET_VERSION)
@@ -78,7 +78,7 @@ pub(super) async fn upgrade(
     let accept = derive_accept_key(key.as_bytes());
     let names_protocol = protocols(headers).any(|name| name == PROTOCOL);
     let is_acp = client.dialect == "acp";
-    let rules = Rules::of(&client.dialect);
+    let rules = FrameRules::of(&client.dialect);
     let begun = match server.admit(client, access).await {
         Ok(admitted) => DialectStream::begin(admitted),
         Err(refused) => return text(StatusCode::SERVICE_UNAVAILABLE, refused.message),
@@ -115,14 +115,14 @@ pub(super) async fn upgrade(
 }
 
 /// What holds for the frames of a dialect.
-struct Rules {
+struct FrameRules {
     /// A line end inside of a frame is as good as a space.
     is_json: bool,
     /// What ACP wants of the first frames.
     first: Option<FirstMessage>,
 }
 
-impl Rules {
+impl FrameRules {
     fn of(dialect: &str) -> Self {
         Self {
             is_json: dialect != "psi",
@@ -131,7 +131,7 @@ impl Rules {
     }
 }
 
-async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules: Rules) {
+async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules: FrameRules) {
     let upgraded = match upgraded.await {
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => {
@@ -147,15 +147,15 @@ async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules
     // One answer of ours at a time; who reads waits for it to be taken.
     let (ours, from_reader) = mpsc::channel(1);
     let mut reading = tasks::spawn(read(frames, stream.input, rules, ours));
-    let mut writer = Writer { sink };
+    let mut writer = SocketWriter { sink };
     let why = match writer.write(stream.lines, from_reader).await {
-        Ok(Ending::DialectEnded) => match stream.served.await {
+        Ok(SocketEnding::DialectEnded) => match stream.served.await {
             Ok(Ok(_)) if server.is_stopping() => close(CloseCode::Away, "the server stops"),
             Ok(Ok(_)) => close(CloseCode::Normal, ""),
             Ok(Err(refused)) => close(CloseCode::Error, &refused.message),
             Err(_) => close(CloseCode::Error, "internal error of the server"),
         },
-        Ok(Ending::Refused(why)) => why,
+        Ok(SocketEnding::Refused(why)) => why,
         Err(error) => {
             tracing::debug!(%error, "a WebSocket ended in the middle");
             reading.abort();
@@ -183,7 +183,7 @@ enum FromReader {
 async fn read(
     mut frames: SplitStream<Socket>,
     mut input: OwnedWriteHalf,
-    mut rules: Rules,
+    mut rules: FrameRules,
     ours: mpsc::Sender<FromReader>,
 ) {
     while let Ok(Some(frame)) = timeout(limits::SILENCE, frames.next()).await {
@@ -231,24 +231,24 @@ fn line(message: &str, is_json: bool) -> Result<Vec<u8>, CloseFrame> {
     Ok(line)
 }
 
-struct Writer {
+struct SocketWriter {
     sink: SplitSink<Socket, Message>,
 }
 
-enum Ending {
+enum SocketEnding {
     DialectEnded,
     Refused(CloseFrame),
 }
 
 type WebSocketError = tokio_tungstenite::tungstenite::Error;
 
-impl Writer {
+impl SocketWriter {
     /// Writes the dialect's lines as frames, and asks the client now and then whether it is there.
     async fn write(
         &mut self,
         mut lines: DialectLines,
         mut from_reader: mpsc::Receiver<FromReader>,
-    ) -> Result<Ending, WebSocketError> {
+    ) -> Result<SocketEnding, WebSocketError> {
         let first = Instant::now() + limits::PING_EVERY;
         let mut pings = interval_at(first, limits::PING_EVERY);
         let mut reads = true;
@@ -258,12 +258,12 @@ impl Writer {
                 biased;
                 from = from_reader.recv(), if reads => match from {
                     Some(FromReader::Frame(frame)) => self.sink.send(frame.into()).await?,
-                    Some(FromReader::Refuse(why)) => return Ok(Ending::Refused(why)),
+                    Some(FromReader::Refuse(why)) => return Ok(SocketEnding::Refused(why)),
                     None => reads = false,
                 },
                 line = lines.next() => match line? {
                     Some(line) => self.write_lines(line, &mut lines).await?,
-                    None => return Ok(Ending::DialectEnded),
+                    None => return Ok(SocketEnding::DialectEnded),
                 },
                 _ = pings.tick() => self.sink.send(Message::Ping(Vec::new().into())).await?,
             }

@@ -11,16 +11,16 @@ use super::limits;
 /// it cannot go on trying. Whoever has the right token at the same address is served all the same.
 #[derive(Default)]
 pub struct WrongTokens {
-    by_address: Mutex<HashMap<IpAddr, Wrong>>,
+    by_address: Mutex<HashMap<IpAddr, WrongAttempts>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Wrong {
+struct WrongAttempts {
     count: u32,
     since: Instant,
 }
 
-impl Wrong {
+impl WrongAttempts {
     /// What is left of it after some time.
     fn at(self, now: Instant) -> Self {
         let passed = now.saturating_duration_since(self.since).as_millis();
@@ -49,19 +49,19 @@ impl WrongTokens {
             let oldest = oldest.map(|(address, _)| *address);
             oldest.and_then(|oldest| table.remove(&oldest));
         }
-        let fresh = Wrong {
+        let fresh = WrongAttempts {
             count: 0,
             since: now,
         };
         let wrong = table.entry(address).or_insert(fresh);
         *wrong = match wrong.at(now) {
-            Wrong { count: 0, .. } => fresh,
+            WrongAttempts { count: 0, .. } => fresh,
             some => some,
         };
         wrong.count += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Wrong>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, WrongAttempts>> {
         self.by_address
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -12,10 +12,10 @@ use stentor_journal::usage::Usage;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{MAX_LISTED, MAX_READ};
-use super::open_session::{Finished, OpenSession};
+use super::open_session::{McpSession, TaskResult};
 use super::reading;
-use super::sessions::Sessions;
-use super::tools::{NoCall, PromptArguments, SteerArguments, ToolCall};
+use super::sessions::McpSessions;
+use super::tools::{McpToolCall, NoCall, PromptArguments, SteerArguments};
 
 /// What a client sends to call a tool.
 #[derive(Debug, Deserialize)]
@@ -36,8 +36,8 @@ struct Meta {
 }
 
 /// A call that is being done.
-pub(super) struct Call {
-    pub sessions: Arc<Sessions>,
+pub(super) struct McpCall {
+    pub sessions: Arc<McpSessions>,
     /// Fires when the client does not want the answer any more.
     pub cancel: CancellationToken,
 }
@@ -69,22 +69,22 @@ pub(super) enum CallError {
     NotOpened(tokio::task::JoinError),
 }
 
-impl Call {
+impl McpCall {
     /// Does it. The error is about the call itself; what fails in it is a result that says so.
     pub async fn run(&self, params: CallParams) -> Result<Value, NoCall> {
         let token = params.meta.and_then(|meta| meta.progress_token);
         let arguments = params.arguments.unwrap_or_default();
-        let call = ToolCall::read(params.name, arguments.into())?;
+        let call = McpToolCall::read(params.name, arguments.into())?;
         let done = match call {
-            ToolCall::Prompt(arguments) => self.prompt(arguments, token).await,
-            ToolCall::Steer(arguments) => self.steer(arguments).await,
-            ToolCall::Abort(arguments) => self.abort(&arguments.session_id).await,
-            ToolCall::Status(arguments) => self.status(&arguments.session_id).await,
-            ToolCall::Sessions(arguments) => {
+            McpToolCall::Prompt(arguments) => self.prompt(arguments, token).await,
+            McpToolCall::Steer(arguments) => self.steer(arguments).await,
+            McpToolCall::Abort(arguments) => self.abort(&arguments.session_id).await,
+            McpToolCall::Status(arguments) => self.status(&arguments.session_id).await,
+            McpToolCall::Sessions(arguments) => {
                 let limit = arguments.limit.clamp(1, MAX_LISTED);
                 self.sessions.list(limit, arguments.subfolders).await
             }
-            ToolCall::ReadSession(arguments) => {
+            McpToolCall::ReadSession(arguments) => {
                 let last = arguments.last.clamp(1, MAX_READ);
                 self.read(&arguments.session_id, last).await
             }
@@ -188,7 +188,7 @@ fn result(mut done: Value) -> Value {
     json!({ "content": content, "structuredContent": done.take(), "isError": is_error })
 }
 
-fn finished_json(open: &OpenSession, finished: &Finished) -> Value {
+fn finished_json(open: &McpSession, finished: &TaskResult) -> Value {
     json!({
         "session_id": open.id(),
         "status": finished.status,
@@ -200,7 +200,7 @@ fn finished_json(open: &OpenSession, finished: &Finished) -> Value {
 
 fn usage_json(usage: &Usage) -> Value {
     json!({
-        "input_tokens": usage.input + usage.cache_read + usage.cache_write,
+        "input_tokens": usage.tokens_in(),
         "output_tokens": usage.output,
         "total_tokens": usage.total_tokens,
         "cost_usd": (!usage.cost.is_unknown).then_some(usage.cost.total),

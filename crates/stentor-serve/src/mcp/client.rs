@@ -5,24 +5,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use stentor_wire::jsonrpc::{Id, Pending, encode};
+use stentor_wire::jsonrpc::{Id, OwnRequests, encode};
 use tokio::sync::oneshot;
 
 use crate::output::Output;
 
 /// The client of this process.
-pub(super) struct Client {
+pub(super) struct McpClient {
     output: Output,
     /// What we asked. Bounded by the questions that sessions may have open.
-    asked: Mutex<Pending<oneshot::Sender<Option<Value>>>>,
+    asked: Mutex<OwnRequests<oneshot::Sender<Option<Value>>>>,
     can_elicit: AtomicBool,
 }
 
-impl Client {
+impl McpClient {
     pub fn new(output: Output) -> Self {
         Self {
             output,
-            asked: Mutex::new(Pending::counting_up()),
+            asked: Mutex::new(OwnRequests::counting_up()),
             can_elicit: AtomicBool::new(false),
         }
     }
@@ -57,7 +57,7 @@ impl Client {
     pub async fn ask(&self, method: &str, params: &impl Serialize) -> Option<Value> {
         let (reply, answer) = oneshot::channel();
         let id = self.lock().issue(reply);
-        let _unanswered = Unanswered {
+        let _unanswered = UnansweredQuestion {
             client: self,
             id: id.clone(),
         };
@@ -80,18 +80,18 @@ impl Client {
         let _ = self.output.send_all(&mut frame).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending<oneshot::Sender<Option<Value>>>> {
+    fn lock(&self) -> MutexGuard<'_, OwnRequests<oneshot::Sender<Option<Value>>>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A question without an answer.
-struct Unanswered<'a> {
-    client: &'a Client,
+struct UnansweredQuestion<'a> {
+    client: &'a McpClient,
     id: Id,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for UnansweredQuestion<'_> {
     fn drop(&mut self) {
         if self.client.lock().take(&self.id).is_some() {
             let params = json!({ "requestId": self.id });

@@ -11,12 +11,12 @@ use stentor_wire::jsonrpc::{Id, Incoming, RawJson, code, decode};
 use tokio_util::sync::CancellationToken;
 
 use super::McpOptions;
-use super::call::{Call, CallParams};
-use super::client::Client;
+use super::call::{CallParams, McpCall};
+use super::client::McpClient;
 use super::limits::MAX_CALLS;
-use super::sessions::Sessions;
+use super::sessions::McpSessions;
 use super::tools;
-use crate::input::Input;
+use crate::input::InputLine;
 use crate::output::Output;
 
 /// The revisions of the protocol that are spoken, newest first.
@@ -29,9 +29,9 @@ task set `wait` to false and look at `status` and `read_session`; `steer` adds a
 that runs, and `abort` stops it.";
 
 /// One client.
-pub(super) struct Connection {
-    client: Arc<Client>,
-    sessions: Arc<Sessions>,
+pub(super) struct McpConnection {
+    client: Arc<McpClient>,
+    sessions: Arc<McpSessions>,
     /// What ends each call that is not answered yet.
     calls: Arc<Mutex<HashMap<Id, CancellationToken>>>,
 }
@@ -55,25 +55,25 @@ struct CancelledParams {
     request_id: Id,
 }
 
-impl Connection {
+impl McpConnection {
     pub fn new(agent: Agent, options: McpOptions, output: Output) -> Self {
-        let client = Arc::new(Client::new(output));
+        let client = Arc::new(McpClient::new(output));
         Self {
-            sessions: Arc::new(Sessions::new(agent, options.cwd, Arc::clone(&client))),
+            sessions: Arc::new(McpSessions::new(agent, options.cwd, Arc::clone(&client))),
             client,
             calls: Arc::default(),
         }
     }
 
     /// Takes a line.
-    pub async fn line(&mut self, line: Input) {
+    pub async fn line(&mut self, line: InputLine) {
         let text = match line {
-            Input::Line(text) => text,
-            Input::TooLong => {
+            InputLine::Line(text) => text,
+            InputLine::TooLong => {
                 let why = "the line is too long";
                 return self.client.refuse(None, code::PARSE_ERROR, why).await;
             }
-            Input::InvalidUtf8 => {
+            InputLine::InvalidUtf8 => {
                 let why = "the line is not UTF-8";
                 return self.client.refuse(None, code::PARSE_ERROR, why).await;
             }
@@ -189,7 +189,7 @@ impl Connection {
                 .await;
         }
         let (client, calls) = (Arc::clone(&self.client), Arc::clone(&self.calls));
-        let call = Call {
+        let call = McpCall {
             sessions: Arc::clone(&self.sessions),
             cancel: cancel.clone(),
         };

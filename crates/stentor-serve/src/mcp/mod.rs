@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 use stentor_agent::agent::Agent;
 
-use crate::connection::{Connection as Transport, Opened};
+use crate::connection::{Connection as Transport, OpenedConnection};
 use crate::input::InputLines;
-use connection::Connection;
+use connection::McpConnection;
 use limits::{LAST_FRAMES, MAX_LINE_BYTES};
 
 /// What the command line says.
@@ -33,7 +33,7 @@ pub struct McpOptions {
 
 /// Serves one client until it goes away. Returns the exit code.
 pub async fn serve(agent: Agent, client: Transport, options: McpOptions) -> u8 {
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
@@ -44,7 +44,7 @@ pub async fn serve(agent: Agent, client: Transport, options: McpOptions) -> u8 {
             return 1;
         }
     };
-    let mut connection = Connection::new(agent, options, output.clone());
+    let mut connection = McpConnection::new(agent, options, output.clone());
     let mut input = InputLines::read(source, MAX_LINE_BYTES);
     let code = loop {
         let line = tokio::select! {

@@ -13,30 +13,30 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::call::CallError;
-use super::client::Client;
+use super::client::McpClient;
 use super::limits::PROGRESS_CHARS;
-use super::questions::Questions;
+use super::questions::McpQuestions;
 
 /// An open session, which is followed by a task of its own until it is closed.
-pub(super) struct OpenSession {
+pub(super) struct McpSession {
     pub session: Session,
-    activity: watch::Sender<Activity>,
-    progress: Arc<Progress>,
+    activity: watch::Sender<TaskActivity>,
+    progress: Arc<TaskProgress>,
     following: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What a session does.
 #[derive(Debug, Default, Clone)]
-struct Activity {
+struct TaskActivity {
     is_running: bool,
     /// Tasks that have ended.
     finished: u64,
-    last: Option<Arc<Finished>>,
+    last: Option<Arc<TaskResult>>,
 }
 
 /// How a task ended.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Finished {
+pub(super) struct TaskResult {
     /// `done`, `aborted` or `failed`.
     pub status: &'static str,
     pub text: String,
@@ -45,8 +45,8 @@ pub(super) struct Finished {
 }
 
 /// Where the client learns how far a task is.
-struct Progress {
-    client: Arc<Client>,
+struct TaskProgress {
+    client: Arc<McpClient>,
     state: Mutex<ProgressState>,
 }
 
@@ -57,13 +57,13 @@ struct ProgressState {
     doing: Option<String>,
 }
 
-impl OpenSession {
+impl McpSession {
     /// Follows a session.
-    pub fn follow(session: Session, client: Arc<Client>) -> Arc<Self> {
+    pub fn follow(session: Session, client: Arc<McpClient>) -> Arc<Self> {
         let events = session.subscribe();
         let open = Arc::new(Self {
-            activity: watch::Sender::new(Activity::default()),
-            progress: Arc::new(Progress {
+            activity: watch::Sender::new(TaskActivity::default()),
+            progress: Arc::new(TaskProgress {
                 client: Arc::clone(&client),
                 state: Mutex::default(),
             }),
@@ -74,7 +74,7 @@ impl OpenSession {
             session,
             activity: open.activity.clone(),
             progress: Arc::clone(&open.progress),
-            questions: Questions::new(client),
+            questions: McpQuestions::new(client),
             outcome: None,
             usage: Usage::default(),
         };
@@ -92,7 +92,7 @@ impl OpenSession {
     }
 
     /// How the last task ended.
-    pub fn last(&self) -> Option<Arc<Finished>> {
+    pub fn last(&self) -> Option<Arc<TaskResult>> {
         self.activity.borrow().last.clone()
     }
 
@@ -128,11 +128,11 @@ impl OpenSession {
     }
 
     /// Waits until more tasks have ended than had before.
-    pub async fn finished_after(&self, before: u64) -> Arc<Finished> {
+    pub async fn finished_after(&self, before: u64) -> Arc<TaskResult> {
         let mut activity = self.activity.subscribe();
         let ended = activity.wait_for(|now| now.finished > before).await;
         ended.map_or_else(
-            |_| Arc::new(Finished::closed()),
+            |_| Arc::new(TaskResult::closed()),
             |now| now.last.clone().unwrap_or_default(),
         )
     }
@@ -156,7 +156,7 @@ impl OpenSession {
     }
 }
 
-impl Finished {
+impl TaskResult {
     fn closed() -> Self {
         Self {
             status: "failed",
@@ -169,9 +169,9 @@ impl Finished {
 /// Takes the events of a session.
 struct Follower {
     session: Session,
-    activity: watch::Sender<Activity>,
-    progress: Arc<Progress>,
-    questions: Questions,
+    activity: watch::Sender<TaskActivity>,
+    progress: Arc<TaskProgress>,
+    questions: McpQuestions,
     outcome: Option<RunOutcome>,
     usage: Usage,
 }
@@ -181,7 +181,7 @@ impl Follower {
         while let Some(event) = events.next().await {
             self.take(event.kind).await;
         }
-        self.finish(Finished::closed());
+        self.finish(TaskResult::closed());
     }
 
     async fn take(&mut self, event: EventKind) {
@@ -230,7 +230,9 @@ impl Follower {
             | EventKind::PlanChanged(_)
             | EventKind::JobsChanged
             | EventKind::PlanTidied
+            | EventKind::BashStarted { .. }
             | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::Notice { .. }
             | EventKind::Status { .. }
             | EventKind::Widget { .. }
@@ -253,7 +255,7 @@ impl Follower {
         self.outcome = Some(end.outcome.clone());
     }
 
-    async fn finished(&mut self, aborted: bool) -> Finished {
+    async fn finished(&mut self, aborted: bool) -> TaskResult {
         let outcome = self.outcome.take();
         let usage = std::mem::take(&mut self.usage);
         // Its answer is missing only if the session is gone.
@@ -267,7 +269,7 @@ impl Follower {
                 RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. },
             ) => Some(message),
         };
-        Finished {
+        TaskResult {
             status: match (aborted, &error) {
                 (true, _) => "aborted",
                 (false, Some(_)) => "failed",
@@ -279,7 +281,7 @@ impl Follower {
         }
     }
 
-    fn finish(&self, finished: Finished) {
+    fn finish(&self, finished: TaskResult) {
         self.progress.end();
         self.activity.send_modify(|activity| {
             activity.is_running = false;
@@ -289,7 +291,7 @@ impl Follower {
     }
 }
 
-impl Progress {
+impl TaskProgress {
     fn begin(&self, token: Option<Value>) {
         *lock(&self.state) = ProgressState {
             token,

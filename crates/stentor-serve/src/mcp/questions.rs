@@ -11,32 +11,32 @@ use stentor_agent::tasks;
 use stentor_policy::PermissionAnswer;
 use tokio::task::AbortHandle;
 
-use super::client::Client;
+use super::client::McpClient;
 
 /// The longest command that a question shows.
 const SUBJECT_BYTES: usize = 4 * 1024;
 
 /// The open questions of one session. Bounded by what a session may have open.
-pub(super) struct Questions {
-    client: Arc<Client>,
-    open: HashMap<Question, AbortHandle>,
+pub(super) struct McpQuestions {
+    client: Arc<McpClient>,
+    open: HashMap<QuestionNumber, AbortHandle>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Question {
+enum QuestionNumber {
     Permission(u64),
     Dialog(u64),
 }
 
 /// What a person answered.
-enum Answered {
+enum ElicitedAnswer {
     Accepted(Map<String, Value>),
     Declined,
     Cancelled,
 }
 
-impl Questions {
-    pub fn new(client: Arc<Client>) -> Self {
+impl McpQuestions {
+    pub fn new(client: Arc<McpClient>) -> Self {
         Self {
             client,
             open: HashMap::new(),
@@ -49,12 +49,12 @@ impl Questions {
         let (message, schema) = permission_form(request);
         let task = tasks::spawn(async move {
             let answer = match elicit(&client, &message, &schema).await {
-                Answered::Accepted(content) => {
+                ElicitedAnswer::Accepted(content) => {
                     let decision = content.get("decision").cloned().unwrap_or_default();
                     serde_json::from_value(decision).unwrap_or(PermissionAnswer::RejectOnce)
                 }
-                Answered::Declined => PermissionAnswer::RejectOnce,
-                Answered::Cancelled => PermissionAnswer::Cancelled,
+                ElicitedAnswer::Declined => PermissionAnswer::RejectOnce,
+                ElicitedAnswer::Cancelled => PermissionAnswer::Cancelled,
             };
             if let Some(session) = session.upgrade() {
                 // It may have been answered otherwise meanwhile.
@@ -62,7 +62,7 @@ impl Questions {
             }
         });
         self.open
-            .insert(Question::Permission(id), task.abort_handle());
+            .insert(QuestionNumber::Permission(id), task.abort_handle());
     }
 
     /// Asks anything else.
@@ -78,27 +78,28 @@ impl Questions {
                 let _ = session.answer_dialog(id, answer).await;
             }
         });
-        self.open.insert(Question::Dialog(id), task.abort_handle());
+        self.open
+            .insert(QuestionNumber::Dialog(id), task.abort_handle());
     }
 
     /// A permission was decided: by our client, or otherwise.
     pub fn permission_answered(&mut self, id: u64) {
-        self.close(&Question::Permission(id));
+        self.close(&QuestionNumber::Permission(id));
     }
 
     /// A question was closed: by our client, or otherwise.
     pub fn dialog_closed(&mut self, id: u64) {
-        self.close(&Question::Dialog(id));
+        self.close(&QuestionNumber::Dialog(id));
     }
 
-    fn close(&mut self, question: &Question) {
+    fn close(&mut self, question: &QuestionNumber) {
         if let Some(task) = self.open.remove(question) {
             task.abort();
         }
     }
 }
 
-impl Drop for Questions {
+impl Drop for McpQuestions {
     fn drop(&mut self) {
         for (_, task) in self.open.drain() {
             task.abort();
@@ -106,17 +107,17 @@ impl Drop for Questions {
     }
 }
 
-async fn elicit(client: &Client, message: &str, schema: &Value) -> Answered {
+async fn elicit(client: &McpClient, message: &str, schema: &Value) -> ElicitedAnswer {
     let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
     let Some(mut answer) = client.ask("elicitation/create", &params).await else {
-        return Answered::Cancelled;
+        return ElicitedAnswer::Cancelled;
     };
     let content = answer.get_mut("content").map(Value::take);
     match (answer.get("action").and_then(Value::as_str), content) {
-        (Some("accept"), Some(Value::Object(content))) => Answered::Accepted(content),
-        (Some("accept"), _) => Answered::Accepted(Map::new()),
-        (Some("decline"), _) => Answered::Declined,
-        _ => Answered::Cancelled,
+        (Some("accept"), Some(Value::Object(content))) => ElicitedAnswer::Accepted(content),
+        (Some("accept"), _) => ElicitedAnswer::Accepted(Map::new()),
+        (Some("decline"), _) => ElicitedAnswer::Declined,
+        _ => ElicitedAnswer::Cancelled,
     }
 }
 
@@ -125,14 +126,9 @@ fn permission_form(request: &PermissionRequest) -> (String, Value) {
     if let Some(subject) = request.subject(SUBJECT_BYTES) {
         message.push_str(&format!("\n{}: {subject}", request.call.name));
     }
-    let choices = [
-        (PermissionAnswer::AllowOnce, "Allow"),
-        (PermissionAnswer::AllowAlways, "Always allow"),
-        (PermissionAnswer::RejectOnce, "Reject"),
-        (PermissionAnswer::RejectAlways, "Always reject"),
-    ];
-    let names = choices.map(|(answer, label)| request.choice(answer, label));
-    let values = choices.map(|(answer, _)| answer);
+    let choices = request.choices(PermissionAnswer::label);
+    let names = choices.map(|choice| choice.label);
+    let values = PermissionAnswer::CHOICES;
     let schema = json!({
         "type": "object",
         "properties": {
@@ -188,10 +184,10 @@ fn dialog_form(dialog: &Dialog) -> (String, Value) {
     (message, schema)
 }
 
-fn dialog_answer(dialog: &Dialog, answered: Answered) -> DialogAnswer {
+fn dialog_answer(dialog: &Dialog, answered: ElicitedAnswer) -> DialogAnswer {
     let is_confirmation = matches!(dialog.kind, DialogKind::Confirm { .. });
     match answered {
-        Answered::Accepted(content) => match (content.get("answer"), is_confirmation) {
+        ElicitedAnswer::Accepted(content) => match (content.get("answer"), is_confirmation) {
             (Some(Value::String(text)), false) => DialogAnswer::Value(text.clone()),
             (Some(Value::Array(values)), false) => {
                 let texts = values.iter().filter_map(Value::as_str);
@@ -201,7 +197,7 @@ fn dialog_answer(dialog: &Dialog, answered: Answered) -> DialogAnswer {
             (None, true) => DialogAnswer::Confirmed(true),
             _ => DialogAnswer::Nothing,
         },
-        Answered::Declined if is_confirmation => DialogAnswer::Confirmed(false),
-        Answered::Declined | Answered::Cancelled => DialogAnswer::Nothing,
+        ElicitedAnswer::Declined if is_confirmation => DialogAnswer::Confirmed(false),
+        ElicitedAnswer::Declined | ElicitedAnswer::Cancelled => DialogAnswer::Nothing,
     }
 }

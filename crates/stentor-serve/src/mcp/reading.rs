@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use stentor_journal::message::{ContentBlock, KnownBlock, KnownMessage, Message, text_of};
-use stentor_journal::store::View;
+use stentor_journal::store::SessionView;
 
 use super::limits::MESSAGE_CHARS;
 
 /// The last messages of a session, oldest first.
-pub(super) fn messages(id: &str, view: &View, last: usize) -> Value {
+pub(super) fn messages(id: &str, view: &SessionView, last: usize) -> Value {
     let messages = view.entries.iter().filter_map(|entry| entry.to_message());
     let all: Vec<Value> = messages.filter_map(|message| shown(&message)).collect();
     let left_out = all.len().saturating_sub(last);

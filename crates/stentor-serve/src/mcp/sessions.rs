@@ -8,26 +8,26 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::{self, Listed, View};
+use stentor_journal::store::{self, ListedSession, SessionView};
 use tokio::sync::Mutex;
 
 use super::call::CallError;
-use super::client::Client;
+use super::client::McpClient;
 use super::limits::MAX_OPEN;
-use super::open_session::OpenSession;
+use super::open_session::McpSession;
 
 /// The sessions of this process.
-pub(super) struct Sessions {
+pub(super) struct McpSessions {
     agent: Agent,
     cwd: PathBuf,
-    client: Arc<Client>,
+    client: Arc<McpClient>,
     /// At most [`MAX_OPEN`], the one that was used last at the end. Held while one is opened, so that
     /// none is opened twice.
-    open: Mutex<Vec<Arc<OpenSession>>>,
+    open: Mutex<Vec<Arc<McpSession>>>,
 }
 
-impl Sessions {
-    pub fn new(agent: Agent, cwd: PathBuf, client: Arc<Client>) -> Self {
+impl McpSessions {
+    pub fn new(agent: Agent, cwd: PathBuf, client: Arc<McpClient>) -> Self {
         Self {
             agent,
             cwd,
@@ -37,7 +37,7 @@ impl Sessions {
     }
 
     /// A new session in a folder, or in the one the server was started in.
-    pub async fn new_in(&self, cwd: Option<PathBuf>) -> Result<Arc<OpenSession>, CallError> {
+    pub async fn new_in(&self, cwd: Option<PathBuf>) -> Result<Arc<McpSession>, CallError> {
         let cwd = match cwd {
             Some(cwd) if !cwd.is_absolute() => return Err(CallError::NoFolder),
             Some(cwd) => cwd.canonicalize().map_err(|_| CallError::NoFolder)?,
@@ -57,7 +57,7 @@ impl Sessions {
     }
 
     /// The session with this id, which is opened if it is stored.
-    pub async fn existing(&self, id: &str) -> Result<Arc<OpenSession>, CallError> {
+    pub async fn existing(&self, id: &str) -> Result<Arc<McpSession>, CallError> {
         let mut open = self.open.lock().await;
         if let Some(at) = open.iter().position(|one| one.id() == id) {
             let session = open.remove(at);
@@ -83,15 +83,15 @@ impl Sessions {
     async fn opened(
         &self,
         open: impl FnOnce() -> Result<Session, AgentError> + Send + 'static,
-    ) -> Result<Arc<OpenSession>, CallError> {
+    ) -> Result<Arc<McpSession>, CallError> {
         let session = tasks::spawn_blocking(open).await;
         let session = session.map_err(CallError::NotOpened)??;
         session.set_can_ask(self.client.can_elicit()).await?;
-        Ok(OpenSession::follow(session, Arc::clone(&self.client)))
+        Ok(McpSession::follow(session, Arc::clone(&self.client)))
     }
 
     /// Closes the session that was not used for the longest time, if there are too many.
-    async fn make_room(&self, open: &mut Vec<Arc<OpenSession>>) -> Result<(), CallError> {
+    async fn make_room(&self, open: &mut Vec<Arc<McpSession>>) -> Result<(), CallError> {
         if open.len() < MAX_OPEN {
             return Ok(());
         }
@@ -102,14 +102,14 @@ impl Sessions {
     }
 
     /// What is in a session, also while it runs.
-    pub async fn view(&self, id: &str) -> Result<View, CallError> {
+    pub async fn view(&self, id: &str) -> Result<SessionView, CallError> {
         let open = {
             let open = self.open.lock().await;
             open.iter().find(|one| one.id() == id).cloned()
         };
         if let Some(open) = open {
             let (header, entries) = open.session.active_path().await?;
-            return Ok(View {
+            return Ok(SessionView {
                 header,
                 name: None,
                 entries,
@@ -119,9 +119,9 @@ impl Sessions {
     }
 
     /// What is in the file of a session of this folder or of one below it.
-    async fn stored(&self, id: &str) -> Result<View, CallError> {
+    async fn stored(&self, id: &str) -> Result<SessionView, CallError> {
         let (agent, id) = (self.agent.clone(), id.to_owned());
-        let read = move || -> Result<View, CallError> {
+        let read = move || -> Result<SessionView, CallError> {
             let file = agent.find_id(&id)?;
             Ok(store::view(&file)?)
         };
@@ -145,7 +145,7 @@ impl Sessions {
         let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
         let listed = tasks::spawn_blocking(move || {
             let newest = agent.newest_first((!subfolders).then_some(cwd.as_path()));
-            let is_here = |listed: &Listed| Path::new(&listed.cwd).starts_with(&cwd);
+            let is_here = |listed: &ListedSession| Path::new(&listed.cwd).starts_with(&cwd);
             let readable = newest.filter(|one| one.problem.is_none() && is_here(one));
             readable.take(limit).collect::<Vec<_>>()
         });

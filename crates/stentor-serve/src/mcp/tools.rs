@@ -9,7 +9,7 @@ use super::limits::{LISTED, MAX_LISTED, MAX_READ, READ};
 
 /// A call whose arguments are read.
 #[derive(Debug)]
-pub(super) enum ToolCall {
+pub(super) enum McpToolCall {
     Prompt(PromptArguments),
     Steer(SteerArguments),
     Abort(SessionArguments),
@@ -82,7 +82,7 @@ pub(super) enum NoCall {
     },
 }
 
-impl ToolCall {
+impl McpToolCall {
     pub fn read(tool: String, arguments: Value) -> Result<Self, NoCall> {
         let read = match tool.as_str() {
             "prompt" => PromptArguments::deserialize(arguments).map(Self::Prompt),

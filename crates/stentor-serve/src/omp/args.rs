@@ -24,7 +24,7 @@ pub struct OmpArgs {
     pub no_tools: bool,
     pub session_dir: Option<String>,
     pub no_session: bool,
-    pub resume: Resume,
+    pub resume: ConversationToOpen,
     pub name: Option<String>,
     pub cwd: Option<PathBuf>,
     pub permission_mode: Option<String>,
@@ -55,7 +55,7 @@ pub struct OmpArgs {
 
 /// The conversation to begin with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Resume {
+pub enum ConversationToOpen {
     /// A new one.
     #[default]
     New,
@@ -157,7 +157,7 @@ impl OmpArgs {
             "--no-prompt-templates" | "-np" => self.no_prompt_templates = true,
             "--no-tools" => self.no_tools = true,
             "--no-session" => self.no_session = true,
-            "--continue" | "-c" => self.resume = Resume::Last,
+            "--continue" | "-c" => self.resume = ConversationToOpen::Last,
             "--no-extensions" | "-ne" => self.no_extensions = true,
             "--no-rules" => self.no_rules = true,
             "--no-context-files" | "-nc" => self.no_context_files = true,
@@ -173,7 +173,7 @@ impl OmpArgs {
     }
 
     /// Follows a flag that has a value. False if it is none of them.
-    fn set_value(&mut self, flag: &Flag, words: &mut Words) -> Result<bool, OmpArgsError> {
+    fn set_value(&mut self, flag: &Flag, words: &mut UnreadWords) -> Result<bool, OmpArgsError> {
         match flag.name.as_str() {
             "--provider" => self.provider = self.value(flag, words)?,
             "--model" => self.model = self.value(flag, words)?,
@@ -193,7 +193,7 @@ impl OmpArgs {
             "--session-dir" => self.session_dir = self.value(flag, words)?,
             "--session" | "--resume" | "-r" => {
                 if let Some(name) = self.value(flag, words)? {
-                    self.resume = Resume::Named(name);
+                    self.resume = ConversationToOpen::Named(name);
                 }
             }
             "--name" | "-n" => self.name = self.value(flag, words)?,
@@ -214,7 +214,11 @@ impl OmpArgs {
     }
 
     /// The value of a flag. One that lacks it is ignored, if that does no harm.
-    fn value(&mut self, flag: &Flag, words: &mut Words) -> Result<Option<String>, OmpArgsError> {
+    fn value(
+        &mut self,
+        flag: &Flag,
+        words: &mut UnreadWords,
+    ) -> Result<Option<String>, OmpArgsError> {
         let value = flag.value.clone().or_else(|| words.next());
         if value.is_none() {
             if is_essential(&flag.name) {
@@ -227,7 +231,7 @@ impl OmpArgs {
 
     /// Passes over a flag that means nothing here and the value that goes with it. A word that is
     /// no flag is a prompt in `--mode json`.
-    fn skip(&mut self, flag: Flag, words: &mut Words) {
+    fn skip(&mut self, flag: Flag, words: &mut UnreadWords) {
         if !flag.name.starts_with('-') {
             self.loose_words().push(flag.name);
             return;
@@ -272,7 +276,7 @@ impl OmpArgs {
 }
 
 /// The words that have not been read.
-type Words = Peekable<vec::IntoIter<String>>;
+type UnreadWords = Peekable<vec::IntoIter<String>>;
 
 /// A word, as the flag it may be.
 struct Flag {
@@ -351,10 +355,10 @@ mod tests {
         let own = parse(&["-e", "a.py", "--extension=b", "-ne", "-nc"]).unwrap();
         assert_eq!(own.extensions, ["a.py", "b"]);
         assert!(own.no_extensions && own.no_context_files);
-        assert_eq!(parse(&["-c"]).unwrap().resume, Resume::Last);
+        assert_eq!(parse(&["-c"]).unwrap().resume, ConversationToOpen::Last);
         assert_eq!(
             parse(&["--session", "x.jsonl"]).unwrap().resume,
-            Resume::Named("x.jsonl".into())
+            ConversationToOpen::Named("x.jsonl".into())
         );
         assert_eq!(
             parse(&["-n", "my name"]).unwrap().name.as_deref(),

@@ -10,11 +10,11 @@ use stentor_agent::session::{OwnCommand, Session};
 use stentor_wire::omp::frame::{AvailableCommand, CommandInput};
 use tokio_util::sync::CancellationToken;
 
-use super::filter::Wants;
+use super::filter::FrameFilter;
 use super::framing::Framing;
 use super::place::WayOut;
 use super::prompts::OpenPrompts;
-use super::subagents::Subagents;
+use super::subagents::OmpSubagents;
 use super::ui::UiKind;
 
 /// Answers of the client that may wait for the end of their question.
@@ -22,11 +22,11 @@ const MAX_ANSWERED: usize = 256;
 
 /// What the way in and the way out share.
 #[derive(Default)]
-pub(super) struct Connection {
+pub(super) struct OmpConnection {
     pub framing: Framing,
-    pub wants: Wants,
+    pub wants: FrameFilter,
     pub prompts: OpenPrompts,
-    pub subagents: Subagents,
+    pub subagents: OmpSubagents,
     pub bash: BashCommands,
     pub sent_queues: SentQueues,
     /// Fires when an extension wants the program to end.
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     way_out: Mutex<Option<WayOut>>,
 }
 
-impl Connection {
+impl OmpConnection {
     /// For a client of a process of its own, or of a server.
     pub fn new(of_server: bool) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Connection {
     /// For one who only reads pi's events.
     pub fn printing() -> Self {
         Self {
-            wants: Wants::of_pi(),
+            wants: FrameFilter::of_pi(),
             events_only: true,
             ..Self::default()
         }
@@ -160,12 +160,9 @@ pub(super) fn available_commands(commands: &[CommandInfo]) -> Vec<AvailableComma
 /// omp's word for where a command comes from (section 19); its Python client knows no other.
 fn omp_source(source: CommandSource) -> &'static str {
     match source {
-        CommandSource::Builtin => "builtin",
-        CommandSource::Extension => "extension",
         CommandSource::Prompt => "file",
         CommandSource::Agent => "custom",
-        CommandSource::McpPrompt => "mcp_prompt",
-        CommandSource::Skill => "skill",
+        other => other.as_str(),
     }
 }
 

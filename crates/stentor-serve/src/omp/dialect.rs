@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::poll;
 use serde_json::value::RawValue;
 use stentor_agent::agent::{Agent, AgentError, NewSession};
-use stentor_agent::project_files::{NotRead, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead};
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_agent::tool::{Place, Tool};
@@ -18,14 +18,14 @@ use tokio::sync::{RwLock, RwLockWriteGuard, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::OmpOptions;
-use super::args::Resume;
-use super::connection::Connection;
-use super::events::Encoder;
+use super::args::ConversationToOpen;
+use super::connection::OmpConnection;
+use super::events::OmpEncoder;
 use super::framing::{AgentFrame, Framing};
 use super::hosting::Hosting;
 use super::limits;
 use super::place::{AnnouncedPlace, WayOut};
-use super::reply::{CommandAnswer, CommandOutcome};
+use super::reply::{CommandOutcome, UnframedAnswer};
 use super::running_commands::RunningCommands;
 use super::scoped_models::scoped;
 use super::serving::publish_commands;
@@ -39,10 +39,10 @@ const PLAN_REMINDERS: u32 = 3;
 const TODO_CLEAR_DELAY: Duration = Duration::from_secs(60);
 
 /// Everything a command may need.
-pub(super) struct Dialect {
+pub(super) struct OmpDialect {
     pub agent: Agent,
     pub options: OmpOptions,
-    pub connection: Arc<Connection>,
+    pub connection: Arc<OmpConnection>,
     pub hosting: Arc<Hosting>,
     /// Permits for what runs in the background.
     pub background: Arc<Semaphore>,
@@ -52,24 +52,24 @@ pub(super) struct Dialect {
     pub running_commands: RunningCommands,
     output: Output,
     /// For answers, which must not get lost between two conversations.
-    current: RwLock<Option<Current>>,
+    current: RwLock<Option<CurrentConversation>>,
     /// For what must not wait.
-    live: Mutex<Live>,
+    live: Mutex<LiveConversation>,
     /// Answers that wait for a client that does not read.
     unread: AtomicUsize,
     me: Weak<Self>,
 }
 
 /// The conversation with its way out.
-pub(super) struct Current {
+pub(super) struct CurrentConversation {
     session: Session,
     answers: Answers,
-    pump: JoinHandle<Result<Encoder, Closed>>,
+    pump: JoinHandle<Result<OmpEncoder, Closed>>,
 }
 
 /// The conversation, for who only wants to talk to it.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(super) struct LiveConversation {
     pub session: Session,
     /// Which conversation of this process it is, from one.
     pub generation: u32,
@@ -78,12 +78,12 @@ pub(super) struct Live {
 }
 
 /// A conversation that is about to take the place of another.
-pub(super) struct Next {
+pub(super) struct NextConversation {
     pub session: Session,
     tools: Vec<Arc<dyn Tool>>,
 }
 
-impl Dialect {
+impl OmpDialect {
     /// Starts the first conversation.
     pub fn start(
         agent: Agent,
@@ -91,10 +91,10 @@ impl Dialect {
         output: Output,
         mut session_options: SessionOptions,
     ) -> Result<Arc<Self>, AgentError> {
-        let connection = Arc::new(Connection::new(agent.is_sharing()));
+        let connection = Arc::new(OmpConnection::new(agent.is_sharing()));
         session_options.place = announced_place(&connection);
         let first = begin(&agent, &options, session_options)?;
-        let live = Live {
+        let live = LiveConversation {
             session: first.session.clone(),
             generation: 1,
             tools: first.tools.into(),
@@ -117,7 +117,7 @@ impl Dialect {
     }
 
     /// The conversation.
-    pub fn live(&self) -> Live {
+    pub fn live(&self) -> LiveConversation {
         self.live
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -136,7 +136,7 @@ impl Dialect {
 
     /// Answers a command.
     pub async fn answer(&self, id: Option<&RawValue>, command: &str, outcome: &CommandOutcome) {
-        self.write_answer(CommandAnswer::of(id, command, outcome))
+        self.write_answer(UnframedAnswer::of(id, command, outcome))
             .await;
     }
 
@@ -146,9 +146,9 @@ impl Dialect {
         id: Option<&RawValue>,
         command: &str,
         outcome: &CommandOutcome,
-        then: impl FnOnce(&Connection) + Send + 'static,
+        then: impl FnOnce(&OmpConnection) + Send + 'static,
     ) {
-        let answer = CommandAnswer::of(id, command, outcome);
+        let answer = UnframedAnswer::of(id, command, outcome);
         let connection = Arc::clone(&self.connection);
         self.send(move |framing, frames| {
             answer.write(framing, frames);
@@ -158,7 +158,7 @@ impl Dialect {
     }
 
     /// Writes an answer.
-    pub async fn write_answer(&self, answer: CommandAnswer) {
+    pub async fn write_answer(&self, answer: UnframedAnswer) {
         self.send(move |framing, frames| answer.write(framing, frames))
             .await;
     }
@@ -260,13 +260,13 @@ impl Dialect {
 
 /// The moment between two conversations.
 pub(super) struct Leaving<'a> {
-    dialect: &'a Dialect,
-    current: RwLockWriteGuard<'a, Option<Current>>,
+    dialect: &'a OmpDialect,
+    current: RwLockWriteGuard<'a, Option<CurrentConversation>>,
 }
 
 impl Leaving<'_> {
     /// The next conversation begins.
-    pub async fn enter(mut self, next: Next) {
+    pub async fn enter(mut self, next: NextConversation) {
         let dialect = self.dialect;
         let tools: Arc<[Arc<dyn Tool>]> = next.tools.into();
         let generation = dialect.live().generation.wrapping_add(1);
@@ -278,7 +278,7 @@ impl Leaving<'_> {
             next.session.clone(),
             generation,
         ));
-        *dialect.live.lock().unwrap_or_else(PoisonError::into_inner) = Live {
+        *dialect.live.lock().unwrap_or_else(PoisonError::into_inner) = LiveConversation {
             session: next.session.clone(),
             generation,
             tools,
@@ -291,7 +291,7 @@ impl Leaving<'_> {
     }
 }
 
-impl Next {
+impl NextConversation {
     /// A new conversation.
     pub fn new(
         agent: &Agent,
@@ -328,7 +328,7 @@ pub(super) fn prepare(agent: &Agent, dialect: &OmpOptions, options: &mut Session
 }
 
 /// Where tools work, when the client was told.
-pub(super) fn announced_place(connection: &Arc<Connection>) -> Arc<dyn Place> {
+pub(super) fn announced_place(connection: &Arc<OmpConnection>) -> Arc<dyn Place> {
     let connection = Arc::clone(connection);
     Arc::new(AnnouncedPlace { connection })
 }
@@ -338,16 +338,16 @@ pub(super) fn begin(
     agent: &Agent,
     options: &OmpOptions,
     mut session_options: SessionOptions,
-) -> Result<Next, AgentError> {
+) -> Result<NextConversation, AgentError> {
     let found = match &options.resume {
-        Resume::New => None,
-        Resume::Last => {
+        ConversationToOpen::New => None,
+        ConversationToOpen::Last => {
             let mut newest = agent.newest_first(Some(&options.cwd));
             newest
                 .find(|listed| listed.problem.is_none())
                 .map(|listed| listed.path)
         }
-        Resume::Named(name) if names_a_file(name) => {
+        ConversationToOpen::Named(name) if names_a_file(name) => {
             let path = agent.file_at(options.session_file(name));
             match begins_at(&path) {
                 true => {
@@ -357,18 +357,18 @@ pub(super) fn begin(
                 false => Some(path),
             }
         }
-        Resume::Named(name) => Some(agent.find(name)?),
+        ConversationToOpen::Named(name) => Some(agent.find(name)?),
     };
     let Some(path) = found else {
         session_options.name = options.name.clone();
-        return Next::first(agent, session_options);
+        return NextConversation::first(agent, session_options);
     };
     if !options.model_asked_for {
         session_options.prefer_stored_model();
     }
     let tools = session_options.tools.clone();
     let session = agent.resume_first(&path, session_options)?;
-    Ok(Next::of(session, tools))
+    Ok(NextConversation::of(session, tools))
 }
 
 /// A conversation is named by its file or by its id, in which there are no such characters.
@@ -380,7 +380,7 @@ fn names_a_file(name: &str) -> bool {
 /// but blank lines.
 pub(super) fn begins_at(file: &Path) -> bool {
     const MOST_BLANKS: u64 = 4 << 10;
-    match Reader::Own.read(file, MOST_BLANKS) {
+    match FileOwner::Own.read(file, MOST_BLANKS) {
         Ok(bytes) => bytes.trim_ascii().is_empty(),
         Err(why) => matches!(why, NotRead::Missing),
     }
@@ -388,12 +388,12 @@ pub(super) fn begins_at(file: &Path) -> bool {
 
 /// Gives a conversation its way out.
 pub(super) fn pumped(
-    connection: &Arc<Connection>,
+    connection: &Arc<OmpConnection>,
     output: &Output,
     session: Session,
     generation: u32,
-) -> Current {
-    let encoder = Encoder::new(Arc::clone(connection), generation);
+) -> CurrentConversation {
+    let encoder = OmpEncoder::new(Arc::clone(connection), generation);
     let encoder = encoder.observing(session.observes());
     // A session tells what happened before anybody listened as well: warnings about its file.
     let events = session.subscribe_first();
@@ -403,7 +403,7 @@ pub(super) fn pumped(
         answers: answers.downgrade(),
         output: output.clone(),
     });
-    Current {
+    CurrentConversation {
         session,
         answers,
         pump: tasks::spawn(pump.run()),
@@ -411,8 +411,8 @@ pub(super) fn pumped(
 }
 
 /// Stops a conversation and lets its last frames out.
-pub(super) async fn finish(old: Current) {
-    let Current {
+pub(super) async fn finish(old: CurrentConversation) {
+    let CurrentConversation {
         session,
         answers,
         pump,

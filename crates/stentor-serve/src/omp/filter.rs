@@ -7,13 +7,13 @@ use stentor_wire::omp::command::{EventFilter, MessageUpdates, SubagentLevel};
 
 /// What a client wants to hear; all of it until it says otherwise.
 #[derive(Debug, Default)]
-pub(super) struct Wants {
-    current: RwLock<Arc<Wanted>>,
+pub(super) struct FrameFilter {
+    current: RwLock<Arc<WantedFrames>>,
 }
 
 /// What is wanted at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(super) struct WantedFrames {
     events: Option<HashSet<String>>,
     pub updates: MessageUpdates,
     pub subagents: SubagentLevel,
@@ -46,13 +46,13 @@ const OF_PI: [&str; 21] = [
     "summarization_retry_finished",
 ];
 
-impl Wants {
+impl FrameFilter {
     /// pi's events, as pi writes them since its updates carry no snapshots.
     pub fn of_pi() -> Self {
-        let wanted = Wanted {
+        let wanted = WantedFrames {
             events: Some(OF_PI.map(str::to_owned).into()),
             updates: MessageUpdates::Bare,
-            ..Wanted::default()
+            ..WantedFrames::default()
         };
         Self {
             current: RwLock::new(Arc::new(wanted)),
@@ -60,7 +60,7 @@ impl Wants {
     }
 
     /// What is wanted now.
-    pub fn now(&self) -> Arc<Wanted> {
+    pub fn now(&self) -> Arc<WantedFrames> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -88,13 +88,13 @@ impl Wants {
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Wanted) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut WantedFrames) -> T) -> T {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut current))
     }
 }
 
-impl Wanted {
+impl WantedFrames {
     /// Whether events of that type are wanted.
     pub fn event(&self, name: &str) -> bool {
         self.events

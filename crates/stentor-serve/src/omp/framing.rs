@@ -8,7 +8,7 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::Message;
 use stentor_wire::omp::chunk::{Fit, fit, write_chunks};
 use stentor_wire::omp::frame::Frame;
-use stentor_wire::omp::snapshot::Gaps;
+use stentor_wire::omp::snapshot::FrameGaps;
 
 use super::long_frame::LongFrame;
 
@@ -85,7 +85,7 @@ impl Framing {
         &self,
         frames: &mut Vec<u8>,
         start: usize,
-        gaps: Gaps,
+        gaps: FrameGaps,
         name: &str,
     ) -> Option<LongFrame> {
         let around = frames.split_off(start);

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind};
 
 use crate::login::Login;
@@ -19,12 +20,12 @@ pub(super) trait LoginUi {
 }
 
 /// Logs in: shows the page, then waits for it or for what the person pastes, whichever comes first.
-/// Dropping the future gives it up. The error is text for a person.
+/// Dropping the future gives it up. The error is for a person.
 pub(super) async fn log_in(
     logins: &dyn Login,
     provider: &str,
     ui: &impl LoginUi,
-) -> Result<(), String> {
+) -> Result<(), BoxError> {
     let step = logins.begin(provider).await?;
     ui.open_url(&step.url, &step.instructions);
     if let Some(code) = &step.user_code {
@@ -49,12 +50,12 @@ pub(super) async fn log_in(
 }
 
 /// What the person gave, if it was not to end the login.
-async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Result<(), String> {
+async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Result<(), BoxError> {
     match answer {
         DialogAnswer::Value(text) => logins.complete(provider, Some(text)).await,
         DialogAnswer::Confirmed(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
             logins.cancel(provider);
-            Err(format!("the login for {provider} was cancelled"))
+            Err(format!("the login for {provider} was cancelled").into())
         }
     }
 }

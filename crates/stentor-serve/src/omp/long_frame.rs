@@ -4,7 +4,7 @@
 
 use stentor_wire::omp::chunk::write_chunk;
 use stentor_wire::omp::facts::CHUNK_BYTES;
-use stentor_wire::omp::snapshot::{Gaps, Snapshot};
+use stentor_wire::omp::snapshot::{FrameGaps, Snapshot};
 
 /// How much goes out at once.
 const PART_BYTES: usize = 64 * 1024;
@@ -14,7 +14,7 @@ const PART_BYTES: usize = 64 * 1024;
 pub(super) struct LongFrame {
     /// The frame without what is left open.
     around: Vec<u8>,
-    gaps: Gaps,
+    gaps: FrameGaps,
     /// Bytes of the whole object, and those that have gone out.
     len: usize,
     gone: usize,
@@ -24,7 +24,7 @@ pub(super) struct LongFrame {
 
 impl LongFrame {
     /// A frame that was written with gaps, without its end.
-    pub fn new(around: Vec<u8>, gaps: Gaps, chunked: Option<u64>) -> Self {
+    pub fn new(around: Vec<u8>, gaps: FrameGaps, chunked: Option<u64>) -> Self {
         let len = around.len() + gaps.bytes();
         Self {
             around,

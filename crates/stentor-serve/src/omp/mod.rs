@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use crate::login::Login;
 
-pub use args::{OmpArgs, OmpArgsError, Resume};
+pub use args::{ConversationToOpen, OmpArgs, OmpArgsError};
 pub use printing::{PrintError, print_events};
 pub(crate) use proxy::OmpProxy;
 pub use serving::serve;
@@ -50,7 +50,7 @@ pub struct OmpOptions {
     /// What `~` means in the path of a session.
     pub home: Option<PathBuf>,
     /// The conversation to begin with.
-    pub resume: Resume,
+    pub resume: ConversationToOpen,
     /// True when the command line names a model: a resumed conversation then does not bring its own.
     pub model_asked_for: bool,
     /// `--models`: patterns of the models that cycling goes through.

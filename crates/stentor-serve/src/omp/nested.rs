@@ -7,9 +7,9 @@ use std::time::Duration;
 use stentor_agent::event::{Event, EventKind, Subagent};
 use stentor_wire::omp::escape_into;
 
-use super::connection::Connection;
-use super::events::Encoder;
-use super::filter::Wanted;
+use super::connection::OmpConnection;
+use super::events::OmpEncoder;
+use super::filter::WantedFrames;
 use super::framing::Framing;
 use super::subagents::wire_id;
 use crate::pump::EventEncoder;
@@ -19,14 +19,14 @@ const NAME: &str = "subagent_event";
 /// The encoders of the subagents at work, each for its own session.
 #[derive(Default)]
 pub(super) struct Nested {
-    encoders: HashMap<u64, Inner>,
+    encoders: HashMap<u64, NestedEncoder>,
     /// Which subscription they were made for. What happened between two was not heard.
     subscription: u64,
 }
 
-struct Inner {
-    connection: Arc<Connection>,
-    encoder: Box<Encoder>,
+struct NestedEncoder {
+    connection: Arc<OmpConnection>,
+    encoder: Box<OmpEncoder>,
     /// True between the beginning and the end of an answer whose beginning was heard.
     in_answer: bool,
 }
@@ -37,7 +37,7 @@ impl Nested {
     pub fn encode(
         &mut self,
         framing: &Framing,
-        wanted: &Wanted,
+        wanted: &WantedFrames,
         agent: &Subagent,
         event: &Event,
         frames: &mut Vec<u8>,
@@ -46,7 +46,10 @@ impl Nested {
             self.encoders.clear();
             self.subscription = wanted.subscription;
         }
-        let inner = self.encoders.entry(agent.id).or_insert_with(Inner::new);
+        let inner = self
+            .encoders
+            .entry(agent.id)
+            .or_insert_with(NestedEncoder::new);
         if !inner.is_shown(&event.kind) {
             return None;
         }
@@ -77,11 +80,11 @@ impl Nested {
     }
 }
 
-impl Inner {
+impl NestedEncoder {
     fn new() -> Self {
-        let connection: Arc<Connection> = Arc::default();
+        let connection: Arc<OmpConnection> = Arc::default();
         Self {
-            encoder: Box::new(Encoder::new(Arc::clone(&connection), 0)),
+            encoder: Box::new(OmpEncoder::new(Arc::clone(&connection), 0)),
             connection,
             in_answer: false,
         }
@@ -129,7 +132,9 @@ impl Inner {
             | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::ShutdownAsked
+            | EventKind::BashStarted { .. }
             | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
             | EventKind::Notice { .. }

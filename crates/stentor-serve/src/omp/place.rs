@@ -7,14 +7,14 @@ use stentor_agent::session::WeakSession;
 use stentor_agent::tool::{LocalPlace, Place, PlaceCommand, PlaceFuture, PlaceOutput};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
+use super::connection::OmpConnection;
 use crate::output::Output;
 use crate::pump::WeakAnswers;
 
 /// This machine. A file is changed when the `tool_execution_start` of the call is with the client:
 /// clients look at the file then, to show later what the call changed.
 pub(super) struct AnnouncedPlace {
-    pub connection: Arc<Connection>,
+    pub connection: Arc<OmpConnection>,
 }
 
 /// The way frames of the conversation take.

@@ -13,7 +13,7 @@ use stentor_journal::message::ContentBlock;
 use tokio::time::timeout;
 
 use super::OmpOptions;
-use super::connection::Connection;
+use super::connection::OmpConnection;
 use super::dialect::{announced_place, begin, finish, prepare, pumped};
 use super::limits;
 use crate::output::Output;
@@ -43,7 +43,7 @@ pub async fn print_events(
     let output = Output::write_to(pipes.stdout)?;
     let mut session_options = agent.options(&options.cwd)?;
     prepare(&agent, &options, &mut session_options);
-    let connection = Arc::new(Connection::printing());
+    let connection = Arc::new(OmpConnection::printing());
     session_options.place = announced_place(&connection);
     let session = begin(&agent, &options, session_options)?.session;
     session.set_can_ask(false).await?;

@@ -3,15 +3,19 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use stentor_wire::omp::frame::{Frame, PromptError, UiMethod, UiRequest};
 use stentor_wire::omp::response::Response;
 
+use super::commands::plain;
 use super::framing::{AgentFrame, Framing};
-use crate::proxy::single::{Arrival, Preparation};
-use crate::proxy::{FromClient, OWN_ID, ProxiedDialect, session_flags};
+use crate::proxy::{
+    FirstSession, FromClient, GoesOn, OWN_ID, Preparation, ProxiedDialect, UpstreamStart,
+    session_flags,
+};
 
 /// The flags that name a session.
 const SESSION_FLAGS: [&str; 3] = ["--session", "--resume", "-r"];
@@ -22,6 +26,9 @@ const ALL_SESSION_FLAGS: [&str; 5] = ["--session", "--resume", "-r", "--continue
 /// Those that mean the newest one.
 const NEWEST_FLAGS: [&str; 2] = ["--continue", "-c"];
 
+/// The field of `open_session` that names a folder.
+const SESSION_DIR: &str = "sessionDir";
+
 /// The commands that set up the connection, whichever session it is in. The last of each counts.
 const SET_UP: [&str; 5] = [
     "negotiate_protocol",
@@ -29,6 +36,17 @@ const SET_UP: [&str; 5] = [
     "set_subagent_subscription",
     "set_host_tools",
     "set_host_uri_schemes",
+];
+
+/// The commands that set what a new session has from the one before. The last of each counts.
+const SETTINGS: [&str; 7] = [
+    "set_model",
+    "set_thinking_level",
+    "set_steering_mode",
+    "set_follow_up_mode",
+    "set_interrupt_mode",
+    "set_auto_compaction",
+    "set_auto_retry",
 ];
 
 /// Lines that answer something and are answered by nothing.
@@ -45,8 +63,12 @@ const MAX_TRACKED: usize = 1024;
 /// A client of omp or pi.
 #[derive(Default)]
 pub(crate) struct OmpProxy {
+    /// The folder of the client.
+    cwd: PathBuf,
     /// By the place of the command in [`SET_UP`].
-    set_up: BTreeMap<usize, BTreeMap<String, Box<RawValue>>>,
+    set_up: BTreeMap<usize, OmpLine>,
+    /// By the place of the command in [`SETTINGS`], those of the session.
+    settings: BTreeMap<usize, OmpLine>,
     /// Commands without an answer: id to name.
     commands: HashMap<String, String>,
     /// Prompts that were accepted and whose result has not come, by id.
@@ -60,15 +82,20 @@ pub(crate) struct OmpProxy {
     waits_for: Option<String>,
 }
 
+/// A command by its fields.
+type OmpLine = BTreeMap<String, Box<RawValue>>;
+
 /// What is looked at in a line.
-#[derive(Deserialize)]
-struct Head<'a> {
+#[derive(Deserialize, Default)]
+struct OmpLineHead<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, rename = "type", default)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "sessionPath", default)]
     session_path: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "sessionDir", default)]
+    session_dir: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "targetId", default)]
@@ -78,7 +105,47 @@ struct Head<'a> {
 }
 
 impl OmpProxy {
-    fn own_command(&mut self, out: &mut Vec<u8>, mut command: BTreeMap<String, Box<RawValue>>) {
+    /// That of a client in a folder.
+    pub fn new(cwd: &str) -> Self {
+        Self {
+            cwd: PathBuf::from(cwd),
+            ..Self::default()
+        }
+    }
+
+    /// Notes what further upstreams must know.
+    fn note_settings(&mut self, kind: &str, line: &[u8]) {
+        for (names, noted) in [
+            (&SET_UP[..], &mut self.set_up),
+            (&SETTINGS[..], &mut self.settings),
+        ] {
+            if let Some(place) = names.iter().position(|name| *name == kind)
+                && let Ok(command) = serde_json::from_slice(line)
+            {
+                noted.insert(place, command);
+            }
+        }
+    }
+
+    /// What a command means for where the client is.
+    fn opening(&mut self, kind: &str, head: &OmpLineHead<'_>) -> FromClient {
+        let opening = match (kind, &head.session_path, &head.session_dir) {
+            ("switch_session", Some(path), _) => FromClient::Opens(path.to_string()),
+            ("open_session", _, Some(folder)) if !folder.trim().is_empty() => {
+                let folder = plain(&self.cwd.join(&**folder));
+                FromClient::OpensKeptIn(folder.to_string_lossy().into_owned())
+            }
+            ("new_session", _, _) => FromClient::Begins(None),
+            _ => FromClient::Pass,
+        };
+        if matches!(opening, FromClient::Opens(_)) {
+            // It has its own.
+            self.settings.clear();
+        }
+        opening
+    }
+
+    fn own_command(&mut self, out: &mut Vec<u8>, mut command: OmpLine) {
         self.count += 1;
         let id = format!("\"{OWN_ID}{}\"", self.count);
         if let Ok(raw) = RawValue::from_string(id.clone()) {
@@ -92,7 +159,7 @@ impl OmpProxy {
 
     /// A line that may be an answer, or a question.
     fn note(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
+        let Ok(head) = serde_json::from_slice::<OmpLineHead<'_>>(line) else {
             return to_client.extend_from_slice(line);
         };
         let id = head.id.map_or("", RawValue::get);
@@ -146,30 +213,22 @@ impl ProxiedDialect for OmpProxy {
     }
 
     fn client_line(&mut self, line: &[u8]) -> FromClient {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
+        let Ok(head) = serde_json::from_slice::<OmpLineHead<'_>>(line) else {
             return FromClient::Pass;
         };
-        let Some(kind) = head.kind else {
+        let Some(kind) = head.kind.as_deref() else {
             return FromClient::Pass;
         };
-        if let Some(place) = SET_UP.iter().position(|name| *name == kind)
-            && let Ok(command) = serde_json::from_slice(line)
-        {
-            self.set_up.insert(place, command);
-        }
+        self.note_settings(kind, line);
         let id = head.id.map(RawValue::get);
-        if ANSWERS.contains(&&*kind) {
+        if ANSWERS.contains(&kind) {
             self.questions.remove(id.unwrap_or("").trim_matches('"'));
             return FromClient::Pass;
         }
-        let opens = head.session_path.filter(|_| kind == "switch_session");
         if let Some(id) = id.filter(|_| self.commands.len() < MAX_TRACKED) {
-            self.commands.insert(id.to_owned(), kind.into_owned());
+            self.commands.insert(id.to_owned(), kind.to_owned());
         }
-        match opens {
-            Some(path) => FromClient::Opens(path.into_owned()),
-            None => FromClient::Pass,
-        }
+        self.opening(kind, &head)
     }
 
     fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
@@ -187,10 +246,10 @@ impl ProxiedDialect for OmpProxy {
         }
     }
 
-    fn arrival(&self, flags: &[String], _named: &str) -> Arrival {
-        Arrival {
+    fn arrival(&self, flags: &[String], _named: Option<&str>) -> UpstreamStart {
+        UpstreamStart {
             flags: session_flags::without(flags, &ALL_SESSION_FLAGS),
-            visits: true,
+            first: FirstSession::None,
         }
     }
 
@@ -200,10 +259,13 @@ impl ProxiedDialect for OmpProxy {
         flags
     }
 
-    fn prologue(&mut self, _session: Option<&str>) -> Vec<u8> {
+    fn prologue(&mut self, goes_on: GoesOn<'_>) -> Vec<u8> {
         let mut lines = Vec::new();
-        let set_up: Vec<_> = self.set_up.values().cloned().collect();
-        for command in set_up {
+        let mut told: Vec<_> = self.set_up.values().cloned().collect();
+        if goes_on == GoesOn::WithNew {
+            told.extend(self.settings.values().cloned());
+        }
+        for command in told {
             self.own_command(&mut lines, command);
         }
         // Commands are done in their order: when this one is answered, all are.
@@ -220,16 +282,31 @@ impl ProxiedDialect for OmpProxy {
         }
     }
 
+    fn line_elsewhere(&self, line: Vec<u8>, folder: Option<&str>) -> Vec<u8> {
+        let command = serde_json::from_slice::<OmpLine>(&line);
+        let folder = folder.and_then(|folder| to_raw_value(folder).ok());
+        // Relative to the folder of the client, which another node may not have.
+        match (command, folder) {
+            (Ok(mut command), Some(folder)) if command.contains_key(SESSION_DIR) => {
+                command.insert(SESSION_DIR.to_owned(), folder);
+                let written = serde_json::to_vec(&command);
+                written.map_or(line, |mut line| {
+                    line.push(b'\n');
+                    line
+                })
+            }
+            _ => line,
+        }
+    }
+
     fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>) {
-        let head = serde_json::from_slice::<Head<'_>>(line);
-        let id = head.as_ref().ok().and_then(|head| head.id);
+        let head = serde_json::from_slice::<OmpLineHead<'_>>(line).unwrap_or_default();
+        let id = head.id;
+        let command = head.kind.as_deref().unwrap_or("switch_session");
         self.commands.remove(id.map_or("", RawValue::get));
         self.waits_for = None;
-        write(
-            to_client,
-            "response",
-            &Response::failure(id, "switch_session", why),
-        );
+        let failure = Response::failure(id, command, why);
+        write(to_client, "response", &failure);
     }
 
     fn lost(&mut self, why: &str, to_client: &mut Vec<u8>) {

@@ -17,21 +17,21 @@ const BUSY: &str = "Agent is already processing. Specify streamingBehavior ('ste
 
 /// The data of a successful answer, as JSON.
 #[derive(Debug, Default)]
-pub(super) struct Data(Option<Vec<u8>>);
+pub(super) struct AnswerData(Option<Vec<u8>>);
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(super) struct Failure {
+pub(super) struct CommandFailure {
     pub message: String,
     /// A word for programs.
     pub code: Option<&'static str>,
 }
 
 /// What a command comes to.
-pub(super) type CommandOutcome = Result<Data, Failure>;
+pub(super) type CommandOutcome = Result<AnswerData, CommandFailure>;
 
-impl Data {
+impl AnswerData {
     /// No data at all.
     pub fn none() -> Self {
         Self(None)
@@ -46,7 +46,7 @@ impl Data {
     pub fn of(data: &impl Serialize) -> CommandOutcome {
         match serde_json::to_vec(data) {
             Ok(json) => Ok(Self(Some(json))),
-            Err(error) => Err(Failure::new(format!(
+            Err(error) => Err(CommandFailure::new(format!(
                 "the answer cannot be written: {error}"
             ))),
         }
@@ -58,7 +58,7 @@ impl Data {
     }
 }
 
-impl Failure {
+impl CommandFailure {
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -74,7 +74,7 @@ impl Failure {
     }
 }
 
-impl From<SessionError> for Failure {
+impl From<SessionError> for CommandFailure {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Busy => Self::new(BUSY),
@@ -83,7 +83,7 @@ impl From<SessionError> for Failure {
     }
 }
 
-impl From<AgentError> for Failure {
+impl From<AgentError> for CommandFailure {
     fn from(error: AgentError) -> Self {
         Self::new(error.to_string())
     }
@@ -91,18 +91,18 @@ impl From<AgentError> for Failure {
 
 /// The object that says what a command came to, not yet framed.
 #[derive(Debug)]
-pub(super) struct CommandAnswer {
+pub(super) struct UnframedAnswer {
     object: Vec<u8>,
     /// What is said in its place when it is too long for the transport.
     too_long: Vec<u8>,
 }
 
-impl CommandAnswer {
+impl UnframedAnswer {
     /// The answer to a command.
     pub fn of(id: Option<&RawValue>, command: &str, outcome: &CommandOutcome) -> Self {
         let object = match outcome {
-            Ok(Data(None)) => json(&Response::<()>::success(id, command, None)),
-            Ok(Data(Some(data))) => with_data(id, command, data),
+            Ok(AnswerData(None)) => json(&Response::<()>::success(id, command, None)),
+            Ok(AnswerData(Some(data))) => with_data(id, command, data),
             Err(failure) => {
                 let mut response = Response::failure(id, command, &failure.message);
                 response.code = failure.code;
@@ -167,7 +167,7 @@ mod tests {
     fn written(framing: &Framing, outcome: &CommandOutcome) -> String {
         let id = RawValue::from_string("\"7\"".to_owned()).unwrap();
         let mut frames = Vec::new();
-        CommandAnswer::of(Some(&id), "c", outcome).write(framing, &mut frames);
+        UnframedAnswer::of(Some(&id), "c", outcome).write(framing, &mut frames);
         String::from_utf8(frames).unwrap()
     }
 
@@ -176,15 +176,15 @@ mod tests {
         let framing = Framing::default();
         for (outcome, expected) in [
             (
-                Ok(Data::none()),
+                Ok(AnswerData::none()),
                 r#"{"id":"7","type":"response","command":"c","success":true}"#,
             ),
             (
-                Ok(Data::null()),
+                Ok(AnswerData::null()),
                 r#"{"id":"7","type":"response","command":"c","success":true,"data":null}"#,
             ),
             (
-                Err(Failure::coded("busy", "no")),
+                Err(CommandFailure::coded("busy", "no")),
                 r#"{"id":"7","type":"response","command":"c","success":false,"error":"no","code":"busy"}"#,
             ),
         ] {
@@ -196,7 +196,7 @@ mod tests {
     fn data_too_long_for_the_transport_becomes_a_failure_with_the_id() {
         let framing = Framing::default();
         framing.use_chunks();
-        let outcome = Ok(Data::raw(vec![b'1'; MAX_REASSEMBLED_BYTES]));
+        let outcome = Ok(AnswerData::raw(vec![b'1'; MAX_REASSEMBLED_BYTES]));
         assert_eq!(
             written(&framing, &outcome),
             "{\"id\":\"7\",\"type\":\"response\",\"command\":\"c\",\"success\":false,\"error\":\"RPC response exceeded the transport limit\"}\n"

@@ -12,14 +12,14 @@ use tokio::sync::mpsc;
 
 use super::OmpOptions;
 use super::commands;
-use super::dialect::{Dialect, prepare};
+use super::dialect::{OmpDialect, prepare};
 use super::framing::{AgentFrame, Framing};
 use super::limits;
-use super::reply::CommandAnswer;
+use super::reply::UnframedAnswer;
 use super::running_commands::RunningCommand;
 use super::ui::{self, UiKind};
-use crate::connection::{Connection, Opened};
-use crate::input::{Input, InputLines};
+use crate::connection::{Connection, OpenedConnection};
+use crate::input::{InputLine, InputLines};
 use crate::signals::EndSignal;
 
 /// Exit code for a child that could not start (section 2).
@@ -27,7 +27,7 @@ const FAILED: u8 = 1;
 
 /// Serves one client until it goes away. Returns the exit code.
 pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 {
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
@@ -50,7 +50,7 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
     }
     let input = InputLines::read(source, limits::INPUT_LINE_BYTES);
     prepare(&agent, &options, &mut session_options);
-    let dialect = match Dialect::start(agent, options, output.clone(), session_options) {
+    let dialect = match OmpDialect::start(agent, options, output.clone(), session_options) {
         Ok(dialect) => dialect,
         Err(error) => {
             tracing::error!("{error}");
@@ -65,18 +65,18 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
     let (queue, worker) = start_worker(&dialect);
     let mut reading = tasks::spawn(read(Arc::clone(&dialect), queue, input));
     let end = tokio::select! {
-        _ = &mut reading => End::Input,
-        signal = signals.next() => End::Signal(signal),
-        () = output.closed() => End::Output,
-        () = asked_to_end(&dialect) => End::Asked,
+        _ = &mut reading => ServingEnd::Input,
+        signal = signals.next() => ServingEnd::Signal(signal),
+        () = output.closed() => ServingEnd::Output,
+        () = asked_to_end(&dialect) => ServingEnd::Asked,
     };
     reading.abort();
     match end {
-        End::Input | End::Asked => {
+        ServingEnd::Input | ServingEnd::Asked => {
             // What was read before the end is still answered.
             signals.wind_down(limits::DRAIN, worker).await;
         }
-        End::Signal(_) | End::Output => worker.abort(),
+        ServingEnd::Signal(_) | ServingEnd::Output => worker.abort(),
     }
     let winding_down = async {
         dialect.end().await;
@@ -84,20 +84,20 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
     };
     signals.wind_down(limits::WIND_DOWN, winding_down).await;
     match end {
-        End::Input | End::Output | End::Asked => 0,
-        End::Signal(signal) => signal.exit_code(),
+        ServingEnd::Input | ServingEnd::Output | ServingEnd::Asked => 0,
+        ServingEnd::Signal(signal) => signal.exit_code(),
     }
 }
 
 /// Takes line after line until the client closes our stdin.
-async fn read(dialect: Arc<Dialect>, queue: mpsc::Sender<Queued>, mut input: InputLines) {
+async fn read(dialect: Arc<OmpDialect>, queue: mpsc::Sender<QueuedCommand>, mut input: InputLines) {
     while let Some(line) = input.next().await {
         take(&dialect, &queue, line).await;
     }
 }
 
 /// Why it is over.
-enum End {
+enum ServingEnd {
     /// The client closed our stdin.
     Input,
     /// The client closed our stdout.
@@ -109,7 +109,7 @@ enum End {
 
 /// Waits until an extension wants the program to end and what it was asked to do is done: the
 /// command that brought it to this is still answered, with the dialogs that belong to it.
-async fn asked_to_end(dialect: &Dialect) {
+async fn asked_to_end(dialect: &OmpDialect) {
     dialect.connection.shutdown.cancelled().await;
     dialect.running_commands.wait().await;
 }
@@ -133,18 +133,20 @@ fn ready() -> Vec<u8> {
 }
 
 /// Starts the task that does what clients ask for in the order they ask (section 5).
-fn start_worker(dialect: &Arc<Dialect>) -> (mpsc::Sender<Queued>, tokio::task::JoinHandle<()>) {
-    let (sender, mut queue) = mpsc::channel::<Queued>(limits::WAITING_COMMANDS);
+fn start_worker(
+    dialect: &Arc<OmpDialect>,
+) -> (mpsc::Sender<QueuedCommand>, tokio::task::JoinHandle<()>) {
+    let (sender, mut queue) = mpsc::channel::<QueuedCommand>(limits::WAITING_COMMANDS);
     let dialect = Arc::clone(dialect);
     let worker = tasks::spawn(async move {
         while let Some(queued) = queue.recv().await {
             let running = dialect.running_commands.begin();
             match queued {
-                Queued::Command(command) if may_wait_long(&command.body) => {
+                QueuedCommand::Command(command) if may_wait_long(&command.body) => {
                     in_background_if_slow(&dialect, command, running).await;
                 }
-                Queued::Command(command) => commands::perform(&dialect, command).await,
-                Queued::Refusal(answer) => dialect.write_answer(answer).await,
+                QueuedCommand::Command(command) => commands::perform(&dialect, command).await,
+                QueuedCommand::Refusal(answer) => dialect.write_answer(answer).await,
             }
         }
     });
@@ -160,7 +162,11 @@ fn may_wait_long(body: &CommandBody) -> bool {
 }
 
 /// Lets the commands behind it go on when it takes long: one of them may stop what it waits for.
-async fn in_background_if_slow(dialect: &Arc<Dialect>, command: Command, running: RunningCommand) {
+async fn in_background_if_slow(
+    dialect: &Arc<OmpDialect>,
+    command: Command,
+    running: RunningCommand,
+) {
     let dialect = Arc::clone(dialect);
     let mut work = Box::pin(async move {
         commands::perform(&dialect, command).await;
@@ -175,22 +181,22 @@ async fn in_background_if_slow(dialect: &Arc<Dialect>, command: Command, running
 }
 
 /// What waits for its turn.
-enum Queued {
+enum QueuedCommand {
     Command(Command),
     /// The answer to a line that is no command.
-    Refusal(CommandAnswer),
+    Refusal(UnframedAnswer),
 }
 
 /// Takes one line. Only what must keep its place waits, and only when very much waits already.
-async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input) {
+async fn take(dialect: &Arc<OmpDialect>, queue: &mpsc::Sender<QueuedCommand>, line: InputLine) {
     let parsed = match line {
-        Input::Line(line) if line.trim().is_empty() => return,
-        Input::Line(line) => Inbound::parse(&line),
-        Input::TooLong => Err(Refused::NotJson(format!(
+        InputLine::Line(line) if line.trim().is_empty() => return,
+        InputLine::Line(line) => Inbound::parse(&line),
+        InputLine::TooLong => Err(Refused::NotJson(format!(
             "the line is longer than {} bytes",
             limits::INPUT_LINE_BYTES
         ))),
-        Input::InvalidUtf8 => Err(Refused::NotJson("the line is not UTF-8".to_owned())),
+        InputLine::InvalidUtf8 => Err(Refused::NotJson("the line is not UTF-8".to_owned())),
     };
     let queued = match parsed {
         Ok(Inbound::Side(side)) => return hear(dialect, side).await,
@@ -198,15 +204,15 @@ async fn take(dialect: &Arc<Dialect>, queue: &mpsc::Sender<Queued>, line: Input)
             // The others wait for the client to read; what stops something must not.
             return beside_the_others(dialect, command).await;
         }
-        Ok(Inbound::Command(command)) => Queued::Command(command),
-        Err(refused) => Queued::Refusal(CommandAnswer::to(&refused)),
+        Ok(Inbound::Command(command)) => QueuedCommand::Command(command),
+        Err(refused) => QueuedCommand::Refusal(UnframedAnswer::to(&refused)),
     };
     // The worker outlives the queue.
     queue.send(queued).await.ok();
 }
 
 /// Only a client that stops things over and over without reading waits here.
-async fn beside_the_others(dialect: &Arc<Dialect>, command: Command) {
+async fn beside_the_others(dialect: &Arc<OmpDialect>, command: Command) {
     if let Ok(permit) = Arc::clone(&dialect.urgent).acquire_owned().await {
         let dialect = Arc::clone(dialect);
         tasks::spawn(async move {
@@ -227,7 +233,7 @@ fn stops_something(body: &CommandBody) -> bool {
 }
 
 /// A frame that answers something. What answers nothing is ignored (sections 15 and 21).
-async fn hear(dialect: &Arc<Dialect>, side: Side) {
+async fn hear(dialect: &Arc<OmpDialect>, side: Side) {
     match side {
         Side::UiResponse(response) => {
             let Some((kind, generation, number)) = ui::parse_request_id(&response.id) else {

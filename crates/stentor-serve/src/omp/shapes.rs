@@ -200,7 +200,7 @@ pub(super) struct WireStats<'a> {
     tool_calls: usize,
     tool_results: usize,
     total_messages: usize,
-    tokens: Tokens,
+    tokens: TokenCounts,
     #[serde(serialize_with = "stentor_journal::usage::plain_number")]
     cost: f64,
     context_usage: WireContext,
@@ -209,7 +209,7 @@ pub(super) struct WireStats<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tokens {
+struct TokenCounts {
     input: u64,
     output: u64,
     cache_read: u64,
@@ -231,12 +231,12 @@ impl<'a> WireStats<'a> {
             tool_calls: stats.tool_calls,
             tool_results: stats.tool_results,
             total_messages: stats.total_messages,
-            tokens: Tokens {
+            tokens: TokenCounts {
                 input: usage.input,
                 output: usage.output,
                 cache_read: usage.cache_read,
                 cache_write: usage.cache_write,
-                total: usage.input + usage.output + usage.cache_read + usage.cache_write,
+                total: usage.all_tokens(),
             },
             cost: usage.cost.total,
             context_usage: stats.context.into(),
@@ -308,7 +308,7 @@ fn first_line(text: &str) -> &str {
 
 /// `{messages}`.
 #[derive(Serialize)]
-pub(super) struct Messages<'a> {
+pub(super) struct MessageList<'a> {
     pub messages: &'a [Arc<Message>],
 }
 

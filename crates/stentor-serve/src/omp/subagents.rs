@@ -15,19 +15,19 @@ const REMEMBERED: usize = 256;
 
 /// The subagents of the conversation.
 #[derive(Debug, Default)]
-pub(super) struct Subagents {
+pub(super) struct OmpSubagents {
     state: Mutex<SubagentsState>,
 }
 
 #[derive(Debug, Default)]
 struct SubagentsState {
-    running: BTreeMap<u64, Running>,
+    running: BTreeMap<u64, FollowedSubagent>,
     /// Id and file of those that ended, the oldest first.
     ended: VecDeque<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct FollowedSubagent {
     agent: Arc<Subagent>,
     id: String,
     progress: Option<Arc<AgentProgress>>,
@@ -39,10 +39,10 @@ pub(super) fn wire_id(agent: &Subagent) -> String {
     format!("{}-{}", agent.name, agent.id)
 }
 
-impl Subagents {
+impl OmpSubagents {
     /// One began.
     pub fn started(&self, agent: &Arc<Subagent>, time_ms: u64) {
-        let running = Running {
+        let running = FollowedSubagent {
             agent: Arc::clone(agent),
             id: wire_id(agent),
             progress: None,
@@ -206,7 +206,7 @@ fn agent_progress(agent: &Subagent, status: &str, work: &SubagentWork) -> AgentP
 
 const RUNNING: &str = "running";
 
-fn snapshot(known: &Running) -> Value {
+fn snapshot(known: &FollowedSubagent) -> Value {
     let agent = &known.agent;
     json!(SubagentSnapshot {
         id: &known.id,

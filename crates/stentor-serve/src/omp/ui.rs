@@ -106,14 +106,14 @@ pub(super) fn dialog_answer(response: UiResponse) -> DialogAnswer {
     }
 }
 
-/// What a person may say to a request for a permission, in the order it is offered. What says
-/// "always" goes on with how far that reaches.
-const PERMISSION_OPTIONS: [(&str, PermissionAnswer); 4] = [
-    ("Allow", PermissionAnswer::AllowOnce),
-    ("Always allow", PermissionAnswer::AllowAlways),
-    ("Deny", PermissionAnswer::RejectOnce),
-    ("Always deny", PermissionAnswer::RejectAlways),
-];
+/// What this dialect calls the choices.
+fn label(answer: PermissionAnswer) -> &'static str {
+    match answer {
+        PermissionAnswer::RejectOnce => "Deny",
+        PermissionAnswer::RejectAlways => "Always deny",
+        other => other.label(),
+    }
+}
 
 /// The title of a request for a permission, and the choices there are.
 pub(super) struct PermissionQuestion {
@@ -133,7 +133,7 @@ impl PermissionQuestion {
             title.push_str(&request.reason);
             title.push(')');
         }
-        let options = PERMISSION_OPTIONS.map(|(label, answer)| request.choice(answer, label));
+        let options = request.choices(label).map(|choice| choice.label);
         Self { title, options }
     }
 
@@ -155,18 +155,13 @@ pub(super) fn permission_answer(response: &UiResponse) -> PermissionAnswer {
         Some(value) if !response.cancelled => value.as_str(),
         _ => return PermissionAnswer::RejectOnce,
     };
-    let is_said = |label: &str, answer: PermissionAnswer| match answer {
-        PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways => said
-            .strip_prefix(label)
-            .is_some_and(|scope| scope.is_empty() || scope.starts_with(' ')),
-        PermissionAnswer::AllowOnce
-        | PermissionAnswer::RejectOnce
-        | PermissionAnswer::Cancelled => said == label,
+    let is_said = |answer: &PermissionAnswer| match said.strip_prefix(label(*answer)) {
+        Some("") => true,
+        Some(scope) => answer.is_for_good() && scope.starts_with(' '),
+        None => false,
     };
-    PERMISSION_OPTIONS
-        .into_iter()
-        .find(|(label, answer)| is_said(label, *answer))
-        .map_or(PermissionAnswer::RejectOnce, |(_, answer)| answer)
+    let said = PermissionAnswer::CHOICES.into_iter().find(is_said);
+    said.unwrap_or(PermissionAnswer::RejectOnce)
 }
 
 /// The word for the place of a widget; the usual one is not named.

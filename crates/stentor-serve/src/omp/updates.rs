@@ -7,9 +7,9 @@ use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_journal::message::ToolCall;
 use stentor_journal::usage::Usage;
 use stentor_wire::omp::command::MessageUpdates;
-use stentor_wire::omp::snapshot::{Facts, Gaps, Snapshot, TextKind};
+use stentor_wire::omp::snapshot::{Facts, FrameGaps, Snapshot, TextKind};
 
-use super::connection::Connection;
+use super::connection::OmpConnection;
 use super::long_frame::LongFrame;
 
 /// The message that is being written.
@@ -25,7 +25,7 @@ const NAME: &str = "message_update";
 
 impl Updates {
     /// A model began to answer.
-    pub fn begin(&mut self, connection: &Connection, live: &LiveMessage, frames: &mut Vec<u8>) {
+    pub fn begin(&mut self, connection: &OmpConnection, live: &LiveMessage, frames: &mut Vec<u8>) {
         self.usage = live.usage();
         let facts = Facts {
             number: live.number(),
@@ -48,7 +48,7 @@ impl Updates {
     /// A block was opened.
     pub fn opened(
         &mut self,
-        connection: &Connection,
+        connection: &OmpConnection,
         live: &LiveMessage,
         block: &LiveBlock,
         frames: &mut Vec<u8>,
@@ -68,7 +68,7 @@ impl Updates {
     /// A block grew. Returns how long the update is that tells it, if it carries the message.
     pub fn grown(
         &mut self,
-        connection: &Connection,
+        connection: &OmpConnection,
         live: &LiveMessage,
         block: &LiveBlock,
         range: Range<usize>,
@@ -87,7 +87,7 @@ impl Updates {
     /// A block is complete.
     pub fn closed(
         &mut self,
-        connection: &Connection,
+        connection: &OmpConnection,
         live: &LiveMessage,
         block: &LiveBlock,
         call: Option<&ToolCall>,
@@ -136,10 +136,10 @@ impl Updates {
     /// Writes one update. Returns its length, if it carries the message.
     fn update(
         &mut self,
-        connection: &Connection,
+        connection: &OmpConnection,
         live: &LiveMessage,
         frames: &mut Vec<u8>,
-        write: impl FnOnce(&mut Snapshot, MessageUpdates, &mut Vec<u8>) -> Gaps,
+        write: impl FnOnce(&mut Snapshot, MessageUpdates, &mut Vec<u8>) -> FrameGaps,
     ) -> usize {
         let usage = live.usage();
         if usage != self.usage {

@@ -9,10 +9,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, Work, Writer};
+use super::{OutputShared, OutputWriter, WriterWork};
 
 /// Starts a task that owns `target`, and one that looks at `watched` whether anybody reads.
-pub(super) fn start(shared: &Arc<Shared>, mut target: OwnedWriteHalf, watched: UnixStream) {
+pub(super) fn start(shared: &Arc<OutputShared>, mut target: OwnedWriteHalf, watched: UnixStream) {
     let over = CancellationToken::new();
     let (owner, ends) = (Arc::clone(shared), over.clone().drop_guard());
     tasks::spawn(async move {
@@ -28,17 +28,17 @@ pub(super) fn start(shared: &Arc<Shared>, mut target: OwnedWriteHalf, watched: U
     });
 }
 
-async fn write_all(shared: &Shared, target: &mut OwnedWriteHalf) {
+async fn write_all(shared: &OutputShared, target: &mut OwnedWriteHalf) {
     let mut in_hand = Vec::new();
     loop {
-        let Writer::Task(work) = &shared.writer else {
+        let OutputWriter::Task(work) = &shared.writer else {
             return;
         };
         // Who finds that it sleeps wakes it; a wake that comes too early is not lost.
         let is_work = match shared.next_work(&mut in_hand) {
-            Work::End => return,
-            Work::Sleep(_) => false,
-            Work::Write => true,
+            WriterWork::End => return,
+            WriterWork::Sleep(_) => false,
+            WriterWork::Write => true,
         };
         if !is_work {
             work.notified().await;
@@ -49,7 +49,11 @@ async fn write_all(shared: &Shared, target: &mut OwnedWriteHalf) {
 }
 
 /// Writes everything, and counts each time that the client took some of it.
-async fn write(shared: &Shared, target: &mut OwnedWriteHalf, mut rest: &[u8]) -> io::Result<()> {
+async fn write(
+    shared: &OutputShared,
+    target: &mut OwnedWriteHalf,
+    mut rest: &[u8],
+) -> io::Result<()> {
     while !rest.is_empty() {
         let taken = target.write(rest).await?;
         if taken == 0 {

@@ -9,13 +9,13 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{Shared, Work, Writer};
+use super::{OutputShared, OutputWriter, WriterWork};
 
 /// The watching thread does nothing but wait.
 const WATCHER_STACK_BYTES: usize = 64 * 1024;
 
 /// Starts a thread that owns `target`, and one that looks whether anybody reads.
-pub(super) fn start(shared: &Arc<Shared>, target: OwnedFd) -> io::Result<()> {
+pub(super) fn start(shared: &Arc<OutputShared>, target: OwnedFd) -> io::Result<()> {
     let target = Arc::new(File::from(target));
     // Its end that is written to goes with the writing thread, which ends the watching one.
     let (over, alive) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -38,20 +38,20 @@ pub(super) fn start(shared: &Arc<Shared>, target: OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn write_all(shared: &Shared, mut target: &File) {
+fn write_all(shared: &OutputShared, mut target: &File) {
     let mut in_hand = Vec::new();
     loop {
         match shared.next_work(&mut in_hand) {
-            Work::End => return,
-            Work::Sleep(mut state) => {
-                let Writer::Thread(work) = &shared.writer else {
+            WriterWork::End => return,
+            WriterWork::Sleep(mut state) => {
+                let OutputWriter::Thread(work) = &shared.writer else {
                     return;
                 };
                 while state.writer_sleeps && !state.finished {
                     state = work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             }
-            Work::Write => {
+            WriterWork::Write => {
                 if let Err(error) = target.write_all(&in_hand) {
                     return shared.failed(&error);
                 }

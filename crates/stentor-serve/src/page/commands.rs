@@ -9,7 +9,7 @@ use crate::picture::{self, NoPicture};
 /// One line of a browser.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub(super) enum Command {
+pub(super) enum PageCommand {
     /// Shows the sessions.
     List,
     /// Shows a session.
@@ -22,9 +22,9 @@ pub(super) enum Command {
         cwd: Option<String>,
     },
     /// Starts a run; while one goes on, the message steers it.
-    Prompt(Said),
+    Prompt(PersonMessage),
     /// Queues a message for when the agent would stop.
-    FollowUp(Said),
+    FollowUp(PersonMessage),
     /// Stops what runs.
     Abort,
     /// Takes all waiting messages back into the box.
@@ -67,7 +67,7 @@ pub(super) enum Command {
 
 /// What a person says.
 #[derive(Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct PersonMessage {
     #[serde(default)]
     pub text: String,
     #[serde(default)]
@@ -81,7 +81,7 @@ struct SentPicture {
     data: String,
 }
 
-impl Said {
+impl PersonMessage {
     pub fn content(self) -> Result<Vec<ContentBlock>, NoPicture> {
         let text = Some(self.text).filter(|text| !text.trim().is_empty());
         let text = text.map(|text| Ok(ContentBlock::text(text)));

@@ -9,25 +9,25 @@ use stentor_agent::session::{ForkPoint, OwnCommandError, Session, SessionError};
 use stentor_agent::tasks;
 use tokio::task::JoinHandle;
 
-use super::commands::{Command, Said};
+use super::commands::{PageCommand, PersonMessage};
 use super::costs::Costs;
-use super::frames::{Op, State};
-use super::listing::{Listing, States};
-use super::view::View;
+use super::frames::{Op, PageState};
+use super::listing::{SessionListing, States};
+use super::view::PageView;
 use super::{PageOptions, nodes, panel};
 use crate::connection::Access;
-use crate::input::Input;
+use crate::input::InputLine;
 use crate::output::{Closed, Output};
 use crate::picture::NoPicture;
 use crate::pump::Pump;
 
 /// A page in a browser.
-pub(super) struct Page {
+pub(super) struct PageConnection {
     agent: Agent,
     options: PageOptions,
     access: Access,
     output: Output,
-    shown: Option<Shown>,
+    shown: Option<ShownSession>,
     /// Reads what the sessions of the list have cost, where that takes a while.
     costs: Option<JoinHandle<Result<(), Closed>>>,
 }
@@ -36,9 +36,9 @@ pub(super) struct Page {
 const LISTED_BYTES: u64 = 4 << 20;
 
 /// The session it shows.
-struct Shown {
+struct ShownSession {
     session: Session,
-    pump: JoinHandle<Result<View, Closed>>,
+    pump: JoinHandle<Result<PageView, Closed>>,
 }
 
 /// Why something was not done. The texts are for the person at the page.
@@ -92,7 +92,7 @@ impl From<AgentError> for PageError {
     }
 }
 
-impl Page {
+impl PageConnection {
     pub fn new(agent: Agent, options: PageOptions, access: Access, output: Output) -> Self {
         Self {
             agent,
@@ -105,7 +105,7 @@ impl Page {
     }
 
     /// Does what a line asks for. What does not work is shown on the page.
-    pub async fn handle(&mut self, line: Input) -> Result<(), Closed> {
+    pub async fn handle(&mut self, line: InputLine) -> Result<(), Closed> {
         match self.command(line).await {
             Ok(()) => Ok(()),
             Err(PageError::Closed(closed)) => Err(closed),
@@ -127,37 +127,37 @@ impl Page {
         }
     }
 
-    async fn command(&mut self, line: Input) -> Result<(), PageError> {
-        let Input::Line(line) = line else {
+    async fn command(&mut self, line: InputLine) -> Result<(), PageError> {
+        let InputLine::Line(line) = line else {
             return Err(PageError::NoLine);
         };
-        let command: Command = serde_json::from_str(&line)?;
+        let command: PageCommand = serde_json::from_str(&line)?;
         match command {
-            Command::List => self.list().await,
-            Command::Open { session } => self.open(session).await,
-            Command::New { cwd } => self.start(cwd).await,
-            Command::Prompt(said) => self.say(said, false).await,
-            Command::FollowUp(said) => self.say(said, true).await,
-            Command::Abort => Ok(self.session()?.abort().await?),
-            Command::Unqueue => {
+            PageCommand::List => self.list().await,
+            PageCommand::Open { session } => self.open(session).await,
+            PageCommand::New { cwd } => self.start(cwd).await,
+            PageCommand::Prompt(said) => self.say(said, false).await,
+            PageCommand::FollowUp(said) => self.say(said, true).await,
+            PageCommand::Abort => Ok(self.session()?.abort().await?),
+            PageCommand::Unqueue => {
                 let queues = self.session()?.clear_queues().await?;
                 let text = [queues.steering, queues.follow_up].concat().join("\n\n");
                 Ok(self.write(&Op::Editor { text: &text }).await?)
             }
-            Command::Model { value } => self.choose_model(value).await,
-            Command::Thinking { value } => {
+            PageCommand::Model { value } => self.choose_model(value).await,
+            PageCommand::Thinking { value } => {
                 let level = value.parse().map_err(|_| PageError::NoChoice(value))?;
                 self.session()?.set_thinking(level).await?;
                 Ok(())
             }
-            Command::Mode { value } => {
+            PageCommand::Mode { value } => {
                 let mode = value.parse().map_err(|_| PageError::NoChoice(value))?;
                 Ok(self.session()?.set_permission_mode(mode).await?)
             }
-            Command::Answer { id, answer } => {
+            PageCommand::Answer { id, answer } => {
                 Ok(self.session()?.answer_permission(id, answer).await?)
             }
-            Command::Reply {
+            PageCommand::Reply {
                 id,
                 value,
                 yes,
@@ -172,13 +172,13 @@ impl Page {
                 self.session()?.answer_dialog(id, answer).await?;
                 Ok(())
             }
-            Command::Forks => {
+            PageCommand::Forks => {
                 let prompts = self.session()?.user_messages().await?;
                 let (id, html) = ("forks", panel::forks(&prompts));
                 Ok(self.write(&Op::Set { id, html: &html }).await?)
             }
-            Command::Fork { entry } => self.fork(entry).await,
-            Command::Rename { value } => Ok(self.session()?.set_name(&value).await?),
+            PageCommand::Fork { entry } => self.fork(entry).await,
+            PageCommand::Rename { value } => Ok(self.session()?.set_name(&value).await?),
         }
     }
 
@@ -207,16 +207,16 @@ impl Page {
         let shown = self.session().ok().map(|session| session.id().to_string());
         let (agent, fleet) = (self.agent.clone(), self.options.fleet.clone());
         let listing = tasks::spawn_blocking(move || {
-            let listing = Listing::read(&agent, states, shown, fleet.as_deref());
+            let listing = SessionListing::read(&agent, states, shown, fleet.as_deref());
             let is_all = Costs::shared().read_some(&listing.sessions, LISTED_BYTES);
             (listing, is_all)
         });
         let (listing, is_all) = listing.await.map_err(|_| PageError::Inside)?;
         if self.shown.is_none() {
-            let state = State {
+            let state = PageState {
                 cwd: self.options.cwd.display().to_string(),
                 observes: self.access == Access::Observe,
-                ..State::default()
+                ..PageState::default()
             };
             self.write(&Op::State(&state)).await?;
         }
@@ -293,17 +293,17 @@ impl Page {
         let joined = session.join().await?;
         let state = session.state().await?;
         let (models, observes) = (self.agent.models(), session.observes());
-        let (view, mut lines) = View::new(models, &state, observes, &joined.entries);
+        let (view, mut lines) = PageView::new(models, &state, observes, &joined.entries);
         self.output.send_all(&mut lines).await?;
         // It answers by events alone.
         let (pump, _) = Pump::new(joined.events, self.output.clone(), view);
         let pump = tasks::spawn(pump.run());
-        self.shown = Some(Shown { session, pump });
+        self.shown = Some(ShownSession { session, pump });
         self.list().await
     }
 
     /// Says something to the agent. What it does not take goes back into the box.
-    async fn say(&mut self, said: Said, is_follow_up: bool) -> Result<(), PageError> {
+    async fn say(&mut self, said: PersonMessage, is_follow_up: bool) -> Result<(), PageError> {
         let text = said.text.clone();
         let taken = match is_follow_up {
             true => self.follow_up(said).await,
@@ -315,13 +315,13 @@ impl Page {
         taken
     }
 
-    async fn follow_up(&self, said: Said) -> Result<(), PageError> {
+    async fn follow_up(&self, said: PersonMessage) -> Result<(), PageError> {
         let session = self.session()?;
         let content = session.expand(said.content()?).await?;
         Ok(session.follow_up(content).await?)
     }
 
-    async fn prompt(&mut self, said: Said) -> Result<(), PageError> {
+    async fn prompt(&mut self, said: PersonMessage) -> Result<(), PageError> {
         if self.shown.is_none() {
             self.start(None).await?;
         }
@@ -359,7 +359,7 @@ async fn write(output: &Output, op: &Op<'_>) -> Result<(), Closed> {
     output.send(&line).await
 }
 
-async fn write_list(output: &Output, listing: &Listing) -> Result<(), Closed> {
+async fn write_list(output: &Output, listing: &SessionListing) -> Result<(), Closed> {
     let (id, html) = ("sessions", listing.html(Costs::shared()));
     write(output, &Op::Set { id, html: &html }).await
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use stentor_journal::store::{Listed, UsageSoFar};
+use stentor_journal::store::{ListedSession, UsageSoFar};
 
 use super::spending;
 
@@ -17,20 +17,20 @@ static COSTS: LazyLock<Costs> = LazyLock::new(Costs::default);
 /// The costs of sessions as far as their files were read.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    known: Mutex<HashMap<PathBuf, Known>>,
+    known: Mutex<HashMap<PathBuf, KnownCost>>,
     /// Held by who reads: a file is not read twice because two pages want to know.
     reading: Mutex<()>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownCost {
     modified_ms: u64,
     size_bytes: u64,
     so_far: UsageSoFar,
 }
 
-impl Known {
-    fn is_current(&self, session: &Listed) -> bool {
+impl KnownCost {
+    fn is_current(&self, session: &ListedSession) -> bool {
         (self.modified_ms, self.size_bytes) == (session.modified_ms, session.size_bytes)
     }
 }
@@ -42,7 +42,7 @@ impl Costs {
     }
 
     /// The cost of a session, as far as it is known.
-    pub fn of(&self, session: &Listed) -> String {
+    pub fn of(&self, session: &ListedSession) -> String {
         let known = self.known();
         let known = known.get(&session.path);
         known.map_or_else(String::new, |known| {
@@ -52,7 +52,7 @@ impl Costs {
 
     /// Reads what was added to the files of these sessions, and no more than so many bytes. Returns
     /// whether that was all of it. Who waits for a list does not wait for somebody else who reads.
-    pub fn read_some(&self, sessions: &[Listed], most_bytes: u64) -> bool {
+    pub fn read_some(&self, sessions: &[ListedSession], most_bytes: u64) -> bool {
         match self.reading.try_lock() {
             Ok(_reading) => self.read(sessions, most_bytes),
             Err(_) => self.read(sessions, 0),
@@ -60,12 +60,12 @@ impl Costs {
     }
 
     /// Reads all that was added to the files of these sessions.
-    pub fn read_all(&self, sessions: &[Listed]) {
+    pub fn read_all(&self, sessions: &[ListedSession]) {
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         self.read(sessions, u64::MAX);
     }
 
-    fn read(&self, sessions: &[Listed], most_bytes: u64) -> bool {
+    fn read(&self, sessions: &[ListedSession], most_bytes: u64) -> bool {
         let mut left = most_bytes;
         let mut is_all = true;
         for session in sessions {
@@ -93,7 +93,7 @@ impl Costs {
         is_all
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, KnownCost>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    fn session(path: PathBuf, answers: usize) -> Listed {
+    fn session(path: PathBuf, answers: usize) -> ListedSession {
         let header =
             json!({ "type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": "/w" });
         let answer = json!({
@@ -118,11 +118,11 @@ mod tests {
         });
         let lines = format!("{header}\n{}", format!("{answer}\n").repeat(answers));
         std::fs::write(&path, &lines).unwrap();
-        Listed {
+        ListedSession {
             path,
             modified_ms: answers as u64,
             size_bytes: lines.len() as u64,
-            ..Listed::default()
+            ..ListedSession::default()
         }
     }
 

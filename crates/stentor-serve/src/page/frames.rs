@@ -32,7 +32,7 @@ pub(super) enum Op<'a> {
         id: &'a str,
     },
     /// What is known of the session besides its pieces.
-    State(&'a State),
+    State(&'a PageState),
     /// Something a person should know.
     Notice {
         level: &'a str,
@@ -54,7 +54,7 @@ pub(super) enum Op<'a> {
 
 /// What the controls of the page depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct State {
+pub(super) struct PageState {
     /// Absent when no session is shown.
     pub session: Option<String>,
     pub title: String,

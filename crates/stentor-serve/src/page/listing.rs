@@ -7,7 +7,7 @@ use stentor_agent::agent::Agent;
 use stentor_agent::live_sessions::LiveActivity;
 use stentor_journal::clock::iso_time;
 use stentor_journal::export::Html;
-use stentor_journal::store::Listed;
+use stentor_journal::store::ListedSession;
 use stentor_text::visible::visible;
 
 use super::costs::Costs;
@@ -20,8 +20,8 @@ const SHOWN: usize = 50;
 pub(super) type States = HashMap<PathBuf, LiveActivity>;
 
 /// The newest sessions.
-pub(super) struct Listing {
-    pub sessions: Vec<Listed>,
+pub(super) struct SessionListing {
+    pub sessions: Vec<ListedSession>,
     states: States,
     /// The one that the page shows.
     shown: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Listing {
     nodes: HashMap<String, OpenAt>,
 }
 
-impl Listing {
+impl SessionListing {
     /// Looks which there are. Reads files.
     pub fn read(
         agent: &Agent,
@@ -37,13 +37,14 @@ impl Listing {
         shown: Option<String>,
         fleet: Option<&dyn Peers>,
     ) -> Self {
-        let is_shown = |session: &Listed| {
+        let is_shown = |session: &ListedSession| {
             session.problem.is_none()
                 && (session.message_count != Some(0) || states.contains_key(&session.path))
         };
         let sessions = agent.newest_first(None).filter(is_shown).take(SHOWN);
-        let sessions: Vec<Listed> = sessions.collect();
-        let open_at = |session: &Listed| Some((session.id.clone(), fleet?.open_at(&session.id)?));
+        let sessions: Vec<ListedSession> = sessions.collect();
+        let open_at =
+            |session: &ListedSession| Some((session.id.clone(), fleet?.open_at(&session.id)?));
         Self {
             nodes: sessions.iter().filter_map(open_at).collect(),
             sessions,
@@ -76,7 +77,7 @@ impl Listing {
 }
 
 fn one(
-    session: &Listed,
+    session: &ListedSession,
     state: Option<LiveActivity>,
     node: Option<&str>,
     is_shown: bool,

@@ -26,11 +26,11 @@ use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 
-use crate::connection::{Connection, Opened};
+use crate::connection::{Connection, OpenedConnection};
 use crate::input::InputLines;
 use crate::proxy::Peers;
 
-use connection::Page;
+use connection::PageConnection;
 pub(crate) use proxy::PageProxy;
 
 /// What a page is started with.
@@ -48,13 +48,13 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 /// Serves one page until it goes away. Returns the exit status, or why it could not begin.
 pub async fn serve(agent: Agent, browser: Connection, options: PageOptions) -> io::Result<u8> {
     let access = browser.access();
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
     } = browser.open()?;
     let mut input = InputLines::read(source, MAX_LINE_BYTES);
-    let mut page = Page::new(agent, options, access, output.clone());
+    let mut page = PageConnection::new(agent, options, access, output.clone());
     loop {
         let line = tokio::select! {
             line = input.next() => line,

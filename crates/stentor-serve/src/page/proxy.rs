@@ -4,8 +4,7 @@
 use serde::Deserialize;
 
 use super::frames::Op;
-use crate::proxy::single::{Arrival, Preparation};
-use crate::proxy::{FromClient, ProxiedDialect};
+use crate::proxy::{FirstSession, FromClient, GoesOn, Preparation, ProxiedDialect, UpstreamStart};
 
 /// How it begins when a session cannot be shown.
 const FAILURE: &[u8] = br#"{"op":"notice","level":"error""#;
@@ -16,13 +15,17 @@ pub(crate) struct PageProxy {
     /// The proxy itself has opened a session, and nothing was shown since.
     opens: bool,
     failure: Option<String>,
+    /// A session is shown: what is said is said in it.
+    shows: bool,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct PageLineHead {
     r#do: String,
     #[serde(default)]
     session: Option<String>,
+    #[serde(default)]
+    cwd: Option<String>,
 }
 
 impl ProxiedDialect for PageProxy {
@@ -30,14 +33,36 @@ impl ProxiedDialect for PageProxy {
         None
     }
 
+    fn begins_with_session(&self) -> bool {
+        false
+    }
+
     fn client_line(&mut self, line: &[u8]) -> FromClient {
-        match serde_json::from_slice(line) {
-            Ok(Head {
-                r#do,
-                session: Some(session),
-            }) if r#do == "open" => FromClient::Opens(session),
+        let Ok(head) = serde_json::from_slice::<PageLineHead>(line) else {
+            return FromClient::Pass;
+        };
+        let shown = self.shows;
+        match (head.r#do.as_str(), head.session) {
+            ("open", Some(session)) => {
+                self.shows = true;
+                FromClient::Opens(session)
+            }
+            ("new", _) => {
+                self.shows = true;
+                FromClient::Begins(head.cwd.filter(|cwd| !cwd.is_empty()))
+            }
+            ("prompt", _) if !shown => {
+                self.shows = true;
+                FromClient::Begins(None)
+            }
             _ => FromClient::Pass,
         }
+    }
+
+    fn line_elsewhere(&self, line: Vec<u8>, folder: Option<&str>) -> Vec<u8> {
+        let Some(folder) = folder else { return line };
+        let new = serde_json::json!({ "do": "new", "cwd": folder });
+        format!("{new}\n").into_bytes()
     }
 
     fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
@@ -48,10 +73,10 @@ impl ProxiedDialect for PageProxy {
         to_client.extend_from_slice(line);
     }
 
-    fn arrival(&self, flags: &[String], _named: &str) -> Arrival {
-        Arrival {
+    fn arrival(&self, flags: &[String], _named: Option<&str>) -> UpstreamStart {
+        UpstreamStart {
             flags: flags.to_vec(),
-            visits: true,
+            first: FirstSession::None,
         }
     }
 
@@ -59,11 +84,12 @@ impl ProxiedDialect for PageProxy {
         flags.to_vec()
     }
 
-    fn prologue(&mut self, session: Option<&str>) -> Vec<u8> {
-        (self.opens, self.failure) = (session.is_some(), None);
-        let Some(session) = session else {
+    fn prologue(&mut self, goes_on: GoesOn<'_>) -> Vec<u8> {
+        (self.opens, self.failure) = (false, None);
+        let GoesOn::With(session) = goes_on else {
             return Vec::new();
         };
+        self.opens = true;
         let open = serde_json::json!({ "do": "open", "session": session });
         format!("{open}\n").into_bytes()
     }

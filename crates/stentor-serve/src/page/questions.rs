@@ -3,25 +3,8 @@
 use stentor_agent::dialog::{Dialog, DialogKind, DialogOption};
 use stentor_agent::permission::PermissionRequest;
 use stentor_journal::export::Html;
-use stentor_journal::export::fragment::{Outcome, prose, tool_call};
+use stentor_journal::export::fragment::{ShownOutcome, prose, tool_call};
 use stentor_policy::PermissionAnswer;
-
-/// The answers to a permission question, by what the browser sends. The short ones come first and
-/// share a line on a phone.
-const ANSWERS: [(&str, &str, PermissionAnswer); 4] = [
-    ("allow_once", "Allow", PermissionAnswer::AllowOnce),
-    ("reject_once", "Reject", PermissionAnswer::RejectOnce),
-    (
-        "allow_always",
-        "Always allow",
-        PermissionAnswer::AllowAlways,
-    ),
-    (
-        "reject_always",
-        "Always reject",
-        PermissionAnswer::RejectAlways,
-    ),
-];
 
 /// The id of the element of a permission question.
 pub(super) fn permission_id(id: u64) -> String {
@@ -42,13 +25,17 @@ pub(super) fn permission(id: u64, request: &PermissionRequest) -> String {
         &mut html,
     );
     html.element("p", "reason", &request.reason);
-    html.raw(&tool_call(&request.call, Outcome::None));
+    html.raw(&tool_call(&request.call, ShownOutcome::None));
     html.raw("<div class=\"choices\">");
-    for (name, label, answer) in ANSWERS {
+    let mut choices = request.choices(PermissionAnswer::label);
+    // The short ones come first and share a line on a phone.
+    choices.sort_by_key(|choice| choice.answer.is_for_good());
+    for choice in choices {
+        let name = choice.answer.as_str();
         html.raw(&format!(
             "<button type=\"button\" class=\"{name}\" data-do=\"answer\" data-id=\"{id}\" data-answer=\"{name}\">"
         ))
-        .text(&request.choice(answer, label))
+        .text(&choice.label)
         .raw("</button>");
     }
     html.raw("</div></section>");

@@ -12,25 +12,25 @@ const MOST_POINTS: usize = 240;
 
 /// What the answers of a session have used.
 #[derive(Debug, Default)]
-pub(super) struct Spending {
-    points: Vec<Point>,
+pub(super) struct PageSpending {
+    points: Vec<SpendingPoint>,
     total: Usage,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Point {
+struct SpendingPoint {
     context: u64,
     cost: f64,
 }
 
-impl Spending {
+impl PageSpending {
     /// Counts an answer.
     pub fn add(&mut self, answer: &AssistantMessage) {
         if answer.usage.is_zero() {
             return;
         }
         self.total.add(&answer.usage);
-        self.points.push(Point {
+        self.points.push(SpendingPoint {
             context: answer.usage.context_tokens(),
             cost: self.total.cost.total,
         });

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::export::Html;
-use stentor_journal::export::fragment::{self, Outcome, block_id};
+use stentor_journal::export::fragment::{self, ShownOutcome, block_id};
 use stentor_journal::message::{
     AssistantMessage, ContentBlock, KnownBlock, Message, ToolCall, ToolResultMessage,
 };
 use stentor_journal::store::Entry;
 
 use super::frames::Op;
-use super::spending::Spending;
+use super::spending::PageSpending;
 
 /// The element that holds the conversation.
 const TRANSCRIPT: &str = "transcript";
@@ -27,7 +27,7 @@ const TITLE_BYTES: usize = 80;
 
 /// Where the conversation is on the page.
 #[derive(Default)]
-pub(super) struct Transcript {
+pub(super) struct PageTranscript {
     /// The number of the last message.
     last: usize,
     /// The calls without a result, by their ids.
@@ -35,7 +35,7 @@ pub(super) struct Transcript {
     live: Option<LiveAnswer>,
     /// The beginning of the first prompt: what the session is about where it has no name.
     pub title: String,
-    pub spending: Spending,
+    pub spending: PageSpending,
 }
 
 struct ShownCall {
@@ -50,7 +50,7 @@ struct LiveAnswer {
     plain: Option<usize>,
 }
 
-impl Transcript {
+impl PageTranscript {
     /// What was said so far, and how it looks.
     pub fn of(entries: &[Entry]) -> (Self, String) {
         let messages: Vec<Arc<Message>> = entries.iter().filter_map(Entry::to_message).collect();
@@ -67,7 +67,7 @@ impl Transcript {
                 called.extend(answer.tool_calls().map(|call| call.id.as_str()));
                 html.push_str(&transcript.answer(answer, |call| {
                     let result = results.get(call.id.as_str());
-                    result.map_or(Outcome::None, |result| Outcome::Result(result))
+                    result.map_or(ShownOutcome::None, |result| ShownOutcome::Result(result))
                 }));
                 continue;
             }
@@ -87,7 +87,7 @@ impl Transcript {
     fn answer<'a>(
         &mut self,
         answer: &AssistantMessage,
-        outcome: impl Fn(&ToolCall) -> Outcome<'a>,
+        outcome: impl Fn(&ToolCall) -> ShownOutcome<'a>,
     ) -> String {
         self.last += 1;
         self.numbered_answer(self.last, answer, outcome)
@@ -97,7 +97,7 @@ impl Transcript {
         &mut self,
         number: usize,
         answer: &AssistantMessage,
-        outcome: impl Fn(&ToolCall) -> Outcome<'a>,
+        outcome: impl Fn(&ToolCall) -> ShownOutcome<'a>,
     ) -> String {
         self.spending.add(answer);
         for (index, block) in answer.content.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Transcript {
         if let Some(result) = message.as_tool_result()
             && let Some(shown) = self.calls.remove(&result.tool_call_id)
         {
-            shown.show(Outcome::Result(result), lines);
+            shown.show(ShownOutcome::Result(result), lines);
             return;
         }
         if message.as_assistant().is_some() {
@@ -188,7 +188,7 @@ impl Transcript {
             element: block_id(live.number, block.index),
             call: Arc::clone(call),
         };
-        shown.show(Outcome::None, lines);
+        shown.show(ShownOutcome::None, lines);
         self.calls.insert(call.id.clone(), shown);
     }
 
@@ -197,20 +197,20 @@ impl Transcript {
         let begun = self.live.take().map(|live| live.number);
         let number = begun.unwrap_or(self.last + 1);
         self.last = self.last.max(number);
-        let html = self.numbered_answer(number, answer, |_| Outcome::None);
+        let html = self.numbered_answer(number, answer, |_| ShownOutcome::None);
         replace_whole(&format!("m{number}"), &html, lines);
     }
 
     /// A call shows something, or is done.
     pub fn call_shows(&self, call: &ToolCall, output: &ToolOutput, lines: &mut Vec<u8>) {
         if let Some(shown) = self.calls.get(&call.id) {
-            shown.show(Outcome::Partial(&output.content), lines);
+            shown.show(ShownOutcome::Partial(&output.content), lines);
         }
     }
 }
 
 impl ShownCall {
-    fn show(&self, outcome: Outcome<'_>, lines: &mut Vec<u8>) {
+    fn show(&self, outcome: ShownOutcome<'_>, lines: &mut Vec<u8>) {
         let html = fragment::tool_call(&self.call, outcome);
         replace(&self.element, TRANSCRIPT, &html, lines);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stentor_agent::event::{
-    CompactionEnd, Event, EventKind, NoticeLevel, RunEnd, RunOutcome, StateChange, SubagentEnd,
+    CompactionEnd, Event, EventKind, RunEnd, RunOutcome, StateChange, SubagentEnd,
 };
 use stentor_agent::model::{ModelInfo, ModelRegistry, ThinkingLevel};
 use stentor_agent::session::SessionState;
@@ -13,21 +13,21 @@ use stentor_journal::message::{CompactionSummary, KnownMessage, Message};
 use stentor_journal::store::{Entry, EntryKind};
 use stentor_policy::PermissionMode;
 
-use super::frames::{Op, State};
+use super::frames::{Op, PageState};
 use super::named_models::NamedModels;
 use super::panel;
 use super::questions::{self, dialog_id, permission_id};
-use super::transcript::Transcript;
+use super::transcript::PageTranscript;
 use crate::pump::EventEncoder;
 
 /// For how long deltas gather: a person sees no more.
 const REST: Duration = Duration::from_millis(60);
 
 /// The page of one session.
-pub(super) struct View {
+pub(super) struct PageView {
     models: Arc<dyn ModelRegistry>,
-    transcript: Transcript,
-    state: State,
+    transcript: PageTranscript,
+    state: PageState,
     named: NamedModels,
     model: Option<Arc<ModelInfo>>,
     thinking: ThinkingLevel,
@@ -35,7 +35,7 @@ pub(super) struct View {
     rests: bool,
 }
 
-impl View {
+impl PageView {
     /// The page of a session as it is, and the lines that show it.
     pub fn new(
         models: &Arc<dyn ModelRegistry>,
@@ -43,8 +43,8 @@ impl View {
         observes: bool,
         entries: &[Entry],
     ) -> (Self, Vec<u8>) {
-        let (transcript, html) = Transcript::of(entries);
-        let shown = State {
+        let (transcript, html) = PageTranscript::of(entries);
+        let shown = PageState {
             session: Some(state.id.to_string()),
             title: state
                 .name
@@ -53,7 +53,7 @@ impl View {
             cwd: state.cwd.display().to_string(),
             running: state.is_running,
             observes,
-            ..State::default()
+            ..PageState::default()
         };
         let mut view = Self {
             models: Arc::clone(models),
@@ -196,7 +196,7 @@ impl View {
     }
 }
 
-impl EventEncoder for View {
+impl EventEncoder for PageView {
     fn encode(&mut self, event: &Event, lines: &mut Vec<u8>) {
         self.rests = false;
         match &event.kind {
@@ -261,7 +261,7 @@ impl EventEncoder for View {
                 ask(&dialog_id(*id), &questions::dialog(*id, dialog), lines);
             }
             EventKind::DialogClosed { id, .. } => remove(&dialog_id(*id), lines),
-            EventKind::Notice { level, message, .. } => notice(level_name(*level), message, lines),
+            EventKind::Notice { level, message, .. } => notice(level.as_str(), message, lines),
             EventKind::Status { text, .. } => status(text.as_deref().unwrap_or_default(), lines),
             EventKind::Widget {
                 key, lines: shown, ..
@@ -288,7 +288,9 @@ impl EventEncoder for View {
             | EventKind::TurnEnded { .. }
             | EventKind::ToolStarted { .. }
             | EventKind::EntryAppended { entry: None, .. }
+            | EventKind::BashStarted { .. }
             | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::SummaryRetry(_)
             | EventKind::FallbackSucceeded { .. }
             | EventKind::JobsChanged
@@ -364,12 +366,4 @@ fn notice(level: &str, text: &str, lines: &mut Vec<u8>) {
 
 fn status(text: &str, lines: &mut Vec<u8>) {
     Op::Status { text }.write(lines);
-}
-
-fn level_name(level: NoticeLevel) -> &'static str {
-    match level {
-        NoticeLevel::Info => "info",
-        NoticeLevel::Warning => "warning",
-        NoticeLevel::Error => "error",
-    }
 }

@@ -3,7 +3,7 @@
 
 /// What was read and not yet taken as lines.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineBuffer {
     read: Vec<u8>,
     /// Bytes of `read` that were taken.
     taken: usize,
@@ -14,7 +14,7 @@ pub struct Lines {
 /// A buffer up to this size is kept for the next lines.
 const KEEP_BYTES: usize = 256 * 1024;
 
-impl Lines {
+impl LineBuffer {
     /// Lines of what was read so far.
     pub fn new(read: Vec<u8>) -> Self {
         Self {
@@ -76,7 +76,7 @@ mod tests {
         let text = b"one\ntwo\r\n\nthree";
         for cut in 0..text.len() {
             let (first, second) = text.split_at(cut);
-            let mut lines = Lines::default();
+            let mut lines = LineBuffer::default();
             let mut taken: Vec<Vec<u8>> = Vec::new();
             for part in [first, second] {
                 lines.push(part);

@@ -10,6 +10,7 @@
 //! have many sessions at once, is multiplexed by its own proxy. What is said to a new upstream first,
 //! and which lines open sessions, each dialect knows itself ([`ProxiedDialect`]).
 
+mod dialect;
 mod lines;
 mod nodes;
 pub mod session_flags;
@@ -20,13 +21,16 @@ mod upstreams;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 
-pub use lines::Lines;
+pub use dialect::{FromClient, GoesOn, Preparation, ProxiedDialect, UpstreamStart};
+pub use lines::LineBuffer;
 pub use nodes::{FleetNode, LiveActivity, NodeState, OpenAt};
-pub use single::{Client, FromClient, ProxiedDialect};
-pub use upstream::{CHUNK_BYTES, CHUNKS, Ending, FromUpstream, Upstream, UpstreamEnd};
-pub use upstreams::{Home, Place, Upstreams};
+pub use single::ProxyClient;
+pub use upstream::{
+    CHUNK_BYTES, CHUNKS, Capacity, DialectEnding, FromUpstream, Upstream, UpstreamEnd,
+};
+pub use upstreams::{FirstSession, Home, NodePlace, Upstreams};
 
 /// What the ids of the proxy's own requests begin with. Their answers are not the client's.
 pub const OWN_ID: &str = "stentor-proxy-";
@@ -41,10 +45,26 @@ pub const TAKEOVER_WAIT: Duration = Duration::from_secs(20);
 pub trait Peers: Send + Sync {
     /// Which node has the session that a client names by its id or its file. `None` when the fleet
     /// does not know it.
-    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>>;
+    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<LocatedSession>>;
 
     /// The id of the newest session that works in a folder.
     fn newest(&self, _folder: &str) -> Option<String> {
+        None
+    }
+
+    /// The id of the newest session that a client keeps by a folder of session files, absolute.
+    fn newest_kept_in(&self, _folder: &str) -> Option<String> {
+        None
+    }
+
+    /// The nodes on which a new session in a folder could begin, the best first. Whether they have
+    /// capacity left they know themselves.
+    fn places_for(&self, _cwd: &str) -> Vec<NodePlace> {
+        vec![NodePlace::Home]
+    }
+
+    /// A folder of this node as another node has it, if that is another path there.
+    fn folder_on(&self, _node: &str, _folder: &str) -> Option<String> {
         None
     }
 
@@ -53,7 +73,7 @@ pub trait Peers: Send + Sync {
         &'a self,
         node: &'a str,
         client: ClientHello,
-    ) -> BoxFuture<'a, Result<Upstream, Refused>>;
+    ) -> BoxFuture<'a, Result<Upstream, AttachRefusal>>;
 
     /// The nodes, this one among them, and those that have been gone for a short time, by name.
     fn nodes(&self) -> Vec<FleetNode> {
@@ -71,7 +91,7 @@ pub trait Peers: Send + Sync {
 
 /// Where a session is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedSession {
     /// Its id.
     pub session: String,
     pub owner: Owner,

@@ -2,10 +2,11 @@
 //! moves when it opens a session of another.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -13,8 +14,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    CHUNK_BYTES, Ending, FromUpstream, Lines, PREPARE_WAIT, Place, TAKEOVER_WAIT, Upstream,
-    Upstreams,
+    CHUNK_BYTES, Capacity, DialectEnding, FirstSession, FromClient, FromUpstream, GoesOn,
+    LineBuffer, NodePlace, PREPARE_WAIT, Preparation, ProxiedDialect, TAKEOVER_WAIT, Upstream,
+    UpstreamStart, Upstreams,
 };
 
 /// How long a session may be without a node before its clients are given up.
@@ -22,6 +24,10 @@ const RECOVER_WAIT: Duration = Duration::from_secs(60);
 
 /// How often it is looked for meanwhile, if nothing changes before.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long the fleet may not know a session before it is taken for one in which nothing was said, and
+/// which is gone with its node.
+const UNKNOWN_WAIT: Duration = Duration::from_secs(3);
 
 /// How long a dialect that is left may take for its last frames.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
@@ -34,91 +40,25 @@ const STOPPED: u8 = 143;
 
 const FAILED: u8 = 1;
 
-/// What the proxy must know of a dialect. Lines have their ends.
-pub trait ProxiedDialect: Send {
-    /// The session that the client's flags name to begin with.
-    fn named_by(&self, flags: &[String]) -> Option<String>;
-
-    /// Whether the client's flags ask for the newest session of its folder.
-    fn wants_newest(&self, _flags: &[String]) -> bool {
-        false
-    }
-
-    /// Looks at a line of the client: notes what further upstreams must know, and what is under way.
-    fn client_line(&mut self, line: &[u8]) -> FromClient;
-
-    /// Looks at a line of the dialect and appends what the client is to read.
-    fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>);
-
-    /// How an upstream begins on which the client is about to open a session by a line.
-    fn arrival(&self, flags: &[String], named: &str) -> Arrival;
-
-    /// The flags of an upstream that goes on with a session by its id.
-    fn flags_in(&self, flags: &[String], session: &str) -> Vec<String>;
-
-    /// What a new upstream is told first, so that it knows what the one before knew; in the session
-    /// that it goes on with, if it does. The answers are not the client's.
-    fn prologue(&mut self, session: Option<&str>) -> Vec<u8>;
-
-    /// How far an upstream is with what it was told first.
-    fn preparation(&mut self) -> Preparation;
-
-    /// Answers a line that would have opened a session and cannot.
-    fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>);
-
-    /// The upstream is gone in the middle: answers what was under way and ends what was begun.
-    fn lost(&mut self, why: &str, to_client: &mut Vec<u8>);
-
-    /// The last line of a client that cannot be served any more.
-    fn give_up(&mut self, why: &str, to_client: &mut Vec<u8>);
-}
-
-/// What a line of a client means to the proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FromClient {
-    /// It goes where the client is.
-    Pass,
-    /// It opens the session of this name: it goes where that is.
-    Opens(String),
-}
-
-/// How far an upstream is with what it was told first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Preparation {
-    /// It has not answered all of it.
-    Waits,
-    Done,
-    /// It does not have the session.
-    Failed(String),
-}
-
-/// How an upstream begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrival {
-    pub flags: Vec<String>,
-    /// It begins in no session of its own.
-    pub visits: bool,
-}
-
 /// A client, and what was read of it already.
-pub struct Client {
+pub struct ProxyClient {
     pub stream: UnixStream,
     pub read_ahead: Vec<u8>,
 }
 
 /// A client whose dialect has begun, wherever its first session is.
-pub struct Begun {
+pub struct BegunProxy {
     dialect: Box<dyn ProxiedDialect>,
     upstreams: Upstreams,
-    current: Current,
+    current: CurrentUpstream,
 }
 
-impl Begun {
+impl BegunProxy {
     /// Begins where the session is that the client's flags name.
     pub async fn begin(
         dialect: Box<dyn ProxiedDialect>,
         upstreams: Upstreams,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, AttachRefusal> {
         let mut flags = upstreams.flags().to_vec();
         let mut named = dialect.named_by(&flags);
         if dialect.wants_newest(&flags)
@@ -127,37 +67,34 @@ impl Begun {
             flags = dialect.flags_in(&flags, &newest);
             named = Some(newest);
         }
-        let mut place = match &named {
-            Some(named) => upstreams.place_of(named, &Place::Home).await,
-            None => Place::Home,
-        };
-        let upstream = loop {
-            match (upstreams.open(&place, flags.clone(), false).await, &named) {
-                (Ok(upstream), _) => break upstream,
-                (Err(why), None) => return Err(why),
-                (Err(why), Some(named)) => match upstreams.moved_from(&place, named).await {
-                    Some(next) => place = next,
-                    None => return Err(why),
-                },
+        let current = match &named {
+            Some(named) => open_named(&upstreams, named, flags).await?,
+            None if dialect.begins_with_session() && !upstreams.observes() => {
+                begin_new(&upstreams, flags).await?
+            }
+            None => {
+                let first = FirstSession::AsFlagged;
+                let upstream = upstreams.open(&NodePlace::Home, flags, first).await?;
+                CurrentUpstream::new(NodePlace::Home, upstream)
             }
         };
         Ok(Self {
             dialect,
             upstreams,
-            current: Current::new(place, upstream),
+            current,
         })
     }
 
     /// Serves the client until it goes away. Returns the exit status of a program that was started
     /// for it, or why it was not served.
-    pub async fn serve(self, client: Client) -> Result<u8, Refused> {
+    pub async fn serve(self, client: ProxyClient) -> Result<u8, AttachRefusal> {
         let (reader, writer) = client.stream.into_split();
         let proxy = Proxy {
             dialect: self.dialect,
             upstreams: self.upstreams,
             reader,
             writer,
-            from_client: Lines::new(client.read_ahead),
+            from_client: LineBuffer::new(client.read_ahead),
             input_ended: false,
             opening: None,
             to_upstream: Vec::new(),
@@ -165,11 +102,51 @@ impl Begun {
             current: self.current,
         };
         match proxy.run().await {
-            Over::Ended(status) => Ok(status),
-            Over::Refused(why) => Err(why),
-            Over::ClientGone => Ok(0),
+            SingleProxyEnd::Ended(status) => Ok(status),
+            SingleProxyEnd::Refused(why) => Err(why),
+            SingleProxyEnd::ClientGone => Ok(0),
         }
     }
+}
+
+/// Serves a client where the session is that it names.
+async fn open_named(
+    upstreams: &Upstreams,
+    named: &str,
+    flags: Vec<String>,
+) -> Result<CurrentUpstream, AttachRefusal> {
+    let mut place = upstreams.place_of(named, &NodePlace::Home).await;
+    loop {
+        let first = FirstSession::AsFlagged;
+        let why = match upstreams.open(&place, flags.clone(), first).await {
+            Ok(upstream) => return Ok(CurrentUpstream::new(place, upstream)),
+            Err(why) => why,
+        };
+        match upstreams.moved_from(&place, named).await {
+            Some(next) => place = next,
+            None => return Err(why),
+        }
+    }
+}
+
+/// Serves a client in a new session, on the first node that has capacity for it. If none has, what its
+/// own node says counts.
+async fn begin_new(
+    upstreams: &Upstreams,
+    flags: Vec<String>,
+) -> Result<CurrentUpstream, AttachRefusal> {
+    let mut refused = None;
+    for place in upstreams.places_for(upstreams.folder(), &NodePlace::Home) {
+        let opened = upstreams.open(&place, flags.clone(), FirstSession::New);
+        match opened.await {
+            Ok(upstream) => return Ok(CurrentUpstream::new(place, upstream)),
+            Err(why) if place == NodePlace::Home && why.status != AttachRefusal::FULL => {
+                return Err(why);
+            }
+            Err(why) => drop(refused.get_or_insert(why)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| failed("no node has the folder")))
 }
 
 struct Proxy {
@@ -177,46 +154,48 @@ struct Proxy {
     upstreams: Upstreams,
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
-    from_client: Lines,
+    from_client: LineBuffer,
     input_ended: bool,
-    /// A line that opens a session, and its name. It waits until the lines before it are on their way.
-    opening: Option<(String, Vec<u8>)>,
+    /// A line that opens a session, and which. It waits until the lines before it are on their way.
+    opening: Option<(FromClient, Vec<u8>)>,
     to_upstream: Vec<u8>,
     to_client: Vec<u8>,
-    current: Current,
+    current: CurrentUpstream,
 }
 
 /// Where the dialect runs now.
-struct Current {
-    place: Place,
+struct CurrentUpstream {
+    place: NodePlace,
     /// Absent when the client's input has ended.
     input: Option<mpsc::Sender<Bytes>>,
     output: mpsc::Receiver<FromUpstream>,
-    lines: Lines,
+    lines: LineBuffer,
     session: Option<String>,
+    capacity: Arc<dyn Capacity>,
 }
 
 /// Why it is over.
-enum Over {
+enum SingleProxyEnd {
     Ended(u8),
-    Refused(Refused),
+    Refused(AttachRefusal),
     ClientGone,
 }
 
-impl Current {
-    fn new(place: Place, upstream: Upstream) -> Self {
+impl CurrentUpstream {
+    fn new(place: NodePlace, upstream: Upstream) -> Self {
         Self {
             place,
             input: Some(upstream.input),
             output: upstream.output,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             session: None,
+            capacity: upstream.capacity,
         }
     }
 }
 
 impl Proxy {
-    async fn run(mut self) -> Over {
+    async fn run(mut self) -> SingleProxyEnd {
         loop {
             match self.step().await {
                 Ok(()) => {}
@@ -225,15 +204,15 @@ impl Proxy {
         }
     }
 
-    async fn step(&mut self) -> Result<(), Over> {
+    async fn step(&mut self) -> Result<(), SingleProxyEnd> {
         self.take_lines();
         if self.to_upstream.is_empty()
-            && let Some((named, line)) = self.opening.take()
+            && let Some((opening, line)) = self.opening.take()
         {
-            return self.open_session(&named, line).await;
+            return self.open_or_begin(opening, line).await;
         }
         let may_read = self.to_upstream.is_empty() && !self.input_ended;
-        let has_end = self.current.place != Place::Home;
+        let has_end = self.current.place != NodePlace::Home;
         tokio::select! {
             () = has_room(self.current.input.as_ref()), if !self.to_upstream.is_empty() => {
                 let rest = self.to_upstream.split_off(self.to_upstream.len().min(CHUNK_BYTES));
@@ -251,12 +230,12 @@ impl Proxy {
                 None => self.broken().await?,
             },
             written = self.writer.write(&self.to_client), if !self.to_client.is_empty() => {
-                let written = written.map_err(|_| Over::ClientGone)?;
+                let written = written.map_err(|_| SingleProxyEnd::ClientGone)?;
                 self.to_client.drain(..written);
             }
             () = self.upstreams.end.cancelled(), if has_end => {
                 self.drain().await?;
-                return Err(Over::Ended(STOPPED));
+                return Err(SingleProxyEnd::Ended(STOPPED));
             }
         }
         Ok(())
@@ -281,7 +260,7 @@ impl Proxy {
         {
             match self.dialect.client_line(line) {
                 FromClient::Pass => self.to_upstream.extend_from_slice(line),
-                FromClient::Opens(named) => self.opening = Some((named, line.to_vec())),
+                opening => self.opening = Some((opening, line.to_vec())),
             }
         }
         let is_stuck = self.from_client.rest_bytes() > MAX_LINE_BYTES;
@@ -307,16 +286,86 @@ impl Proxy {
         }
     }
 
+    /// Has a line open or begin a session on the node for that.
+    async fn open_or_begin(
+        &mut self,
+        opening: FromClient,
+        line: Vec<u8>,
+    ) -> Result<(), SingleProxyEnd> {
+        match opening {
+            FromClient::Opens(named) => self.open_session(&named, line).await,
+            FromClient::OpensKeptIn(folder) => {
+                let line = self.dialect.line_elsewhere(line, Some(&folder));
+                match self.upstreams.newest_kept_in(&folder) {
+                    Some(newest) => self.open_session(&newest, line).await,
+                    None => self.begin_session(None, line).await,
+                }
+            }
+            FromClient::Begins(folder) => self.begin_session(folder, line).await,
+            FromClient::Pass => {
+                self.to_upstream = line;
+                Ok(())
+            }
+        }
+    }
+
+    /// Has a line begin its session on a node that has capacity for it.
+    async fn begin_session(
+        &mut self,
+        folder: Option<String>,
+        line: Vec<u8>,
+    ) -> Result<(), SingleProxyEnd> {
+        let cwd = folder.as_deref().unwrap_or(self.upstreams.folder());
+        let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
+        for place in self.upstreams.places_for(cwd, &self.current.place) {
+            if place == self.current.place {
+                if !self.current.capacity.reserve().await {
+                    continue;
+                }
+                self.to_upstream = line;
+                return Ok(());
+            }
+            let there = folder.as_deref();
+            let there = there.map(|folder| self.upstreams.folder_at(&place, folder));
+            let line = self.dialect.line_elsewhere(line.clone(), there.as_deref());
+            let first = FirstSession::NoneUntilNew;
+            let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
+            if let Ok((next, before)) = prepared.await {
+                return self.go_to(next, before, line).await;
+            }
+        }
+        // Where the client is, it is said why there can be none.
+        self.to_upstream = line;
+        Ok(())
+    }
+
+    /// Serves the client on the next upstream, beginning with a line.
+    async fn go_to(
+        &mut self,
+        next: CurrentUpstream,
+        before: Vec<u8>,
+        line: Vec<u8>,
+    ) -> Result<(), SingleProxyEnd> {
+        // What was asked of the node before is answered before anything of the next.
+        self.drain().await?;
+        self.current = next;
+        self.to_client.extend_from_slice(&before);
+        self.to_upstream = line;
+        Ok(())
+    }
+
     /// Has a line open its session on the node that has it.
-    async fn open_session(&mut self, named: &str, line: Vec<u8>) -> Result<(), Over> {
+    async fn open_session(&mut self, named: &str, line: Vec<u8>) -> Result<(), SingleProxyEnd> {
         let mut place = self.upstreams.place_of(named, &self.current.place).await;
-        let Arrival { flags, visits } = self.dialect.arrival(self.upstreams.flags(), named);
-        let (next, first) = loop {
+        let UpstreamStart { flags, first } =
+            self.dialect.arrival(self.upstreams.flags(), Some(named));
+        let (next, before) = loop {
             if place == self.current.place {
                 self.to_upstream = line;
                 return Ok(());
             }
-            let prepared = self.prepared(place.clone(), flags.clone(), visits, None);
+            let goes_on = GoesOn::ByItself;
+            let prepared = self.prepared(place.clone(), flags.clone(), first, goes_on);
             let why = match prepared.await {
                 Ok(prepared) => break prepared,
                 Err(why) => why,
@@ -330,27 +379,26 @@ impl Proxy {
                 }
             }
         };
-        // What was asked of the node before is answered before anything of the next.
-        self.drain().await?;
-        self.current = next;
-        self.to_client.extend_from_slice(&first);
-        self.to_upstream = line;
-        Ok(())
+        self.go_to(next, before, line).await
     }
 
     /// An upstream that knows what the client has set up, and what it wrote for the client meanwhile.
     async fn prepared(
         &mut self,
-        place: Place,
+        place: NodePlace,
         flags: Vec<String>,
-        visits: bool,
-        session: Option<&str>,
-    ) -> Result<(Current, Vec<u8>), Refused> {
+        first: FirstSession,
+        goes_on: GoesOn<'_>,
+    ) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
+        let session = match goes_on {
+            GoesOn::With(session) => Some(session),
+            GoesOn::ByItself | GoesOn::WithNew => None,
+        };
         let preparing = async {
-            let upstream = self.upstreams.open(&place, flags, visits).await?;
-            let mut next = Current::new(place.clone(), upstream);
-            let mut first = Vec::new();
-            let prologue = self.dialect.prologue(session);
+            let upstream = self.upstreams.open(&place, flags, first).await?;
+            let mut next = CurrentUpstream::new(place.clone(), upstream);
+            let mut before = Vec::new();
+            let prologue = self.dialect.prologue(goes_on);
             if let (Some(input), false) = (&next.input, prologue.is_empty()) {
                 // It has ended if this fails.
                 input.send(prologue.into()).await.ok();
@@ -365,7 +413,7 @@ impl Proxy {
                     Some(FromUpstream::Bytes(bytes)) => {
                         next.lines.push(&bytes);
                         while let Some(line) = next.lines.next_line() {
-                            self.dialect.upstream_line(line, &mut first);
+                            self.dialect.upstream_line(line, &mut before);
                         }
                     }
                     Some(FromUpstream::Session(id)) => next.session = Some(id),
@@ -373,7 +421,7 @@ impl Proxy {
                         return Err(failed("the session has moved again"));
                     }
                     Some(FromUpstream::Moved(_)) => {}
-                    Some(FromUpstream::Ended(Ending { refused, .. })) => {
+                    Some(FromUpstream::Ended(DialectEnding { refused, .. })) => {
                         let why = "the session cannot be opened on its node";
                         return Err(failed(refused.as_deref().unwrap_or(why)));
                     }
@@ -383,30 +431,30 @@ impl Proxy {
             if next.session.is_none() {
                 next.session = session.map(str::to_owned);
             }
-            Ok((next, first))
+            Ok((next, before))
         };
         let in_time = timeout(PREPARE_WAIT, preparing).await;
         in_time.unwrap_or_else(|_| Err(failed("the node of the session does not answer in time")))
     }
 
     /// The dialect has ended.
-    async fn ended(&mut self, ending: Ending) -> Result<(), Over> {
+    async fn ended(&mut self, ending: DialectEnding) -> Result<(), SingleProxyEnd> {
         let is_stopping = self.upstreams.end.is_cancelled();
         if ending.goes_on_elsewhere && !is_stopping && !self.input_ended {
             return self.recover(true).await;
         }
         self.flush().await?;
         Err(match ending.refused {
-            Some(message) => Over::Refused(Refused {
+            Some(message) => SingleProxyEnd::Refused(AttachRefusal {
                 message,
                 status: ending.status,
             }),
-            None => Over::Ended(ending.status),
+            None => SingleProxyEnd::Ended(ending.status),
         })
     }
 
     /// A session is no longer where it was.
-    async fn moved(&mut self, session: &str) -> Result<(), Over> {
+    async fn moved(&mut self, session: &str) -> Result<(), SingleProxyEnd> {
         if self.current.session.as_deref() != Some(session) || self.input_ended {
             return Ok(());
         }
@@ -415,20 +463,22 @@ impl Proxy {
     }
 
     /// Nothing more comes, without an end.
-    async fn broken(&mut self) -> Result<(), Over> {
+    async fn broken(&mut self) -> Result<(), SingleProxyEnd> {
         match self.current.place {
-            Place::Home => Err(Over::Refused(failed("internal error of the server"))),
-            Place::Node(_) if self.input_ended => Err(Over::Ended(0)),
-            Place::Node(_) => self.recover(false).await,
+            NodePlace::Home => Err(SingleProxyEnd::Refused(failed(
+                "internal error of the server",
+            ))),
+            NodePlace::Node(_) if self.input_ended => Err(SingleProxyEnd::Ended(0)),
+            NodePlace::Node(_) => self.recover(false).await,
         }
     }
 
     /// Goes on where the session is now. Until then the client is not read. A node from which the
     /// session `has_moved` is not asked for it again before another one should have taken it.
-    async fn recover(&mut self, has_moved: bool) -> Result<(), Over> {
+    async fn recover(&mut self, has_moved: bool) -> Result<(), SingleProxyEnd> {
         let mut why = match &self.current.place {
-            Place::Home => "this node no longer has the session".to_owned(),
-            Place::Node(node) => format!("the node {node} no longer has the session"),
+            NodePlace::Home => "this node no longer has the session".to_owned(),
+            NodePlace::Node(node) => format!("the node {node} no longer has the session"),
         };
         self.dialect.lost(&why, &mut self.to_client);
         self.flush().await?;
@@ -437,10 +487,11 @@ impl Proxy {
         let began = Instant::now();
         while began.elapsed() < RECOVER_WAIT {
             let left = Some(&left).filter(|_| has_moved && began.elapsed() < TAKEOVER_WAIT);
-            match self.reopened(session.as_deref(), left).await {
-                Ok((next, first)) => {
+            let reopened = self.reopened(session.as_deref(), left, began);
+            match reopened.await {
+                Ok((next, before)) => {
                     self.current = next;
-                    self.to_client.extend_from_slice(&first);
+                    self.to_client.extend_from_slice(&before);
                     return Ok(());
                 }
                 Err(refused) => why = refused.message,
@@ -448,33 +499,62 @@ impl Proxy {
             tokio::select! {
                 () = self.upstreams.changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = self.upstreams.end.cancelled() => return Err(Over::Ended(STOPPED)),
+                () = self.upstreams.end.cancelled() => return Err(SingleProxyEnd::Ended(STOPPED)),
             }
         }
         self.dialect.give_up(&why, &mut self.to_client);
         self.flush().await?;
-        Err(Over::Ended(FAILED))
+        Err(SingleProxyEnd::Ended(FAILED))
     }
 
     async fn reopened(
         &mut self,
         session: Option<&str>,
-        left: Option<&Place>,
-    ) -> Result<(Current, Vec<u8>), Refused> {
+        left: Option<&NodePlace>,
+        began: Instant,
+    ) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
         let Some(session) = session else {
-            let Arrival { flags, visits } = self.dialect.arrival(self.upstreams.flags(), "");
-            return self.prepared(Place::Home, flags, visits, None).await;
+            if self.dialect.begins_with_session() && !self.upstreams.observes() {
+                return self.begun_anew().await;
+            }
+            let UpstreamStart { flags, first } = self.dialect.arrival(self.upstreams.flags(), None);
+            let goes_on = GoesOn::ByItself;
+            return self.prepared(NodePlace::Home, flags, first, goes_on).await;
         };
-        let place = self.upstreams.place_of(session, &Place::Home).await;
+        let is_known = self.upstreams.locate(session).await.is_some();
+        let place = self.upstreams.place_of(session, &NodePlace::Home).await;
         if left == Some(&place) {
             return Err(failed("no other node has taken the session"));
         }
         let flags = self.dialect.flags_in(self.upstreams.flags(), session);
-        self.prepared(place, flags, false, Some(session)).await
+        let first = FirstSession::AsFlagged;
+        let goes_on = GoesOn::With(session);
+        match self.prepared(place, flags, first, goes_on).await {
+            Err(_) if !is_known && began.elapsed() > UNKNOWN_WAIT => self.begun_anew().await,
+            reopened => reopened,
+        }
+    }
+
+    /// An upstream with a new session, for a client whose session is gone with nothing in it.
+    async fn begun_anew(&mut self) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
+        let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
+        let mut refused = failed("no node has capacity");
+        for place in self
+            .upstreams
+            .places_for(self.upstreams.folder(), &NodePlace::Home)
+        {
+            let first = FirstSession::New;
+            let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
+            match prepared.await {
+                Ok(prepared) => return Ok(prepared),
+                Err(why) => refused = why,
+            }
+        }
+        Err(refused)
     }
 
     /// Ends the input of the dialect and lets its last frames out.
-    async fn drain(&mut self) -> Result<(), Over> {
+    async fn drain(&mut self) -> Result<(), SingleProxyEnd> {
         self.current.input = None;
         loop {
             self.flush().await?;
@@ -485,10 +565,10 @@ impl Proxy {
         }
     }
 
-    async fn flush(&mut self) -> Result<(), Over> {
+    async fn flush(&mut self) -> Result<(), SingleProxyEnd> {
         let written = self.writer.write_all(&self.to_client).await;
         self.to_client.clear();
-        written.map_err(|_| Over::ClientGone)
+        written.map_err(|_| SingleProxyEnd::ClientGone)
     }
 }
 
@@ -499,8 +579,8 @@ async fn has_room(input: Option<&mpsc::Sender<Bytes>>) {
     }
 }
 
-fn failed(message: &str) -> Refused {
-    Refused {
+fn failed(message: &str) -> AttachRefusal {
+    AttachRefusal {
         message: message.to_owned(),
         status: FAILED,
     }

@@ -1,6 +1,9 @@
 //! Where a client's dialect runs, as the proxy sees it: bytes in, bytes and news out.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 /// Chunks that may wait in each direction. Who has more waits.
@@ -15,6 +18,14 @@ pub struct Upstream {
     pub input: mpsc::Sender<Bytes>,
     /// What the dialect writes. Without an [`FromUpstream::Ended`] before its end it broke.
     pub output: mpsc::Receiver<FromUpstream>,
+    /// Where the sessions that the client begins there have their capacity from.
+    pub capacity: Arc<dyn Capacity>,
+}
+
+/// The capacity of a node, for one client.
+pub trait Capacity: Send + Sync {
+    /// Reserves capacity for the next session that the client begins. False when there is none.
+    fn reserve(&self) -> BoxFuture<'_, bool>;
 }
 
 /// The other end of an [`Upstream`].
@@ -33,12 +44,12 @@ pub enum FromUpstream {
     /// The session with this id is no longer on the node; the client can go on with it elsewhere.
     Moved(String),
     /// The dialect has ended, and nothing follows.
-    Ended(Ending),
+    Ended(DialectEnding),
 }
 
 /// How a dialect ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ending {
+pub struct DialectEnding {
     /// The exit status of a program that was started for this client.
     pub status: u8,
     /// Why it was not served, if it was not.
@@ -49,12 +60,13 @@ pub struct Ending {
 
 impl Upstream {
     /// An upstream, and its other end.
-    pub fn pair() -> (Self, UpstreamEnd) {
+    pub fn pair(capacity: Arc<dyn Capacity>) -> (Self, UpstreamEnd) {
         let (to_dialect, input) = mpsc::channel(CHUNKS);
         let (output, from_dialect) = mpsc::channel(CHUNKS);
         let upstream = Self {
             input: to_dialect,
             output: from_dialect,
+            capacity,
         };
         (upstream, UpstreamEnd { input, output })
     }

@@ -5,26 +5,27 @@
 
 use std::sync::Arc;
 
-use stentor_wire::edn::Value;
+use stentor_agent::agent::Agent;
+use stentor_wire::edn::{Fields, Value};
 use stentor_wire::psi::{ErrorCode, Op, Refused, Request, TopicSet};
 
 use super::error::OpError;
-use super::item::Part;
-use super::live::Live;
+use super::item::ItemPart;
+use super::live::PsiSession;
 use super::ops;
-use super::params::Params;
+use super::params::OpParams;
 use super::payload;
 use super::pending::NotAccepted;
-use super::request::{Answerer, Call, Handled};
-use super::shared::Shared;
+use super::request::{OpCall, OpResult, RequestAnswerer};
+use super::shared::PsiShared;
 use super::trace::{Direction, Trace};
-use crate::input::{Input, InputLines};
+use crate::input::{InputLine, InputLines};
 
 /// The reading end of a connection.
-pub(super) struct Connection {
-    pub shared: Arc<Shared>,
+pub(super) struct PsiConnection {
+    pub shared: Arc<PsiShared>,
     /// The session that is meant when a request names none (section 7).
-    pub focus: Option<Arc<Live>>,
+    pub focus: Option<Arc<PsiSession>>,
     pub topics: TopicSet,
     /// A subscription was made before.
     pub subscribed: bool,
@@ -35,8 +36,8 @@ pub(super) struct Connection {
     trace: Trace,
 }
 
-impl Connection {
-    pub fn new(shared: Arc<Shared>, trace: Trace) -> Self {
+impl PsiConnection {
+    pub fn new(shared: Arc<PsiShared>, trace: Trace) -> Self {
         Self {
             shared,
             focus: None,
@@ -57,8 +58,7 @@ impl Connection {
         };
         match live {
             Ok(live) => {
-                let mut parts = vec![Part::attach(&live)];
-                parts.push(Part::Focus(Arc::clone(&live)));
+                let parts = vec![ItemPart::attach(&live), ItemPart::Focus(Arc::clone(&live))];
                 self.focus = Some(live);
                 self.shared.write(parts).await;
             }
@@ -69,25 +69,25 @@ impl Connection {
         }
     }
 
-    async fn first_session(&self) -> Result<Arc<Live>, OpError> {
+    async fn first_session(&self) -> Result<Arc<PsiSession>, OpError> {
         let cwd = &self.shared.options.cwd;
         let options = self.shared.options_in(cwd).await?;
-        self.shared.start_first(options).await
+        self.shared.start(options, Agent::start_first).await
     }
 
     /// Serves until the client closes its end.
     pub async fn serve(&mut self, input: &mut InputLines) {
         while let Some(line) = input.next().await {
             let refused = match line {
-                Input::Line(line) => {
+                InputLine::Line(line) => {
                     self.trace.note(Direction::In, line.as_bytes()).await;
                     self.line(&line).await
                 }
-                Input::TooLong => Err(bare("the line is longer than 16 MiB and was skipped")),
-                Input::InvalidUtf8 => Err(bare("the line is not UTF-8 and was skipped")),
+                InputLine::TooLong => Err(bare("the line is longer than 16 MiB and was skipped")),
+                InputLine::InvalidUtf8 => Err(bare("the line is not UTF-8 and was skipped")),
             };
             if let Err(refused) = refused {
-                self.shared.write(vec![Part::Refused(refused)]).await;
+                self.shared.write(vec![ItemPart::Refused(refused)]).await;
             }
         }
     }
@@ -112,7 +112,7 @@ impl Connection {
                 return Err(request.refused(ErrorCode::MaxPendingExceeded, message));
             }
         }
-        let answerer = Answerer {
+        let answerer = RequestAnswerer {
             shared: Arc::clone(&self.shared),
             id: id.into(),
             op: op.to_owned(),
@@ -122,24 +122,26 @@ impl Connection {
         Ok(())
     }
 
-    async fn accepted(&mut self, answerer: &Answerer, params: Option<&Value<'_>>) -> Handled {
-        let params = Params::read(params)?;
+    async fn accepted(
+        &mut self,
+        answerer: &RequestAnswerer,
+        params: Option<&Value<'_>>,
+    ) -> OpResult {
+        let params = OpParams::read(params)?;
         let op = Op::parse(&answerer.op);
         if op.is_none_or(Op::takes_session) {
             params.session_id()?;
         }
         let Some(op) = op else {
+            let names: Vec<&str> = Op::ALL.iter().map(|op| op.as_str()).collect();
             return Err(OpError {
                 code: ErrorCode::OpNotSupported,
                 message: format!("unsupported op: {}", answerer.op),
-                data: Some(payload::map(|data| {
-                    let names: Vec<&str> = Op::ALL.iter().map(|op| op.as_str()).collect();
-                    data.field("supported-ops", &names);
-                })),
+                data: Some(payload::form(&Fields(&[("supported-ops", &names)]))),
             });
         };
         let answerer = answerer.clone();
-        let mut call = Call {
+        let mut call = OpCall {
             connection: self,
             params,
             answerer,
@@ -148,7 +150,7 @@ impl Connection {
     }
 
     /// The focused session.
-    pub fn focused(&self) -> Result<Arc<Live>, OpError> {
+    pub fn focused(&self) -> Result<Arc<PsiSession>, OpError> {
         let first = || self.shared.sessions().into_iter().next();
         self.focus.clone().or_else(first).ok_or_else(|| {
             let why = self.no_session.as_deref().unwrap_or("none was started");

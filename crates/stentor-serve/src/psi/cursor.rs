@@ -5,11 +5,11 @@ use stentor_agent::hub::{Cursor, CursorMissed};
 use stentor_wire::edn::EdnWriter;
 
 use super::error::OpError;
-use super::live::Live;
-use super::params::{Params, either};
+use super::live::PsiSession;
+use super::params::{OpParams, either};
 
 /// The cursor that a client gives, as `{:epoch "…" :number 7}`.
-pub(super) fn given(params: Params<'_>) -> Result<Option<Cursor>, OpError> {
+pub(super) fn given(params: OpParams<'_>) -> Result<Option<Cursor>, OpError> {
     let Some(cursor) = params.get("cursor") else {
         return Ok(None);
     };
@@ -24,16 +24,16 @@ pub(super) fn given(params: Params<'_>) -> Result<Option<Cursor>, OpError> {
 }
 
 /// What became of the cursor that a client gave.
-pub(super) fn outcome(result: Result<(), CursorMissed>) -> &'static str {
+pub(super) fn outcome<T>(result: &Result<T, CursorMissed>) -> &'static str {
     match result {
-        Ok(()) => "resumed",
+        Ok(_) => "resumed",
         Err(CursorMissed::OtherEpoch) => "other-epoch",
         Err(CursorMissed::TooOld) => "too-old",
     }
 }
 
 /// Writes where a session that is shared is now.
-pub(super) fn write(data: &mut EdnWriter<'_>, live: &Live, outcome: Option<&str>) {
+pub(super) fn write(data: &mut EdnWriter<'_>, live: &PsiSession, outcome: Option<&str>) {
     if !live.session.is_shared() {
         return;
     }

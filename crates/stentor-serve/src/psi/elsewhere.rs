@@ -8,15 +8,15 @@ use stentor_agent::session::WeakSession;
 use stentor_journal::clock::parse_iso_time;
 
 use super::error::OpError;
-use super::item::Part;
+use super::item::ItemPart;
 use super::limits::LISTED_ELSEWHERE;
-use super::live::{Live, Phase, View};
+use super::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use super::ops::navigation;
 use super::payload::context::Slot;
-use super::shared::{Shared, lock};
+use super::shared::{PsiShared, lock};
 
 /// How such sessions were shown last, by id.
-pub(super) type Shown = HashMap<Arc<str>, ShownElsewhere>;
+pub(super) type ShownSessions = HashMap<Arc<str>, ShownElsewhere>;
 
 #[derive(Clone)]
 pub(super) struct ShownElsewhere {
@@ -26,10 +26,10 @@ pub(super) struct ShownElsewhere {
     slot: Option<Slot>,
 }
 
-impl Shared {
+impl PsiShared {
     /// Those there are, as lists show them.
     pub async fn elsewhere(&self) -> Vec<Slot> {
-        let mut all = Shown::new();
+        let mut all = ShownSessions::new();
         let mut slots = Vec::new();
         for session in self.open_elsewhere() {
             let id = Arc::clone(session.id());
@@ -51,13 +51,13 @@ impl Shared {
     }
 
     /// Joins one of them. Its events are published from then on.
-    pub async fn join_elsewhere(&self, id: &str) -> Result<Option<Arc<Live>>, OpError> {
+    pub async fn join_elsewhere(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
         let found = self.open_elsewhere().find(|session| &**session.id() == id);
         let Some(file) = found.and_then(|session| Some(session.file()?.to_owned())) else {
             return Ok(None);
         };
         let live = navigation::load(self, &file).await?;
-        self.write(vec![Part::attach(&live)]).await;
+        self.write(vec![ItemPart::attach(&live)]).await;
         self.let_ask(&live).await?;
         Ok(Some(live))
     }
@@ -77,38 +77,21 @@ async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<S
         return Some(shown.clone());
     }
     let session = session.upgrade()?;
-    let snapshot = session.snapshot(false).await.ok()?;
-    let view = View {
-        state: snapshot.state,
-        messages: snapshot.messages,
-        stats: None,
-    };
+    let view = LiveSnapshot::from(session.snapshot(false).await.ok()?);
     if view.messages.is_empty() && view.state.name.is_none() {
         return Some(ShownElsewhere { seq, slot: None });
     }
-    let known = before.and_then(|shown| Some(shown.slot?.created_ms));
+    let known = before.and_then(|shown| Some(shown.slot?.origin.created_ms));
     let created_ms = match known {
         Some(created_ms) => created_ms,
         None => parse_iso_time(&session.entries().await.ok()?.0.timestamp).unwrap_or_default(),
     };
-    let phase = Phase {
+    let phase = SessionPhase {
         running: view.state.is_running,
         compacting: view.state.is_compacting,
-        ..Phase::default()
+        ..SessionPhase::default()
     };
-    let slot = Slot {
-        id: Arc::clone(session.id()),
-        cwd: view.state.cwd.clone(),
-        created_ms,
-        parent: None,
-        parent_path: None,
-        name: view.state.name.clone(),
-        display_name: view.display_name(),
-        file: view.state.file.clone(),
-        runtime_state: phase.runtime_state(),
-        is_streaming: phase.running,
-        updated_ms: view.updated_ms(),
-    };
-    let slot = Some(slot);
+    let origin = SessionOrigin::new(view.state.cwd.clone(), created_ms);
+    let slot = Some(Slot::of(session.id(), origin, &view, &phase));
     Some(ShownElsewhere { seq, slot })
 }

@@ -8,21 +8,21 @@ use stentor_journal::message::{Message, ToolCall};
 use stentor_wire::edn::escape_into;
 use tokio::time::Instant;
 
-use super::item::Cause;
+use super::item::CausingRequest;
 use super::limits::TOOL_SIGN_OF_LIFE;
-use super::live::Live;
+use super::live::PsiSession;
 
 /// What was published of one session.
 pub(super) struct SessionEncoder {
-    pub live: Arc<Live>,
+    pub live: Arc<PsiSession>,
     /// The request that caused what is going on.
-    pub cause: Cause,
+    pub cause: CausingRequest,
     /// The visible text of the current model call.
-    pub text: Growing,
+    pub text: GrowingText,
     /// The current thinking block.
-    pub thinking: Growing,
+    pub thinking: GrowingText,
     /// The arguments of the tool call that is being written, and its id.
-    pub arguments: Growing,
+    pub arguments: GrowingText,
     pub arguments_of: String,
     /// The last answer of the run that was not published as the final one.
     pub answer: Option<Arc<Message>>,
@@ -36,7 +36,7 @@ pub(super) struct SessionEncoder {
 /// It is kept escaped, so that an event costs one copy of it and no work that grows with what was
 /// written before. Between two events some time passes; what comes meanwhile goes into the next.
 #[derive(Default)]
-pub(super) struct Growing {
+pub(super) struct GrowingText {
     escaped: Vec<u8>,
     unsent: bool,
     sent: Option<Instant>,
@@ -50,13 +50,13 @@ pub(super) struct RunningTool {
 }
 
 impl SessionEncoder {
-    pub fn new(live: Arc<Live>) -> Self {
+    pub fn new(live: Arc<PsiSession>) -> Self {
         Self {
             live,
             cause: None,
-            text: Growing::default(),
-            thinking: Growing::default(),
-            arguments: Growing::default(),
+            text: GrowingText::default(),
+            thinking: GrowingText::default(),
+            arguments: GrowingText::default(),
             arguments_of: String::new(),
             answer: None,
             given_up: None,
@@ -81,7 +81,7 @@ impl SessionEncoder {
     }
 }
 
-impl Growing {
+impl GrowingText {
     pub fn append(&mut self, text: &str) {
         escape_into(&mut self.escaped, text);
         self.unsent = true;
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_first_text_is_due_at_once_and_later_ones_after_the_interval() {
         let interval = Duration::from_secs(3600);
-        let mut text = Growing::default();
+        let mut text = GrowingText::default();
         let now = Instant::now();
         assert!(text.due(interval).is_none());
         text.append("a\n");

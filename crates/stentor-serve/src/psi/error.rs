@@ -6,7 +6,7 @@ use stentor_journal::store::StoreError;
 use stentor_wire::psi::ErrorCode;
 use tokio::task::JoinError;
 
-use super::login_slot::LoginError;
+use super::login_slot::LoginSlotError;
 
 /// Why an operation was not done.
 #[derive(Debug)]
@@ -78,15 +78,15 @@ impl From<AgentError> for OpError {
     }
 }
 
-impl From<LoginError> for OpError {
-    fn from(error: LoginError) -> Self {
+impl From<LoginSlotError> for OpError {
+    fn from(error: LoginSlotError) -> Self {
         let code = match &error {
-            LoginError::Unavailable
-            | LoginError::NoModel
-            | LoginError::UnknownProvider { .. }
-            | LoginError::Pending(_)
-            | LoginError::Session(_) => ErrorCode::InvalidParams,
-            LoginError::Replaced | LoginError::Refused(_) => ErrorCode::Failed,
+            LoginSlotError::Unavailable
+            | LoginSlotError::NoModel
+            | LoginSlotError::UnknownProvider { .. }
+            | LoginSlotError::Pending(_)
+            | LoginSlotError::Session(_) => ErrorCode::InvalidParams,
+            LoginSlotError::Replaced | LoginSlotError::Refused(_) => ErrorCode::Failed,
         };
         Self::new(code, error.to_string())
     }

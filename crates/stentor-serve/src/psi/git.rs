@@ -7,9 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stentor_agent::project_files::{Owners, Project, Reader};
-use stentor_agent::session::Session;
+use stentor_agent::project_files::{FileOwner, Project, TrustedOwners};
 use stentor_agent::tasks;
+
+use super::live::PsiSession;
 
 /// The longest file that is read: it names one branch or one folder.
 const FILE_BYTES: u64 = 8 << 10;
@@ -19,12 +20,12 @@ const MOST_TREES: usize = 256;
 
 /// What HEAD points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum GitHead {
     Branch(String),
     Detached,
 }
 
-impl Head {
+impl GitHead {
     /// The name shown for it.
     pub fn label(&self) -> &str {
         match self {
@@ -38,7 +39,7 @@ impl Head {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WorkTree {
     pub path: PathBuf,
-    pub head: Head,
+    pub head: GitHead,
 }
 
 /// The repository that a folder is in.
@@ -46,7 +47,7 @@ pub(super) struct WorkTree {
 pub(super) struct Repository {
     /// The root of the working tree.
     pub root: PathBuf,
-    pub head: Option<Head>,
+    pub head: Option<GitHead>,
     /// The main one first.
     pub trees: Vec<WorkTree>,
     /// Which of them `root` is.
@@ -54,9 +55,9 @@ pub(super) struct Repository {
 }
 
 /// The project of a session, and what of it may be read.
-pub(super) fn project_of(session: &Session, cwd: &Path) -> Project {
-    let known = session.slash().project();
-    known.unwrap_or_else(|| Project::of(cwd, Owners::ours()))
+pub(super) fn project_of(live: &PsiSession) -> Project {
+    let known = live.session.slash().project();
+    known.unwrap_or_else(|| Project::of(&live.origin.cwd, TrustedOwners::ours()))
 }
 
 /// The name shown for a folder's branch.
@@ -134,12 +135,12 @@ impl GitFolder {
     }
 
     /// What is neither a branch nor a commit is none of git's, and nobody is shown it.
-    fn head(&self) -> Option<Head> {
+    fn head(&self) -> Option<GitHead> {
         let text = self.read("HEAD")?;
         let text = text.trim();
         let Some(reference) = text.strip_prefix("ref:") else {
             let is_commit = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            return (is_commit && !text.is_empty()).then_some(Head::Detached);
+            return (is_commit && !text.is_empty()).then_some(GitHead::Detached);
         };
         let reference = reference.trim();
         let is_odd = |c: char| c.is_whitespace() || c.is_control();
@@ -147,21 +148,20 @@ impl GitFolder {
             return None;
         }
         let name = reference.strip_prefix("refs/heads/").unwrap_or(reference);
-        Some(Head::Branch(name.to_owned()))
+        Some(GitHead::Branch(name.to_owned()))
     }
 
     /// The working trees of the repository.
     fn work_trees(&self) -> Vec<WorkTree> {
-        let common = self
-            .read("commondir")
-            .and_then(|place| Self::at(&self.path.join(place.trim()), &self.project));
+        let common = self.read("commondir");
+        let common =
+            common.and_then(|place| Self::at(&self.path.join(place.trim()), &self.project));
         let common = common.as_ref().unwrap_or(self);
-        let main = common.path.parent().map(Path::to_path_buf);
-        let main = main.zip(common.head());
-        let mut trees: Vec<WorkTree> = main
-            .map(|(path, head)| WorkTree { path, head })
-            .into_iter()
-            .collect();
+        let tree = |git: &Self, root: Option<&Path>| {
+            let (path, head) = (root?.to_owned(), git.head()?);
+            Some(WorkTree { path, head })
+        };
+        let mut trees: Vec<WorkTree> = tree(common, common.path.parent()).into_iter().collect();
         let Ok(entries) = fs::read_dir(common.path.join("worktrees")) else {
             return trees;
         };
@@ -175,19 +175,18 @@ impl GitFolder {
                 path,
                 project: common.project.clone(),
             };
-            let tree = entry.read("gitdir");
-            let tree = tree.and_then(|place| Some(Path::new(place.trim()).parent()?.to_owned()));
-            trees.extend(
-                tree.zip(entry.head())
-                    .map(|(path, head)| WorkTree { path, head }),
-            );
+            let mark = entry.read("gitdir");
+            let root = mark
+                .as_deref()
+                .and_then(|mark| Path::new(mark.trim()).parent());
+            trees.extend(tree(&entry, root));
         }
         trees
     }
 }
 
 fn text_of(project: &Project, path: &Path) -> Option<String> {
-    let bytes = Reader::Project(project).read(path, FILE_BYTES).ok()?;
+    let bytes = FileOwner::Project(project).read(path, FILE_BYTES).ok()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -196,7 +195,7 @@ mod tests {
     use super::*;
 
     fn ours(folder: impl Into<PathBuf>) -> Project {
-        Project::of(folder, Owners::ours())
+        Project::of(folder, TrustedOwners::ours())
     }
 
     #[tokio::test]
@@ -229,11 +228,11 @@ mod tests {
         let expected = [
             WorkTree {
                 path: root.join("main"),
-                head: Head::Branch("feature/x".into()),
+                head: GitHead::Branch("feature/x".into()),
             },
             WorkTree {
                 path: root.join("side"),
-                head: Head::Detached,
+                head: GitHead::Detached,
             },
         ];
         let found = repository(ours(root.join("side"))).await.unwrap();

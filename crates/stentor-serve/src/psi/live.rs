@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use stentor_agent::commands::{AgentDefinition, CommandBook};
+use stentor_agent::commands::{AgentDefinition, CommandBook, SlashCommands};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
-use stentor_agent::session::{Session, SessionError, SessionState, SessionStats};
+use stentor_agent::session::{Session, SessionError, SessionSnapshot, SessionState, SessionStats};
 use stentor_agent::tasks;
 use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
@@ -17,16 +17,13 @@ use super::limits::DISPLAY_NAME_CHARS;
 use super::payload::context::Slot;
 use super::shared::lock;
 use super::text;
-use crate::merge::After;
+use crate::merge::EventPlace;
 
 /// A live session, and what only this dialect knows about it.
-pub(super) struct Live {
+pub(super) struct PsiSession {
     pub id: Arc<str>,
     pub session: Session,
-    pub cwd: PathBuf,
-    pub created_ms: u64,
-    pub parent: Option<Arc<str>>,
-    pub parent_path: Option<String>,
+    pub origin: SessionOrigin,
     /// Which use of a session was the last of this one; they are counted.
     pub last_use: AtomicU64,
     /// It knows something that is in no file.
@@ -37,8 +34,8 @@ pub(super) struct Live {
     holding_snapshots: AtomicUsize,
     /// Cancelled by an abort: what is being prepared for the session must not reach it then.
     preparing: Mutex<CancellationToken>,
-    turn: Mutex<Turn>,
-    phase: Mutex<Phase>,
+    turn: Mutex<PsiTurn>,
+    phase: Mutex<SessionPhase>,
     /// How lists showed it, and the number of its newest event then.
     pub shown: Mutex<Option<(u64, Slot)>>,
 }
@@ -46,7 +43,7 @@ pub(super) struct Live {
 /// What a session is doing, as its events tell it. Kept apart from the session's own state so that
 /// a snapshot says what is true at its place among the events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Phase {
+pub(super) struct SessionPhase {
     pub running: bool,
     pub compacting: bool,
     pub retry: Option<RetryWait>,
@@ -67,18 +64,7 @@ pub(super) struct RetryWait {
     pub rate_limit: Option<RateLimit>,
 }
 
-impl RetryWait {
-    /// What the length of the wait comes from (section 10.1).
-    pub fn source(&self) -> &'static str {
-        if self.asked_for {
-            "retry-after"
-        } else {
-            "exponential-backoff"
-        }
-    }
-}
-
-impl Phase {
+impl SessionPhase {
     /// Its name in `session/updated` (section 10.1).
     pub fn name(&self) -> &'static str {
         if self.compacting {
@@ -106,19 +92,30 @@ impl Phase {
     }
 }
 
-/// Where a session comes from, and what it was if it was live before.
-#[derive(Default)]
-pub(super) struct Origin {
+/// Where a session comes from.
+#[derive(Debug, Clone)]
+pub(super) struct SessionOrigin {
     pub cwd: PathBuf,
     pub created_ms: u64,
     pub parent: Option<Arc<str>>,
     pub parent_path: Option<String>,
-    pub turn: Turn,
+}
+
+impl SessionOrigin {
+    /// One without a parent.
+    pub fn new(cwd: PathBuf, created_ms: u64) -> Self {
+        Self {
+            cwd,
+            created_ms,
+            parent: None,
+            parent_path: None,
+        }
+    }
 }
 
 /// The model call that is going on, or the last one.
 #[derive(Clone, Default)]
-pub(super) struct Turn {
+pub(super) struct PsiTurn {
     pub answer: Option<TurnAnswer>,
     pub state: TurnState,
 }
@@ -153,11 +150,8 @@ impl TurnAnswer {
             }
             Self::Written { message, .. } => {
                 let blocks = message.as_assistant().map(|answer| &answer.content);
-                let texts = blocks
-                    .into_iter()
-                    .flatten()
-                    .filter_map(ContentBlock::as_text);
-                texts.for_each(add);
+                let blocks = blocks.into_iter().flatten();
+                blocks.filter_map(ContentBlock::as_text).for_each(add);
             }
         }
         all
@@ -184,21 +178,18 @@ pub(super) enum TurnState {
     Error,
 }
 
-impl Live {
-    pub fn new(session: Session, origin: Origin) -> Arc<Self> {
+impl PsiSession {
+    pub fn new(session: Session, origin: SessionOrigin) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(session.id()),
             session,
-            cwd: origin.cwd,
-            created_ms: origin.created_ms,
-            parent: origin.parent,
-            parent_path: origin.parent_path,
+            origin,
             last_use: AtomicU64::new(0),
             stays_loaded: AtomicBool::new(false),
             aborting: AtomicUsize::new(0),
             holding_snapshots: AtomicUsize::new(0),
             preparing: Mutex::default(),
-            turn: Mutex::new(origin.turn),
+            turn: Mutex::default(),
             phase: Mutex::default(),
             shown: Mutex::default(),
         })
@@ -224,7 +215,7 @@ impl Live {
     }
 
     /// Keeps changes of the settings from being told by themselves until
-    /// [`Live::release_snapshots`], which the writer calls when it is at the request's answer.
+    /// [`PsiSession::release_snapshots`], which the writer calls when it is at the request's answer.
     pub fn hold_snapshots(&self) {
         self.holding_snapshots.fetch_add(1, Ordering::AcqRel);
     }
@@ -247,11 +238,11 @@ impl Live {
         std::mem::take(&mut *lock(&self.preparing)).cancel();
     }
 
-    pub fn turn(&self) -> Turn {
+    pub fn turn(&self) -> PsiTurn {
         lock(&self.turn).clone()
     }
 
-    pub fn set_turn(&self, turn: Turn) {
+    pub fn set_turn(&self, turn: PsiTurn) {
         *lock(&self.turn) = turn;
     }
 
@@ -262,70 +253,72 @@ impl Live {
     /// The model call is over and brought this message.
     pub fn end_turn(&self, state: TurnState, message: &Arc<Message>) {
         let mut turn = lock(&self.turn);
-        let answer = turn.answer.take();
-        *turn = Turn {
-            answer: answer.map(|answer| TurnAnswer::Written {
-                message: Arc::clone(message),
-                calls: answer.calls(),
-            }),
-            state,
-        };
+        turn.state = state;
+        turn.answer = turn.answer.take().map(|answer| TurnAnswer::Written {
+            message: Arc::clone(message),
+            calls: answer.calls(),
+        });
     }
 
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> SessionPhase {
         lock(&self.phase).clone()
     }
 
-    pub fn change_phase(&self, change: impl FnOnce(&mut Phase)) {
+    pub fn change_phase(&self, change: impl FnOnce(&mut SessionPhase)) {
         change(&mut lock(&self.phase));
     }
 
     /// Looks at everything that snapshots need; footers need the sums, too.
-    pub async fn view(&self, with_stats: bool) -> Result<View, SessionError> {
-        let snapshot = self.session.snapshot(with_stats).await?;
-        Ok(View {
-            state: snapshot.state,
-            messages: snapshot.messages,
-            stats: snapshot.stats,
-        })
+    pub async fn view(&self, with_stats: bool) -> Result<LiveSnapshot, SessionError> {
+        Ok(self.session.snapshot(with_stats).await?.into())
+    }
+
+    /// How lists show it.
+    pub fn slot(&self, view: &LiveSnapshot) -> Slot {
+        Slot::of(&self.id, self.origin.clone(), view, &self.phase())
     }
 
     /// The place behind all its events so far.
-    pub fn after_all(&self) -> After {
-        After {
+    pub fn after_all(&self) -> EventPlace {
+        EventPlace {
             session: Arc::clone(&self.id),
             seq: self.session.seq(),
         }
     }
 
-    /// What the files of commands say now, read where waiting for the disk holds up nobody.
+    /// What the files of commands say now.
     pub async fn book(&self) -> Arc<CommandBook> {
-        let slash = Arc::clone(self.session.slash());
-        let read = tasks::spawn_blocking(move || slash.book());
-        read.await.unwrap_or_default()
+        self.read_commands(SlashCommands::book).await
     }
 
-    /// The agents a task can be given to, read in the same way.
+    /// The agents a task can be given to.
     pub async fn agents(&self) -> Vec<AgentDefinition> {
-        let slash = Arc::clone(self.session.slash());
-        let read = tasks::spawn_blocking(move || slash.agents());
-        read.await.unwrap_or_default()
+        self.read_commands(SlashCommands::agents).await
     }
 
     /// The slash commands it has now, and what the files say. The client is taken to know them all
     /// then.
     pub async fn commands(&self) -> Commands {
-        let slash = Arc::clone(self.session.slash());
-        let read = tasks::spawn_blocking(move || Commands {
+        let read = |slash: &SlashCommands| Commands {
             book: slash.book(),
             list: slash.list_now(),
-        });
+        };
+        self.read_commands(read).await
+    }
+
+    /// Reads files where waiting for the disk holds up nobody.
+    async fn read_commands<T>(&self, read: fn(&SlashCommands) -> T) -> T
+    where
+        T: Default + Send + 'static,
+    {
+        let slash = Arc::clone(self.session.slash());
+        let read = tasks::spawn_blocking(move || read(&slash));
         read.await.unwrap_or_default()
     }
 }
 
 /// An abort that is under way.
-pub(super) struct Aborting(Arc<Live>);
+pub(super) struct Aborting(Arc<PsiSession>);
 
 impl Drop for Aborting {
     fn drop(&mut self) {
@@ -357,13 +350,23 @@ impl Commands {
 }
 
 /// A session at one moment.
-pub(super) struct View {
+pub(super) struct LiveSnapshot {
     pub state: SessionState,
     pub messages: Vec<Arc<Message>>,
     pub stats: Option<SessionStats>,
 }
 
-impl View {
+impl From<SessionSnapshot> for LiveSnapshot {
+    fn from(snapshot: SessionSnapshot) -> Self {
+        Self {
+            state: snapshot.state,
+            messages: snapshot.messages,
+            stats: snapshot.stats,
+        }
+    }
+}
+
+impl LiveSnapshot {
     /// The name, else the latest user message that is no command (section 11.3).
     pub fn display_name(&self) -> Option<String> {
         let named = self.state.name.clone();

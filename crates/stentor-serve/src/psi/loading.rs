@@ -12,23 +12,23 @@ use stentor_journal::store::EntryKind;
 use tokio_util::sync::CancellationToken;
 
 use super::error::OpError;
-use super::item::Part;
+use super::item::ItemPart;
 use super::limits::MAX_SESSIONS;
-use super::live::{Live, Origin, Phase, Turn};
+use super::live::{PsiSession, PsiTurn, SessionPhase};
 use super::payload::context::Slot;
-use super::shared::Shared;
+use super::shared::PsiShared;
 
 /// Who holds a session that nobody uses: the list of sessions, the writer's feed, and who asks.
 const IDLE_HOLDERS: usize = 3;
 
 /// A session of this process.
 #[derive(Clone)]
-pub(super) enum Known {
-    Live(Arc<Live>),
+pub(super) enum KnownPsiSession {
+    Live(Arc<PsiSession>),
     Unloaded(Arc<Unloaded>),
 }
 
-impl Known {
+impl KnownPsiSession {
     pub fn id(&self) -> &Arc<str> {
         match self {
             Self::Live(live) => &live.id,
@@ -47,7 +47,7 @@ pub(super) struct Unloaded {
     thinking: ThinkingLevel,
     auto_compaction: bool,
     auto_retry: bool,
-    turn: Turn,
+    turn: PsiTurn,
     /// Cancelled when its file is free again.
     closed: CancellationToken,
 }
@@ -55,8 +55,8 @@ pub(super) struct Unloaded {
 impl Unloaded {
     /// What is to be kept of a session, if it may be unloaded: it does nothing, nothing waits, and
     /// all it knows can be read again.
-    async fn of(live: &Live) -> Option<Self> {
-        let is_at_rest = live.phase() == Phase::default() && !live.is_aborting();
+    async fn of(live: &PsiSession) -> Option<Self> {
+        let is_at_rest = live.phase() == SessionPhase::default() && !live.is_aborting();
         if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
             return None;
         }
@@ -76,7 +76,7 @@ impl Unloaded {
             return None;
         }
         Some(Self {
-            slot: Slot::of(live, &view),
+            slot: live.slot(&view),
             is_empty,
             model: state.model.clone(),
             thinking: state.thinking,
@@ -94,7 +94,7 @@ impl Unloaded {
 }
 
 /// Whether a session without a file can be begun again as it is.
-async fn has_only_settings(live: &Live) -> bool {
+async fn has_only_settings(live: &PsiSession) -> bool {
     let Ok((_, entries)) = live.session.entries().await else {
         return false;
     };
@@ -108,21 +108,21 @@ async fn has_only_settings(live: &Live) -> bool {
     })
 }
 
-impl Shared {
+impl PsiShared {
     /// The session with this id, loaded again if it has to be. Only who reads requests asks.
-    pub async fn live(&self, id: &str) -> Result<Option<Arc<Live>>, OpError> {
+    pub async fn live(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
         match self.known().into_iter().find(|known| &**known.id() == id) {
             None => self.join_elsewhere(id).await,
-            Some(Known::Live(live)) => {
+            Some(KnownPsiSession::Live(live)) => {
                 self.used(&live);
                 Ok(Some(live))
             }
-            Some(Known::Unloaded(unloaded)) => self.load_again(&unloaded).await.map(Some),
+            Some(KnownPsiSession::Unloaded(unloaded)) => self.load_again(&unloaded).await.map(Some),
         }
     }
 
     /// Notes that a session is used now: the one that was not for the longest time goes first.
-    pub fn used(&self, live: &Live) {
+    pub fn used(&self, live: &PsiSession) {
         let now = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
         live.last_use.store(now, Ordering::Relaxed);
     }
@@ -148,19 +148,19 @@ impl Shared {
         Ok(())
     }
 
-    async fn unload(&self, live: Arc<Live>) -> bool {
+    async fn unload(&self, live: Arc<PsiSession>) -> bool {
         let Some(unloaded) = Unloaded::of(&live).await else {
             return false;
         };
         let closed = unloaded.closed.clone();
         // Nobody gets hold of it without the list, so who holds it now is all who will.
-        let is_replaced = self.replace(Known::Unloaded(Arc::new(unloaded)), || {
+        let is_replaced = self.replace(KnownPsiSession::Unloaded(Arc::new(unloaded)), || {
             Arc::strong_count(&live) <= IDLE_HOLDERS
         });
         if !is_replaced {
             return false;
         }
-        let detach = vec![Part::Detach(Arc::clone(&live.id))];
+        let detach = vec![ItemPart::Detach(Arc::clone(&live.id))];
         self.hand_over(Some(live.after_all()), detach).await;
         tasks::spawn(async move {
             live.session.close().await;
@@ -169,11 +169,11 @@ impl Shared {
         true
     }
 
-    async fn load_again(&self, unloaded: &Unloaded) -> Result<Arc<Live>, OpError> {
+    async fn load_again(&self, unloaded: &Unloaded) -> Result<Arc<PsiSession>, OpError> {
         unloaded.closed().await;
         self.make_room().await?;
         let slot = &unloaded.slot;
-        let mut options = self.options_in(&slot.cwd).await?;
+        let mut options = self.options_in(&slot.origin.cwd).await?;
         options.model.clone_from(&unloaded.model);
         options.thinking = Some(unloaded.thinking);
         options.auto_compaction = unloaded.auto_compaction;
@@ -189,24 +189,15 @@ impl Shared {
                 if let Some(file) = file {
                     options.storage = Storage::File(file.clone());
                 }
-                let started = self.agent.start_with(options, NewSession::default());
-                started?
+                self.agent.start_with(options, NewSession::default())?
             }
         };
-        let live = Live::new(
-            session,
-            Origin {
-                cwd: slot.cwd.clone(),
-                created_ms: slot.created_ms,
-                parent: slot.parent.clone(),
-                parent_path: slot.parent_path.clone(),
-                turn: unloaded.turn.clone(),
-            },
-        );
+        let live = PsiSession::new(session, slot.origin.clone());
+        live.set_turn(unloaded.turn.clone());
         self.let_ask(&live).await?;
         self.used(&live);
-        self.write(vec![Part::attach(&live)]).await;
-        self.replace(Known::Live(Arc::clone(&live)), || true);
+        self.write(vec![ItemPart::attach(&live)]).await;
+        self.replace(KnownPsiSession::Live(Arc::clone(&live)), || true);
         Ok(live)
     }
 }

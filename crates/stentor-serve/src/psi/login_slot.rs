@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::session::SessionError;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::lock;
-use crate::login::LoginProvider;
+use crate::login::ProviderLogin;
 
 /// Where the login that is under way is noted.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub(super) enum LoginWay {
 
 /// Why there is no login.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LoginError {
+pub(super) enum LoginSlotError {
     #[error("logging in is not available here; configure a key instead")]
     Unavailable,
     #[error("name a provider: there is no model")]
@@ -60,20 +61,22 @@ pub(super) enum LoginError {
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The text is the provider's.
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(BoxError),
 }
 
 impl LoginSlot {
     /// Notes that a login begins, unless another one is under way that it does not replace.
     pub fn begin(
         &self,
-        provider: &LoginProvider,
+        provider: &ProviderLogin,
         replaces: bool,
-    ) -> Result<PendingLogin, LoginError> {
+    ) -> Result<PendingLogin, LoginSlotError> {
         let mut state = self.lock();
         match &state.pending {
-            Some(pending) if !replaces => return Err(LoginError::Pending(pending.name.clone())),
+            Some(pending) if !replaces => {
+                return Err(LoginSlotError::Pending(pending.name.clone()));
+            }
             Some(pending) => pending.given_up.cancel(),
             None => {}
         }
@@ -141,8 +144,8 @@ fn is_return_address(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn provider(id: &str) -> LoginProvider {
-        LoginProvider {
+    fn provider(id: &str) -> ProviderLogin {
+        ProviderLogin {
             id: id.to_owned(),
             name: id.to_uppercase(),
             logged_in: false,

@@ -9,20 +9,20 @@ const PART_BYTES: usize = 64 * 1024;
 /// The texts that a frame in the making leaves open, in their order.
 #[derive(Default)]
 pub(super) struct LongTexts<'t> {
-    gaps: Vec<(usize, Text<'t>)>,
+    gaps: Vec<(usize, LongText<'t>)>,
 }
 
 /// A text, or the content of a string that was escaped before.
 #[derive(Clone, Copy)]
-pub(super) enum Text<'t> {
+pub(super) enum LongText<'t> {
     Plain(&'t str),
     Escaped(&'t [u8]),
 }
 
 /// What a frame consists of, from its beginning on.
-pub(super) enum Piece<'f> {
+pub(super) enum FramePiece<'f> {
     Frame(&'f [u8]),
-    Text(Text<'f>),
+    Text(LongText<'f>),
 }
 
 impl<'t> LongTexts<'t> {
@@ -30,28 +30,28 @@ impl<'t> LongTexts<'t> {
     pub fn leave_open(
         &mut self,
         writer: &mut EdnWriter<'_>,
-        texts: impl IntoIterator<Item = Text<'t>>,
+        texts: impl IntoIterator<Item = LongText<'t>>,
     ) {
         let gap = writer.str_gap();
         self.gaps.extend(texts.into_iter().map(|text| (gap, text)));
     }
 
     /// The pieces of a frame that was written into an empty buffer.
-    pub fn pieces<'f>(&'f self, frame: &'f [u8]) -> impl Iterator<Item = Piece<'f>> {
+    pub fn pieces<'f>(&'f self, frame: &'f [u8]) -> impl Iterator<Item = FramePiece<'f>> {
         let starts = [0].into_iter().chain(self.gaps.iter().map(|(gap, _)| *gap));
         let ends = self.gaps.iter().map(|(gap, _)| *gap).chain([frame.len()]);
         let between = starts.zip(ends);
         let texts = self.gaps.iter().map(|(_, text)| Some(*text)).chain([None]);
         between.zip(texts).flat_map(move |((start, end), text)| {
             let part = frame.get(start..end).unwrap_or_default();
-            [Some(Piece::Frame(part)), text.map(Piece::Text)]
+            [Some(FramePiece::Frame(part)), text.map(FramePiece::Text)]
                 .into_iter()
                 .flatten()
         })
     }
 }
 
-impl<'t> Text<'t> {
+impl<'t> LongText<'t> {
     /// Cuts off as much as is put in at once; nothing when there is nothing left.
     pub fn take_part(&mut self) -> Option<Self> {
         match self {
@@ -95,18 +95,18 @@ mod tests {
         let mut frame = Vec::new();
         EdnWriter::new(&mut frame).map(|data| {
             data.key("a");
-            texts.leave_open(data, [Text::Plain(&long), Text::Plain("\n")]);
+            texts.leave_open(data, [LongText::Plain(&long), LongText::Plain("\n")]);
             data.key("b");
             texts.leave_open(data, []);
             data.key("c");
-            texts.leave_open(data, [Text::Escaped(&escaped)]);
+            texts.leave_open(data, [LongText::Escaped(&escaped)]);
             data.field("d", &1);
         });
         let mut whole = Vec::new();
         for piece in texts.pieces(&frame) {
             match piece {
-                Piece::Frame(bytes) => whole.extend_from_slice(bytes),
-                Piece::Text(mut text) => {
+                FramePiece::Frame(bytes) => whole.extend_from_slice(bytes),
+                FramePiece::Text(mut text) => {
                     while let Some(part) = text.take_part() {
                         part.write(&mut whole);
                     }

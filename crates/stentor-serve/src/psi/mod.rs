@@ -49,17 +49,17 @@ use stentor_agent::agent::Agent;
 use stentor_agent::memory::MemoryStore;
 use stentor_agent::tasks;
 
-use crate::connection::{self as transport, Opened};
+use crate::connection::{self as transport, OpenedConnection};
 use crate::default_model::DefaultModelStore;
 use crate::input::InputLines;
 use crate::login::Login;
 use crate::signals::EndSignal;
 
-use connection::Connection;
+use connection::PsiConnection;
 pub(crate) use proxy::PsiProxy;
-use shared::Shared;
+use shared::PsiShared;
 use trace::Trace;
-use writer::Writer;
+use writer::PsiWriter;
 
 /// How the dialect is started.
 #[derive(Clone)]
@@ -112,7 +112,7 @@ impl PsiOptions {
 
 /// Serves one client until it goes away. Returns the exit code: 0 at the end of input (section 1).
 pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOptions) -> u8 {
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
@@ -126,10 +126,10 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
     let mut input = InputLines::read(source, limits::MAX_LINE_BYTES);
     let (trace, trace_end) = Trace::open(options.trace_file.as_deref());
     let grace = options.grace;
-    let (shared, items) = Shared::new(agent, options);
-    let writer = Writer::new(Arc::clone(&shared), items, output.clone(), trace.clone());
+    let (shared, items) = PsiShared::new(agent, options);
+    let writer = PsiWriter::new(Arc::clone(&shared), items, output.clone(), trace.clone());
     let writing = tasks::spawn(writer.run());
-    let mut connection = Connection::new(Arc::clone(&shared), trace);
+    let mut connection = PsiConnection::new(Arc::clone(&shared), trace);
     let serving = async {
         connection.begin().await;
         connection.serve(&mut input).await;

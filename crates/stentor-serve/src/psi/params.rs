@@ -6,20 +6,17 @@ use super::error::OpError;
 
 /// The parameters; none at all is the same as an empty map.
 #[derive(Clone, Copy)]
-pub(super) struct Params<'a> {
+pub(super) struct OpParams<'a> {
     map: Option<&'a Map<'a>>,
 }
 
-impl<'a> Params<'a> {
+impl<'a> OpParams<'a> {
     /// Checks that they are a map (check 13).
     pub fn read(params: Option<&'a Value<'a>>) -> Result<Self, OpError> {
         match params {
             None | Some(Value::Nil) => Ok(Self { map: None }),
             Some(Value::Map(map)) => Ok(Self { map: Some(map) }),
-            Some(other) => Err(OpError::params(format!(
-                ":params must be a map, found {}",
-                other.kind()
-            ))),
+            Some(other) => Err(wrong("params", "a map", other)),
         }
     }
 
@@ -44,59 +41,54 @@ impl<'a> Params<'a> {
 
     /// A string, if there is one.
     pub fn text(self, key: &str) -> Result<Option<&'a str>, OpError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::Str(text)) => Ok(Some(text)),
-            Some(other) => Err(OpError::params(format!(
-                ":{key} must be a string, found {}",
-                other.kind()
-            ))),
-        }
+        self.read_as(key, "a string", Value::as_str)
     }
 
     /// A string with something in it.
     pub fn filled(self, key: &str) -> Result<&'a str, OpError> {
-        match self.text(key)? {
-            Some(text) if !text.trim().is_empty() => Ok(text),
-            Some(_) => Err(OpError::params(format!(":{key} must not be blank"))),
-            None => Err(OpError::params(format!(":{key} is missing"))),
+        let text = self.text(key)?.ok_or_else(|| missing(key))?;
+        match text.trim().is_empty() {
+            true => Err(OpError::params(format!(":{key} must not be blank"))),
+            false => Ok(text),
         }
     }
 
     /// A string or a keyword, if there is one.
     pub fn word(self, key: &str) -> Result<Option<&'a str>, OpError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(value) => word_of(value).map(Some).ok_or_else(|| {
-                OpError::params(format!(
-                    ":{key} must be a string or a keyword, found {}",
-                    value.kind()
-                ))
-            }),
-        }
+        self.read_as(key, "a string or a keyword", word_of)
     }
 
     /// A boolean that must be there.
     pub fn flag(self, key: &str) -> Result<bool, OpError> {
-        match self.given(key) {
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(OpError::params(format!(
-                ":{key} must be true or false, found {}",
-                other.kind()
-            ))),
-            None => Err(OpError::params(format!(":{key} is missing"))),
-        }
+        let given = self.given(key).ok_or_else(|| missing(key))?;
+        let flag = given.as_bool();
+        flag.ok_or_else(|| wrong(key, "true or false", given))
     }
 
     /// The items of a vector or list, if there is one.
     pub fn items(self, key: &str) -> Result<Option<&'a [Value<'a>]>, OpError> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(value) => value.as_items().map(Some).ok_or_else(|| {
-                OpError::params(format!(":{key} must be a vector, found {}", value.kind()))
-            }),
-        }
+        self.read_as(key, "a vector", Value::as_items)
     }
+
+    fn read_as<T: ?Sized>(
+        self,
+        key: &str,
+        wanted: &str,
+        read: fn(&'a Value<'a>) -> Option<&'a T>,
+    ) -> Result<Option<&'a T>, OpError> {
+        let value = self.get(key);
+        let read = value.map(|value| read(value).ok_or_else(|| wrong(key, wanted, value)));
+        read.transpose()
+    }
+}
+
+fn wrong(key: &str, wanted: &str, found: &Value<'_>) -> OpError {
+    OpError::params(format!(":{key} must be {wanted}, found {}", found.kind()))
+}
+
+/// Nothing was given that must be.
+pub(super) fn missing(key: &str) -> OpError {
+    OpError::params(format!(":{key} is missing"))
 }
 
 /// The text of a string or the name of a keyword: clients write either (section 18.4).

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::shared::lock;
 
 /// Ids of accepted requests, until the first response or error with the id is written.
-pub(super) struct Pending {
+pub(super) struct PendingIds {
     limit: usize,
     ids: Mutex<HashSet<String>>,
 }
@@ -18,7 +18,7 @@ pub(super) enum NotAccepted {
     TooMany,
 }
 
-impl Pending {
+impl PendingIds {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_second_request_of_the_same_id_is_told_before_the_limit() {
-        let pending = Pending::new(2);
+        let pending = PendingIds::new(2);
         assert_eq!(pending.accept("a"), Ok(()));
         assert_eq!(pending.accept("b"), Ok(()));
         assert_eq!(pending.accept("a"), Err(NotAccepted::Twice));

@@ -6,14 +6,16 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use memchr::memmem;
-use stentor_wire::edn::{self, EdnWriter, Keyword, Value};
+use stentor_wire::edn::{self, EdnWriter, Keyword, Map, Value};
 use stentor_wire::psi::frame::{self, ErrorContext};
 use stentor_wire::psi::{ErrorCode, Op, Request};
 
 use super::params::{either, word_of};
 use super::slash::SELECT_STORED;
-use crate::proxy::single::{Arrival, Preparation};
-use crate::proxy::{FromClient, OWN_ID, ProxiedDialect, session_flags};
+use crate::proxy::{
+    FirstSession, FromClient, GoesOn, OWN_ID, Preparation, ProxiedDialect, UpstreamStart,
+    session_flags,
+};
 
 const SESSION_FLAGS: [&str; 1] = ["--resume"];
 
@@ -32,6 +34,8 @@ pub(crate) struct PsiProxy {
     handshake: Option<Value<'static>>,
     /// Subscriptions and their ends, in their order.
     subscriptions: Vec<(Op, Value<'static>)>,
+    /// What was set in the session, and what a new one has from it. The last of each counts.
+    settings: Vec<(Op, Value<'static>)>,
     /// Requests without an answer: id to operation.
     requests: HashMap<String, String>,
     /// The number of the last event.
@@ -75,6 +79,12 @@ impl PsiProxy {
                 let topics = topics.map(|topics| ("topics", topics));
                 self.subscriptions.push((op, Value::map(topics)));
             }
+            Op::SetModel | Op::SetThinkingLevel => {
+                self.settings.retain(|(of, _)| *of != op);
+                self.settings.push((op, without_session(params)));
+            }
+            // It has its own.
+            Op::SwitchSession => self.settings.clear(),
             _ => {}
         }
     }
@@ -155,8 +165,28 @@ impl ProxiedDialect for PsiProxy {
         self.note_set_up(op, params);
         match params.and_then(|params| opened(op, params)) {
             Some(named) => FromClient::Opens(named.to_owned()),
+            None if begins(op, params) => FromClient::Begins(None),
             None => FromClient::Pass,
         }
+    }
+
+    fn line_elsewhere(&self, line: Vec<u8>, _folder: Option<&str>) -> Vec<u8> {
+        let text = std::str::from_utf8(&line).unwrap_or_default();
+        let Ok(Request { id, op, params }) = Request::read(text.trim_end()) else {
+            return line;
+        };
+        // The session that it names is not there.
+        let params = params.map_or(Value::Nil, |params| without_session(params.into_owned()));
+        let mut written = Vec::new();
+        EdnWriter::new(&mut written).map(|frame| {
+            frame
+                .field("id", &id)
+                .field("kind", &Keyword("request"))
+                .field("op", &op)
+                .field("params", &params);
+        });
+        written.push(b'\n');
+        written
     }
 
     fn upstream_line(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
@@ -167,22 +197,25 @@ impl ProxiedDialect for PsiProxy {
         }
     }
 
-    fn arrival(&self, flags: &[String], named: &str) -> Arrival {
-        Arrival {
-            flags: self.flags_in(flags, named),
-            visits: false,
-        }
+    fn arrival(&self, flags: &[String], named: Option<&str>) -> UpstreamStart {
+        let flags = match named {
+            Some(named) => self.flags_in(flags, named),
+            None => session_flags::without(flags, &SESSION_FLAGS),
+        };
+        let first = match named {
+            Some(_) => FirstSession::AsFlagged,
+            None => FirstSession::None,
+        };
+        UpstreamStart { flags, first }
     }
 
     fn flags_in(&self, flags: &[String], session: &str) -> Vec<String> {
         let mut flags = session_flags::without(flags, &SESSION_FLAGS);
-        if !session.is_empty() {
-            flags.extend(["--resume".to_owned(), session.to_owned()]);
-        }
+        flags.extend(["--resume".to_owned(), session.to_owned()]);
         flags
     }
 
-    fn prologue(&mut self, session: Option<&str>) -> Vec<u8> {
+    fn prologue(&mut self, goes_on: GoesOn<'_>) -> Vec<u8> {
         let mut lines = Vec::new();
         (self.arrives_by, self.failure) = (None, None);
         let Some(handshake) = self.handshake.clone() else {
@@ -193,7 +226,12 @@ impl ProxiedDialect for PsiProxy {
         for (op, params) in self.subscriptions.clone() {
             self.own_request(&mut lines, op, &params);
         }
-        if let Some(session) = session {
+        if goes_on == GoesOn::WithNew {
+            for (op, params) in self.settings.clone() {
+                self.own_request(&mut lines, op, &params);
+            }
+        }
+        if let GoesOn::With(session) = goes_on {
             let named = Value::map([("session-id", Value::from(session))]);
             let id = self.own_request(&mut lines, Op::SwitchSession, &named);
             self.arrives_by = Some(id);
@@ -239,6 +277,30 @@ impl ProxiedDialect for PsiProxy {
     }
 }
 
+/// True for a request that begins a new session.
+fn begins(op: Op, params: Option<&Value<'_>>) -> bool {
+    let text = || params?.get("text")?.as_str();
+    match op {
+        Op::NewSession => true,
+        Op::Command => text().is_some_and(|text| text.trim() == "/new"),
+        _ => false,
+    }
+}
+
+/// Parameters for whichever session the connection is in.
+fn without_session(params: Value<'static>) -> Value<'static> {
+    let Some(entries) = params.as_map() else {
+        return params;
+    };
+    let mut others = Map::default();
+    for (key, value) in entries.iter() {
+        if key.as_keyword() != Some("session-id") {
+            others.push(key.clone(), value.clone());
+        }
+    }
+    Value::Map(others)
+}
+
 /// The session that a request opens, by its file or id.
 fn opened<'v>(op: Op, params: &'v Value<'_>) -> Option<&'v str> {
     let text = |key| params.get(key).and_then(Value::as_str);
@@ -280,7 +342,7 @@ mod tests {
         };
         assert_eq!(passed(&mut proxy, &event("", 1)), event("", 1) + "\n");
         proxy.client_line(b"{:id \"h\" :kind :request :op \"handshake\" :params {}}\n");
-        let prologue = String::from_utf8(proxy.prologue(Some("s1"))).unwrap();
+        let prologue = String::from_utf8(proxy.prologue(GoesOn::With("s1"))).unwrap();
         assert_eq!(
             prologue,
             "{:id \"stentor-proxy-1\" :kind :request :op \"handshake\" :params {}}\n\

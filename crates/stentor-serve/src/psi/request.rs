@@ -4,54 +4,54 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use stentor_agent::tasks;
-use stentor_wire::edn::EdnWriter;
+use stentor_wire::edn::{Fields, WriteEdn};
 use stentor_wire::psi::ErrorCode;
 
-use super::connection::Connection;
+use super::connection::PsiConnection;
 use super::error::OpError;
-use super::item::{Cause, Part};
-use super::live::Live;
-use super::params::Params;
+use super::item::{CausingRequest, ItemPart};
+use super::live::PsiSession;
+use super::params::OpParams;
 use super::payload;
-use super::shared::Shared;
+use super::shared::PsiShared;
 
 /// A request that was accepted.
-pub(super) struct Call<'a> {
-    pub connection: &'a mut Connection,
-    pub params: Params<'a>,
-    pub answerer: Answerer,
+pub(super) struct OpCall<'a> {
+    pub connection: &'a mut PsiConnection,
+    pub params: OpParams<'a>,
+    pub answerer: RequestAnswerer,
 }
 
 /// Answers one request, from wherever.
 #[derive(Clone)]
-pub(super) struct Answerer {
-    pub shared: Arc<Shared>,
+pub(super) struct RequestAnswerer {
+    pub shared: Arc<PsiShared>,
     pub id: Arc<str>,
     pub op: String,
 }
 
 /// What an operation did.
-pub(super) enum Answered {
-    Now(Done),
+pub(super) enum OpAnswer {
+    Now(OpDone),
     /// A task of its own answers.
     Later,
 }
 
 /// An answer and what goes with it.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct OpDone {
     /// The session whose events so far come before the answer.
-    pub session: Option<Arc<Live>>,
-    pub before: Vec<Part>,
+    pub session: Option<Arc<PsiSession>>,
+    pub before: Vec<ItemPart>,
     /// One written form.
     pub data: Option<Vec<u8>>,
-    pub after: Vec<Part>,
+    pub after: Vec<ItemPart>,
 }
 
 /// The result of an operation.
-pub(super) type Handled = Result<Answered, OpError>;
+pub(super) type OpResult = Result<OpAnswer, OpError>;
 
-impl Done {
+impl OpDone {
     /// An answer with a payload.
     pub fn data(data: Vec<u8>) -> Self {
         Self {
@@ -60,43 +60,46 @@ impl Done {
         }
     }
 
+    /// An answer with a map.
+    pub fn map(fields: &[(&str, &dyn WriteEdn)]) -> Self {
+        Self::data(payload::form(&Fields(fields)))
+    }
+
     /// `{:accepted true}`.
     pub fn accepted() -> Self {
-        Self::data(payload::map(|data| {
-            data.field("accepted", &true);
-        }))
+        Self::map(&[("accepted", &true)])
     }
 
     /// The same, after the events of a session so far.
     #[must_use]
-    pub fn of(mut self, live: &Arc<Live>) -> Self {
+    pub fn of(mut self, live: &Arc<PsiSession>) -> Self {
         self.session = Some(Arc::clone(live));
         self
     }
 
     /// The same, behind other parts.
     #[must_use]
-    pub fn behind(mut self, parts: Vec<Part>) -> Self {
+    pub fn behind(mut self, parts: Vec<ItemPart>) -> Self {
         self.before.extend(parts);
         self
     }
 }
 
-impl From<Done> for Handled {
-    fn from(done: Done) -> Self {
-        Ok(Answered::Now(done))
+impl From<OpDone> for OpResult {
+    fn from(done: OpDone) -> Self {
+        Ok(OpAnswer::Now(done))
     }
 }
 
-impl Answerer {
-    pub fn cause(&self) -> Cause {
+impl RequestAnswerer {
+    pub fn cause(&self) -> CausingRequest {
         Some(Arc::clone(&self.id))
     }
 
-    pub async fn done(&self, done: Done) {
+    pub async fn done(&self, done: OpDone) {
         let after = done.session.map(|live| live.after_all());
         let mut parts = done.before;
-        parts.push(Part::Response {
+        parts.push(ItemPart::Response {
             id: Arc::clone(&self.id),
             op: self.op.clone(),
             data: done.data,
@@ -105,16 +108,16 @@ impl Answerer {
         self.shared.hand_over(after, parts).await;
     }
 
-    pub async fn failed(&self, error: OpError) {
-        let (id, op) = (Arc::clone(&self.id), self.op.clone());
-        self.shared.write(vec![Part::Error { id, op, error }]).await;
-    }
-
-    pub async fn answer(&self, handled: Handled) {
+    pub async fn answer(&self, handled: OpResult) {
         match handled {
-            Ok(Answered::Now(done)) => self.done(done).await,
-            Ok(Answered::Later) => {}
-            Err(error) => self.failed(error).await,
+            Ok(OpAnswer::Now(done)) => self.done(done).await,
+            Ok(OpAnswer::Later) => {}
+            Err(error) => {
+                let (id, op) = (Arc::clone(&self.id), self.op.clone());
+                self.shared
+                    .write(vec![ItemPart::Error { id, op, error }])
+                    .await;
+            }
         }
     }
 
@@ -124,28 +127,23 @@ impl Answerer {
     /// in the order of the requests, so that an abort right behind stops it.
     pub fn later(
         &self,
-        work: impl Future<Output = Result<Done, OpError>> + Send + 'static,
-    ) -> Handled {
+        work: impl Future<Output = Result<OpDone, OpError>> + Send + 'static,
+    ) -> OpResult {
         let mut work = Box::pin(work);
         // The task polls it again at once, so nobody has to be woken for this first time.
         let mut begun = Context::from_waker(Waker::noop());
         if let Poll::Ready(done) = work.as_mut().poll(&mut begun) {
-            return done.map(Answered::Now);
+            return done.map(OpAnswer::Now);
         }
         let answerer = self.clone();
-        tasks::spawn(async move {
-            match work.await {
-                Ok(done) => answerer.done(done).await,
-                Err(error) => answerer.failed(error).await,
-            }
-        });
-        Ok(Answered::Later)
+        tasks::spawn(async move { answerer.answer(work.await.map(OpAnswer::Now)).await });
+        Ok(OpAnswer::Later)
     }
 }
 
-impl Call<'_> {
+impl OpCall<'_> {
     /// The session it is meant for (section 7).
-    pub async fn target(&self) -> Result<Arc<Live>, OpError> {
+    pub async fn target(&self) -> Result<Arc<PsiSession>, OpError> {
         let connection = &*self.connection;
         match self.params.session_id()? {
             Some(id) => connection.shared.live(id).await?.ok_or_else(|| {
@@ -155,13 +153,7 @@ impl Call<'_> {
         }
     }
 
-    /// An answer with a payload that `fill` writes, after the events of a session so far.
-    pub fn answer(&self, live: &Arc<Live>, fill: impl FnOnce(&mut EdnWriter<'_>)) -> Handled {
-        Done::data(payload::map(fill)).of(live).into()
-    }
-
-    /// `{:accepted true}`, after the events of a session so far.
-    pub fn accept(&self, live: &Arc<Live>) -> Handled {
-        Done::accepted().of(live).into()
+    pub fn shared(&self) -> &Arc<PsiShared> {
+        &self.connection.shared
     }
 }

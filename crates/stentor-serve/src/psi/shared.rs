@@ -1,6 +1,6 @@
 //! What the connection and the writer both know.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,8 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
-use stentor_journal::clock::SharedClock;
-use stentor_journal::store::Listed;
+use stentor_journal::clock::{SharedClock, parse_iso_time};
+use stentor_journal::store::ListedSession;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -18,25 +18,25 @@ use tokio_util::sync::CancellationToken;
 use super::PsiOptions;
 use super::elsewhere;
 use super::error::OpError;
-use super::item::{Item, Part};
+use super::item::{ItemPart, PsiItem};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
-use super::live::{Live, Origin};
-use super::loading::Known;
+use super::live::{PsiSession, SessionOrigin};
+use super::loading::KnownPsiSession;
 use super::login_slot::LoginSlot;
-use super::pending::Pending;
+use super::pending::PendingIds;
 use super::ui::Ui;
-use crate::merge::After;
+use crate::merge::EventPlace;
 
 /// The state of one connection that is not the business of one task alone.
-pub(super) struct Shared {
+pub(super) struct PsiShared {
     pub agent: Agent,
     pub options: PsiOptions,
-    pub pending: Pending,
+    pub pending: PendingIds,
     pub login: LoginSlot,
-    items: mpsc::Sender<Item>,
+    items: mpsc::Sender<PsiItem>,
     /// In the order they came.
-    sessions: Mutex<Vec<Known>>,
-    pub shown_elsewhere: Mutex<elsewhere::Shown>,
+    sessions: Mutex<Vec<KnownPsiSession>>,
+    pub shown_elsewhere: Mutex<elsewhere::ShownSessions>,
     /// Counts uses of sessions, so that it can be told which was used last.
     pub uses: AtomicU64,
     /// The client shows questions.
@@ -48,12 +48,12 @@ pub(super) struct Shared {
     pub shutdown: CancellationToken,
 }
 
-impl Shared {
-    pub fn new(agent: Agent, options: PsiOptions) -> (Arc<Self>, mpsc::Receiver<Item>) {
+impl PsiShared {
+    pub fn new(agent: Agent, options: PsiOptions) -> (Arc<Self>, mpsc::Receiver<PsiItem>) {
         let (items, receiver) = mpsc::channel(WAITING_ITEMS);
         let shared = Self {
             agent,
-            pending: Pending::new(options.max_pending),
+            pending: PendingIds::new(options.max_pending),
             login: LoginSlot::default(),
             options,
             items,
@@ -81,19 +81,19 @@ impl Shared {
     }
 
     /// Hands parts to the writer.
-    pub async fn hand_over(&self, after: Option<After>, parts: Vec<Part>) {
+    pub async fn hand_over(&self, after: Option<EventPlace>, parts: Vec<ItemPart>) {
         let answer = parts;
         // A writer that is gone means that nobody reads any more.
-        self.items.send(Item { after, answer }).await.ok();
+        self.items.send(PsiItem { after, answer }).await.ok();
     }
 
     /// Hands parts to the writer that follow nothing in particular.
-    pub async fn write(&self, parts: Vec<Part>) {
+    pub async fn write(&self, parts: Vec<ItemPart>) {
         self.hand_over(None, parts).await;
     }
 
     /// The sessions, loaded or not, in the order they came.
-    pub fn known(&self) -> Vec<Known> {
+    pub fn known(&self) -> Vec<KnownPsiSession> {
         lock(&self.sessions).clone()
     }
 
@@ -111,18 +111,18 @@ impl Shared {
     }
 
     /// Those that are loaded.
-    pub fn sessions(&self) -> Vec<Arc<Live>> {
+    pub fn sessions(&self) -> Vec<Arc<PsiSession>> {
         let known = self.known().into_iter();
         let loaded = known.filter_map(|known| match known {
-            Known::Live(live) => Some(live),
-            Known::Unloaded(_) => None,
+            KnownPsiSession::Live(live) => Some(live),
+            KnownPsiSession::Unloaded(_) => None,
         });
         loaded.collect()
     }
 
     /// Puts a session into the place of the one with its id, if `may` allows it. Nobody looks at
     /// the list meanwhile.
-    pub fn replace(&self, new: Known, may: impl FnOnce() -> bool) -> bool {
+    pub fn replace(&self, new: KnownPsiSession, may: impl FnOnce() -> bool) -> bool {
         let mut sessions = lock(&self.sessions);
         let place = sessions.iter_mut().find(|known| known.id() == new.id());
         match place {
@@ -135,7 +135,7 @@ impl Shared {
     }
 
     /// Lets a session ask the client's user, if the client shows questions.
-    pub async fn let_ask(&self, live: &Live) -> Result<(), OpError> {
+    pub async fn let_ask(&self, live: &PsiSession) -> Result<(), OpError> {
         if self.shows_dialogs.load(Ordering::Acquire) {
             live.session.set_can_ask(true).await?;
         }
@@ -161,30 +161,18 @@ impl Shared {
         Ok(options)
     }
 
-    /// Starts a session. `options` began as [`Shared::options_in`].
-    pub async fn start(&self, options: SessionOptions) -> Result<Arc<Live>, OpError> {
-        self.start_by(options, Agent::start_with).await
-    }
-
-    /// Starts the session that a client begins with.
-    pub async fn start_first(&self, options: SessionOptions) -> Result<Arc<Live>, OpError> {
-        self.start_by(options, Agent::start_first).await
-    }
-
-    async fn start_by(
+    /// Starts a session: the first of a client, or another one. `options` began as
+    /// [`PsiShared::options_in`].
+    pub async fn start(
         &self,
         mut options: SessionOptions,
         start: impl Fn(&Agent, SessionOptions, NewSession) -> Result<Session, AgentError>,
-    ) -> Result<Arc<Live>, OpError> {
+    ) -> Result<Arc<PsiSession>, OpError> {
         self.make_room().await?;
         options.id = options.id.or_else(|| Some(self.random_id()));
-        let origin = Origin {
-            cwd: options.cwd.clone(),
-            created_ms: self.clock().now_ms(),
-            ..Origin::default()
-        };
+        let origin = SessionOrigin::new(options.cwd.clone(), self.clock().now_ms());
         let session = start(&self.agent, options, NewSession::default())?;
-        Ok(self.add(Live::new(session, origin)))
+        Ok(self.add(PsiSession::new(session, origin)))
     }
 
     /// An id that is random from its beginning on: people see and type only the beginning
@@ -201,18 +189,36 @@ impl Shared {
         )
     }
 
+    /// Takes up a session that began at a time that its file says.
+    pub fn began(&self, session: Session, cwd: PathBuf, time: &str) -> Arc<PsiSession> {
+        let created_ms = parse_iso_time(time).unwrap_or_else(|| self.clock().now_ms());
+        self.add(PsiSession::new(
+            session,
+            SessionOrigin::new(cwd, created_ms),
+        ))
+    }
+
     /// Takes up a session that was started elsewhere.
-    pub fn add(&self, live: Arc<Live>) -> Arc<Live> {
+    pub fn add(&self, live: Arc<PsiSession>) -> Arc<PsiSession> {
         self.used(&live);
-        lock(&self.sessions).push(Known::Live(Arc::clone(&live)));
+        lock(&self.sessions).push(KnownPsiSession::Live(Arc::clone(&live)));
         live
+    }
+
+    /// Forgets the session in which a client was that came to open another one. True when it was that.
+    pub fn forget_visited(&self, left: &PsiSession) -> bool {
+        let was_visited = self.agent.is_visiting() && left.session.file().is_none();
+        if was_visited {
+            lock(&self.sessions).retain(|known| *known.id() != left.id);
+        }
+        was_visited
     }
 
     pub fn ui(&self) -> MutexGuard<'_, Ui> {
         lock(&self.ui)
     }
 
-    /// A session came to rest, or something else happened that [`Shared::idle`] should look at.
+    /// A session came to rest, or something else happened that [`PsiShared::idle`] should look at.
     pub fn at_rest(&self) {
         self.settled.notify_waiters();
     }
@@ -232,7 +238,7 @@ impl Shared {
     }
 
     /// The stored sessions of a folder that can be resumed, the newest first.
-    pub async fn stored(&self, cwd: &Path) -> Result<Vec<Listed>, JoinError> {
+    pub async fn stored(&self, cwd: &Path) -> Result<Vec<ListedSession>, JoinError> {
         let (agent, cwd) = (self.agent.clone(), cwd.to_path_buf());
         tasks::spawn_blocking(move || {
             let newest = agent.newest_first(Some(&cwd));
@@ -253,8 +259,8 @@ impl Shared {
     pub async fn close_all(&self) {
         let closing = self.known().into_iter().map(|known| async move {
             match known {
-                Known::Live(live) => live.session.close().await,
-                Known::Unloaded(unloaded) => unloaded.closed().await,
+                KnownPsiSession::Live(live) => live.session.close().await,
+                KnownPsiSession::Unloaded(unloaded) => unloaded.closed().await,
             }
         });
         futures_util::future::join_all(closing).await;
@@ -262,7 +268,7 @@ impl Shared {
 
     /// Lets the writer end once it has written what waits.
     pub async fn stop_writer(&self) {
-        self.write(vec![Part::End]).await;
+        self.write(vec![ItemPart::End]).await;
     }
 }
 

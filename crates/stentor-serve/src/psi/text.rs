@@ -1,6 +1,6 @@
 //! Small rules for text that people see.
 
-use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::message::Message;
 use stentor_text::visible::visible;
 
 /// The first `chars` characters.
@@ -44,17 +44,11 @@ pub(super) fn tokens(count: u64) -> String {
 /// When a message was made, in milliseconds since the epoch.
 pub(super) fn time_of(message: &Message) -> u64 {
     match message {
-        Message::Known(KnownMessage::User(m) | KnownMessage::Developer(m)) => m.timestamp,
-        Message::Known(KnownMessage::Assistant(m)) => m.timestamp,
-        Message::Known(KnownMessage::ToolResult(m)) => m.timestamp,
-        Message::Known(KnownMessage::BashExecution(m)) => m.timestamp,
-        Message::Known(KnownMessage::Custom(m)) => m.timestamp,
-        Message::Known(KnownMessage::BranchSummary(m)) => m.timestamp,
-        Message::Known(KnownMessage::CompactionSummary(m)) => m.timestamp,
-        Message::Other(fields) => fields
-            .get("timestamp")
-            .and_then(serde_json::Value::as_u64)
-            .unwrap_or_default(),
+        Message::Known(known) => known.timestamp(),
+        Message::Other(fields) => {
+            let time = fields.get("timestamp").and_then(serde_json::Value::as_u64);
+            time.unwrap_or_default()
+        }
     }
 }
 

@@ -15,14 +15,14 @@ const WAITING_NOTES: usize = 64;
 /// take long.
 #[derive(Clone)]
 pub(super) struct Trace {
-    notes: Option<mpsc::Sender<Note>>,
+    notes: Option<mpsc::Sender<TracedFrames>>,
 }
 
 /// Ends when everything is written, once every [`Trace`] is gone.
 pub(super) struct TraceEnd(Option<oneshot::Receiver<()>>);
 
 /// Frames that went one way together.
-struct Note {
+struct TracedFrames {
     at_ms: u64,
     direction: Direction,
     /// Each ended by a newline.
@@ -60,7 +60,7 @@ impl Trace {
         let Some(notes) = &self.notes else {
             return;
         };
-        let note = Note {
+        let note = TracedFrames {
             at_ms: SystemClock.now_ms(),
             direction,
             frames: frames.to_vec(),
@@ -79,9 +79,9 @@ impl TraceEnd {
     }
 }
 
-fn start(path: &Path) -> std::io::Result<(mpsc::Sender<Note>, oneshot::Receiver<()>)> {
+fn start(path: &Path) -> std::io::Result<(mpsc::Sender<TracedFrames>, oneshot::Receiver<()>)> {
     let mut file = File::options().append(true).create(true).open(path)?;
-    let (sender, mut notes) = mpsc::channel::<Note>(WAITING_NOTES);
+    let (sender, mut notes) = mpsc::channel::<TracedFrames>(WAITING_NOTES);
     let (ended, end) = oneshot::channel::<()>();
     let write = move || {
         while let Some(note) = notes.blocking_recv() {
@@ -97,7 +97,7 @@ fn start(path: &Path) -> std::io::Result<(mpsc::Sender<Note>, oneshot::Receiver<
     Ok((sender, end))
 }
 
-impl Note {
+impl TracedFrames {
     fn lines(&self) -> Vec<u8> {
         let ts = iso_time(self.at_ms);
         let mut lines = Vec::new();

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
+use stentor_agent::event::NoticeLevel;
 use stentor_agent::permission::PermissionRequest;
 use stentor_policy::PermissionAnswer;
 
 use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
-use super::live::Live;
+use super::live::PsiSession;
+use super::payload::tool;
 
 /// Dialogs, statuses, widgets and notifications.
 #[derive(Default)]
@@ -24,22 +26,9 @@ pub(super) struct Ui {
 /// The statuses and widgets of one session, by their keys.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Panel {
-    statuses: BTreeMap<String, String>,
-    widgets: BTreeMap<(Place, String), Widget>,
-}
-
-/// Above comes before below, as their names on the wire sort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Above,
-    Below,
-}
-
-/// Lines beside the editor.
-#[derive(Debug, Clone)]
-pub(super) struct Widget {
-    place: Place,
-    pub lines: Vec<String>,
+    pub statuses: BTreeMap<String, String>,
+    /// The lines of each. What is above the editor comes before what is below.
+    pub widgets: BTreeMap<(WidgetPlacement, String), Vec<String>>,
 }
 
 /// Something a person should know, for a short while.
@@ -47,7 +36,7 @@ pub(super) struct Widget {
 pub(super) struct Notification {
     pub id: String,
     pub message: String,
-    pub level: &'static str,
+    pub level: NoticeLevel,
     pub extension: Option<String>,
     shown_ms: u64,
 }
@@ -58,15 +47,15 @@ pub(super) struct AskedDialog {
     pub id: String,
     pub title: String,
     pub shape: DialogShape,
-    pub live: Arc<Live>,
-    pub question: Question,
+    pub live: Arc<PsiSession>,
+    question: UiQuestion,
     /// The client answered; the session has yet to say that it is closed.
     answered: bool,
 }
 
 /// Which question of the session it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum UiQuestion {
     Dialog(u64),
     Permission(u64),
 }
@@ -86,11 +75,11 @@ pub(super) enum DialogShape {
     },
 }
 
-/// What the client answered.
+/// What the client answered to which question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Given {
-    Dialog(DialogAnswer),
-    Permission(PermissionAnswer),
+pub(super) enum UiAnswer {
+    Dialog(u64, DialogAnswer),
+    Permission(u64, PermissionAnswer),
 }
 
 /// Why an answer is not taken (section 9.8).
@@ -103,30 +92,19 @@ pub(super) enum NotTaken {
 
 /// What the client replies to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum UiReply {
     Bool(bool),
     Text(String),
     Nil,
     Cancel,
 }
 
-impl DialogShape {
-    /// Its name on the wire.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Confirm { .. } => "confirm",
-            Self::Select { .. } => "select",
-            Self::Input { .. } => "input",
-        }
-    }
-}
-
 impl Ui {
     /// Takes up a question. True when it is open at once.
     pub fn ask(
         &mut self,
-        live: &Arc<Live>,
-        question: Question,
+        live: &Arc<PsiSession>,
+        question: UiQuestion,
         title: String,
         shape: DialogShape,
     ) -> bool {
@@ -143,7 +121,7 @@ impl Ui {
     }
 
     /// Drops a question that is closed. True when another one is open now in its place.
-    pub fn close(&mut self, session: &str, question: Question) -> bool {
+    pub fn close(&mut self, session: &str, question: UiQuestion) -> bool {
         let is_it =
             |dialog: &AskedDialog| &*dialog.live.id == session && dialog.question == question;
         let was_open = self.dialogs.front().is_some_and(is_it);
@@ -162,15 +140,21 @@ impl Ui {
     }
 
     /// Takes the client's answer to the open question.
-    pub fn answer(&mut self, id: &str, reply: Reply) -> Result<(AskedDialog, Given), NotTaken> {
+    pub fn answer(
+        &mut self,
+        id: &str,
+        reply: UiReply,
+    ) -> Result<(AskedDialog, UiAnswer), NotTaken> {
         let open = self.dialogs.front_mut().filter(|dialog| !dialog.answered);
         let open = open.ok_or(NotTaken::NoneOpen)?;
         if open.id != id {
             return Err(NotTaken::OtherOpen);
         }
         let given = match open.question {
-            Question::Dialog(_) => Given::Dialog(dialog_answer(&open.shape, reply)?),
-            Question::Permission(_) => Given::Permission(permission_answer(&open.shape, reply)?),
+            UiQuestion::Dialog(id) => UiAnswer::Dialog(id, dialog_answer(&open.shape, reply)?),
+            UiQuestion::Permission(id) => {
+                UiAnswer::Permission(id, permission_answer(&open.shape, reply)?)
+            }
         };
         open.answered = true;
         Ok((open.clone(), given))
@@ -178,13 +162,6 @@ impl Ui {
 
     pub fn panel(&self, session: &str) -> Panel {
         self.panels.get(session).cloned().unwrap_or_default()
-    }
-
-    pub fn statuses(&self, session: &str) -> impl Iterator<Item = (&String, &String)> {
-        self.panels
-            .get(session)
-            .into_iter()
-            .flat_map(|panel| &panel.statuses)
     }
 
     /// Sets or clears a status.
@@ -206,13 +183,8 @@ impl Ui {
     ) {
         let panel = self.panels.entry(Arc::clone(session)).or_default();
         panel.widgets.retain(|(_, name), _| name != key);
-        let place = match placement {
-            WidgetPlacement::AboveEditor => Place::Above,
-            WidgetPlacement::BelowEditor => Place::Below,
-        };
         if let Some(lines) = lines {
-            let widget = Widget { place, lines };
-            panel.widgets.insert((place, key.to_owned()), widget);
+            panel.widgets.insert((placement, key.to_owned()), lines);
         }
     }
 
@@ -220,7 +192,7 @@ impl Ui {
     pub fn notify(
         &mut self,
         message: String,
-        level: &'static str,
+        level: NoticeLevel,
         extension: Option<String>,
         now_ms: u64,
     ) -> Notification {
@@ -240,30 +212,13 @@ impl Ui {
     }
 
     /// The notifications that are still shown.
-    pub fn visible(&self, now_ms: u64) -> impl Iterator<Item = &Notification> {
+    pub fn visible(&self, now_ms: u64) -> Vec<Notification> {
+        let is_shown = |one: &&Notification| now_ms.saturating_sub(one.shown_ms) < NOTIFICATION_MS;
         self.notifications
             .iter()
-            .filter(move |one| now_ms.saturating_sub(one.shown_ms) < NOTIFICATION_MS)
-    }
-}
-
-impl Panel {
-    pub fn statuses(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.statuses.iter()
-    }
-
-    pub fn widgets(&self) -> impl Iterator<Item = (&String, &Widget)> {
-        self.widgets.iter().map(|((_, key), widget)| (key, widget))
-    }
-}
-
-impl Widget {
-    /// Its place, as the wire names it.
-    pub fn placement(&self) -> &'static str {
-        match self.place {
-            Place::Above => "above-editor",
-            Place::Below => "below-editor",
-        }
+            .filter(is_shown)
+            .cloned()
+            .collect()
     }
 }
 
@@ -278,88 +233,67 @@ pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
             message: Some(dialog.whole_title().into_owned()),
             options: presented.options.clone(),
         },
+        DialogKind::Confirm { message, .. } => {
+            let message = Some(message).filter(|message| !message.is_empty());
+            DialogShape::Confirm {
+                message: message.unwrap_or(&dialog.title).clone(),
+            }
+        }
         DialogKind::MultiSelect { .. } => DialogShape::Input { placeholder: None },
-        DialogKind::Confirm { message, .. } => DialogShape::Confirm {
-            message: if message.is_empty() {
-                dialog.title.clone()
-            } else {
-                message.clone()
-            },
-        },
-        DialogKind::Input { placeholder } => DialogShape::Input {
+        DialogKind::Input { placeholder }
+        | DialogKind::Editor {
+            prefill: placeholder,
+        } => DialogShape::Input {
             placeholder: placeholder.clone(),
-        },
-        DialogKind::Editor { prefill } => DialogShape::Input {
-            placeholder: prefill.clone(),
         },
     }
 }
 
 /// The question whether a call may run, as a selection: the client knows no permissions.
 pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
-    let summary = || super::payload::tool::summary(&request.call);
     let what = match (&request.command, request.subject(QUESTION_BYTES)) {
         (Some(_), Some(command)) => format!("$ {command}"),
-        _ => summary(),
+        _ => tool::summary(&request.call),
     };
-    let option = |(value, label, answer): (&str, &str, PermissionAnswer)| DialogOption {
-        value: value.to_owned(),
-        label: request.choice(answer, label),
+    let choices = request.choices(|answer| match answer {
+        PermissionAnswer::AllowOnce => "Allow once",
+        other => other.label(),
+    });
+    let options = choices.map(|choice| DialogOption {
+        value: choice.answer.as_str().replace('_', "-"),
+        label: choice.label,
         description: None,
-    };
+        permission: Some(choice.answer),
+    });
     DialogShape::Select {
         message: Some(format!("Allow {what}? {}", request.reason)),
-        options: PERMISSION_OPTIONS.map(option).to_vec(),
+        options: options.to_vec(),
     }
 }
 
-/// The choices, in their order. What says "always" goes on with how far that reaches.
-const PERMISSION_OPTIONS: [(&str, &str, PermissionAnswer); 4] = [
-    ("allow-once", "Allow once", PermissionAnswer::AllowOnce),
-    (
-        "allow-always",
-        "Always allow",
-        PermissionAnswer::AllowAlways,
-    ),
-    ("reject-once", "Reject", PermissionAnswer::RejectOnce),
-    (
-        "reject-always",
-        "Always reject",
-        PermissionAnswer::RejectAlways,
-    ),
-];
-
-fn dialog_answer(shape: &DialogShape, reply: Reply) -> Result<DialogAnswer, NotTaken> {
+fn dialog_answer(shape: &DialogShape, reply: UiReply) -> Result<DialogAnswer, NotTaken> {
     match (shape, reply) {
-        (_, Reply::Cancel) => Ok(DialogAnswer::Nothing),
+        (_, UiReply::Cancel) => Ok(DialogAnswer::Nothing),
         // The client cannot say false: it says nil (section 9.8).
-        (DialogShape::Confirm { .. }, Reply::Nil) => Ok(DialogAnswer::Confirmed(false)),
-        (DialogShape::Confirm { .. }, Reply::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
-        (DialogShape::Confirm { .. }, Reply::Text(_)) => Err(NotTaken::WrongType),
-        (_, Reply::Text(text)) => Ok(DialogAnswer::Value(text)),
-        (_, Reply::Nil) => Ok(DialogAnswer::Nothing),
-        (_, Reply::Bool(_)) => Err(NotTaken::WrongType),
+        (DialogShape::Confirm { .. }, UiReply::Nil) => Ok(DialogAnswer::Confirmed(false)),
+        (DialogShape::Confirm { .. }, UiReply::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
+        (DialogShape::Confirm { .. }, UiReply::Text(_)) => Err(NotTaken::WrongType),
+        (_, UiReply::Text(text)) => Ok(DialogAnswer::Value(text)),
+        (_, UiReply::Nil) => Ok(DialogAnswer::Nothing),
+        (_, UiReply::Bool(_)) => Err(NotTaken::WrongType),
     }
 }
 
 /// The answer that was chosen, by its value or as it was shown.
-fn permission_answer(shape: &DialogShape, reply: Reply) -> Result<PermissionAnswer, NotTaken> {
-    let text = match reply {
-        Reply::Cancel | Reply::Nil => return Ok(PermissionAnswer::RejectOnce),
-        Reply::Bool(_) => return Err(NotTaken::WrongType),
-        Reply::Text(text) => text,
-    };
-    let shown = match shape {
-        DialogShape::Select { options, .. } => options.as_slice(),
-        DialogShape::Confirm { .. } | DialogShape::Input { .. } => &[],
-    };
-    let chosen = shown
-        .iter()
-        .find(|option| text == option.value || text == option.label)
-        .ok_or(NotTaken::WrongType)?;
-    PERMISSION_OPTIONS
-        .iter()
-        .find(|(value, ..)| chosen.value == *value)
-        .map(|(_, _, answer)| *answer)
-        .ok_or(NotTaken::WrongType)
+fn permission_answer(shape: &DialogShape, reply: UiReply) -> Result<PermissionAnswer, NotTaken> {
+    match (shape, reply) {
+        (_, UiReply::Cancel | UiReply::Nil) => Ok(PermissionAnswer::RejectOnce),
+        (DialogShape::Select { options, .. }, UiReply::Text(text)) => {
+            // They are shown in the order of the answers.
+            let mut shown = options.iter().zip(PermissionAnswer::CHOICES);
+            let chosen = shown.find(|(option, _)| text == option.value || text == option.label);
+            chosen.map(|(_, answer)| answer).ok_or(NotTaken::WrongType)
+        }
+        _ => Err(NotTaken::WrongType),
+    }
 }

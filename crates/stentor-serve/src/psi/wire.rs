@@ -4,32 +4,34 @@ use std::sync::Arc;
 
 use stentor_agent::event::NoticeLevel;
 use stentor_journal::clock::iso_time;
-use stentor_wire::edn::EdnWriter;
+use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
 use stentor_wire::psi::frame::{self, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};
 use tokio::time::Instant;
 
-use super::encoder::{Growing, SessionEncoder};
+use super::encoder::{GrowingText, SessionEncoder};
 use super::eql::session::SessionFacts;
-use super::item::Cause;
+use super::item::CausingRequest;
 use super::limits::BATCH_BYTES;
-use super::live::Live;
-use super::long_text::{LongTexts, Piece, Text};
-use super::payload::context::Context;
+use super::live::PsiSession;
+use super::long_text::{FramePiece, LongText, LongTexts};
+use super::payload::context::ContextPayload;
 use super::payload::footer::Footer;
+use super::payload::message::Messages;
 use super::payload::session::SessionUpdated;
-use super::payload::{message, tool, ui};
-use super::shared::Shared;
+use super::payload::tool::{CallDetail, CallPayload};
+use super::payload::ui;
+use super::shared::PsiShared;
 use super::trace::{Direction, Trace};
 use super::ui::Panel;
 use crate::notice_log;
 use crate::output::Output;
 
 /// Frames in the making: what decides whether and how they are written.
-pub(super) struct Wire {
-    pub shared: Arc<Shared>,
+pub(super) struct PsiWire {
+    pub shared: Arc<PsiShared>,
     pub topics: TopicSet,
-    pub focus: Option<Arc<Live>>,
+    pub focus: Option<Arc<PsiSession>>,
     /// The number of the last event.
     seq: u64,
     pub frames: Vec<u8>,
@@ -41,8 +43,8 @@ pub(super) struct Wire {
     pub closed: bool,
 }
 
-impl Wire {
-    pub fn new(shared: Arc<Shared>, output: Output, trace: Trace) -> Self {
+impl PsiWire {
+    pub fn new(shared: Arc<PsiShared>, output: Output, trace: Trace) -> Self {
         Self {
             shared,
             topics: TopicSet::default(),
@@ -85,8 +87,18 @@ impl Wire {
         self.focus.as_ref().is_some_and(|live| &*live.id == session)
     }
 
-    /// Writes an event, if it goes out. `data` writes one form.
+    /// Writes an event, if it goes out.
     pub fn event(
+        &mut self,
+        topic: Topic,
+        session: Option<&str>,
+        cause: Option<&str>,
+        data: &dyn WriteEdn,
+    ) {
+        self.event_by(topic, session, cause, |frame| data.write_edn(frame));
+    }
+
+    fn event_by(
         &mut self,
         topic: Topic,
         session: Option<&str>,
@@ -106,35 +118,37 @@ impl Wire {
     }
 
     /// Writes an event of a session's run.
-    pub fn session_event(
-        &mut self,
-        topic: Topic,
-        encoder: &SessionEncoder,
-        data: impl FnOnce(&mut EdnWriter<'_>),
-    ) {
-        self.event(
-            topic,
-            Some(&encoder.live.id),
-            encoder.cause.as_deref(),
-            data,
-        );
+    pub fn session_event(&mut self, topic: Topic, encoder: &SessionEncoder, data: &dyn WriteEdn) {
+        let cause = encoder.cause.as_deref();
+        self.event(topic, Some(&encoder.live.id), cause, data);
     }
 
-    pub async fn snapshots(&mut self, live: &Arc<Live>, cause: &Cause) {
+    /// Writes an event that no request causes and no focus holds back.
+    fn ui_event(&mut self, topic: Topic, data: &dyn WriteEdn) {
+        self.event(topic, None, None, data);
+    }
+
+    pub async fn snapshots(&mut self, live: &Arc<PsiSession>, cause: &CausingRequest) {
         self.look_up(live, cause, true, true).await;
     }
 
-    pub async fn session_updated(&mut self, live: &Arc<Live>, cause: &Cause) {
+    pub async fn session_updated(&mut self, live: &Arc<PsiSession>, cause: &CausingRequest) {
         self.look_up(live, cause, true, false).await;
     }
 
-    pub async fn footer(&mut self, live: &Arc<Live>, cause: &Cause) {
+    pub async fn footer(&mut self, live: &Arc<PsiSession>, cause: &CausingRequest) {
         self.look_up(live, cause, false, true).await;
     }
 
     /// Writes `session/updated` and `footer/updated`, as far as they are wanted and go out. The
     /// session is asked once for both.
-    async fn look_up(&mut self, live: &Arc<Live>, cause: &Cause, updated: bool, footer: bool) {
+    async fn look_up(
+        &mut self,
+        live: &Arc<PsiSession>,
+        cause: &CausingRequest,
+        updated: bool,
+        footer: bool,
+    ) {
         let id = Some(&*live.id);
         let updated = updated && self.lets(Topic::SessionUpdated, id);
         let footer = footer && self.lets(Topic::FooterUpdated, id);
@@ -154,23 +168,17 @@ impl Wire {
                 facts: SessionFacts::among_events(&self.shared, live, view),
                 commands: live.commands().await,
             };
-            self.event(Topic::SessionUpdated, id, cause, |frame| {
-                frame.value(&data);
-            });
+            self.event(Topic::SessionUpdated, id, cause, &data);
         }
         if let Some(data) = footer {
-            self.event(Topic::FooterUpdated, id, cause, |frame| {
-                frame.value(&data);
-            });
+            self.event(Topic::FooterUpdated, id, cause, &data);
         }
     }
 
-    pub async fn context(&mut self, cause: &Cause) {
+    pub async fn context(&mut self, cause: &CausingRequest) {
         if self.lets(Topic::ContextUpdated, None) {
-            let data = Context::look(&self.shared, self.focus.as_deref()).await;
-            self.event(Topic::ContextUpdated, None, cause.as_deref(), |frame| {
-                frame.value(&data);
-            });
+            let data = ContextPayload::look(&self.shared, self.focus.as_deref()).await;
+            self.event(Topic::ContextUpdated, None, cause.as_deref(), &data);
         }
     }
 
@@ -181,26 +189,24 @@ impl Wire {
         }
     }
 
-    pub async fn rehydration(&mut self, live: &Live, cause: &Cause) {
+    pub async fn rehydration(&mut self, live: &PsiSession, cause: &CausingRequest) {
         let Ok(view) = live.view(false).await else {
             return;
         };
         let (id, cause) = (Some(&*live.id), cause.as_deref());
-        self.event(Topic::SessionResumed, id, cause, |frame| {
-            frame.map(|data| {
-                data.field("session-id", &*live.id)
-                    .field("session-file", &view.file())
-                    .field("message-count", &view.messages.len());
-            });
-        });
-        self.event(Topic::SessionRehydrated, id, cause, |frame| {
-            frame.map(|data| {
-                data.field("session-id", &*live.id).key("messages");
-                message::write_messages(data, &view.messages);
-                data.key("tool-calls").map(|_| {});
-                data.key("tool-order").vector(|_| {});
-            });
-        });
+        let resumed = Fields(&[
+            ("session-id", &&*live.id),
+            ("session-file", &view.file()),
+            ("message-count", &view.messages.len()),
+        ]);
+        self.event(Topic::SessionResumed, id, cause, &resumed);
+        let rehydrated = Fields(&[
+            ("session-id", &&*live.id),
+            ("messages", &Messages(&view.messages)),
+            ("tool-calls", &Fields(&[])),
+            ("tool-order", &Vec::<&str>::new()),
+        ]);
+        self.event(Topic::SessionRehydrated, id, cause, &rehydrated);
     }
 
     /// Writes an event with long texts, if it goes out, a part at a time. `data` writes one form
@@ -214,12 +220,12 @@ impl Wire {
     ) {
         let mut texts = LongTexts::default();
         let before = std::mem::take(&mut self.frames);
-        self.event(topic, Some(session), cause, |frame| data(frame, &mut texts));
+        self.event_by(topic, Some(session), cause, |frame| data(frame, &mut texts));
         let frame = std::mem::replace(&mut self.frames, before);
         for piece in texts.pieces(&frame) {
             match piece {
-                Piece::Frame(bytes) => self.frames.extend_from_slice(bytes),
-                Piece::Text(mut text) => {
+                FramePiece::Frame(bytes) => self.frames.extend_from_slice(bytes),
+                FramePiece::Text(mut text) => {
                     while let Some(part) = text.take_part() {
                         // A trace takes whole frames only.
                         if self.frames.len() >= BATCH_BYTES && !self.trace.is_on() {
@@ -242,7 +248,7 @@ impl Wire {
 
     /// Writes the texts of which not everything was written.
     pub async fn rest_of_texts(&mut self, encoder: &mut SessionEncoder) {
-        self.texts(encoder, Instant::now(), Growing::is_unsent)
+        self.texts(encoder, Instant::now(), GrowingText::is_unsent)
             .await;
     }
 
@@ -250,63 +256,48 @@ impl Wire {
         &mut self,
         encoder: &mut SessionEncoder,
         now: Instant,
-        wanted: impl Fn(&Growing) -> bool,
+        wanted: impl Fn(&GrowingText) -> bool,
     ) {
         let id = &*encoder.live.id;
         let cause = encoder.cause.as_deref();
-        for (topic, text) in [
-            (Topic::AssistantThinkingDelta, &mut encoder.thinking),
-            (Topic::AssistantDelta, &mut encoder.text),
+        let tool = Some(&encoder.arguments_of);
+        for (topic, tool, key, text) in [
+            (
+                Topic::AssistantThinkingDelta,
+                None,
+                "text",
+                &mut encoder.thinking,
+            ),
+            (Topic::AssistantDelta, None, "text", &mut encoder.text),
+            (Topic::ToolDelta, tool, "arguments", &mut encoder.arguments),
         ] {
             if wanted(text) {
-                let text = Text::Escaped(text.take(now));
+                let text = LongText::Escaped(text.take(now));
                 self.event_with_texts(topic, id, cause, |frame, texts| {
                     frame.map(|data| {
-                        data.field("session-id", id).key("text");
+                        data.field("session-id", id)
+                            .field_if_some("tool-id", tool)
+                            .key(key);
                         texts.leave_open(data, [text]);
                     });
                 })
                 .await;
             }
         }
-        if wanted(&encoder.arguments) {
-            let text = Text::Escaped(encoder.arguments.take(now));
-            let tool_id = &encoder.arguments_of;
-            self.event_with_texts(Topic::ToolDelta, id, cause, |frame, texts| {
-                frame.map(|data| {
-                    data.field("session-id", id)
-                        .field("tool-id", tool_id)
-                        .key("arguments");
-                    texts.leave_open(data, [text]);
-                });
-            })
-            .await;
-        }
     }
 
     /// Shows tools again that have been silent for long (section 18.4).
     pub fn signs_of_life(&mut self, encoder: &mut SessionEncoder, now: Instant) {
-        for index in 0..encoder.tools.len() {
-            let Some(running) = encoder
-                .tools
-                .get_mut(index)
-                .filter(|tool| tool.due() <= now)
-            else {
-                continue;
-            };
+        let (id, cause) = (&*encoder.live.id, encoder.cause.as_deref());
+        for running in encoder.tools.iter_mut().filter(|tool| tool.due() <= now) {
             running.shown(now);
-            let call = Arc::clone(&running.call);
-            let last = running.last.clone();
-            let id = Arc::clone(&encoder.live.id);
-            match last.as_deref() {
-                Some(output) => self.session_event(Topic::ToolUpdate, encoder, |data| {
-                    tool::write_output(data, &id, &call, output);
-                }),
+            let (topic, detail) = match running.last.as_deref() {
+                Some(output) => (Topic::ToolUpdate, CallDetail::Output(output)),
                 // It has shown nothing yet, so there is nothing to show again.
-                None => self.session_event(Topic::ToolExecuting, encoder, |data| {
-                    tool::write_call(data, &id, &call, true);
-                }),
-            }
+                None => (Topic::ToolExecuting, CallDetail::Arguments),
+            };
+            let data = CallPayload(id, &running.call, detail);
+            self.event(topic, Some(id), cause, &data);
         }
     }
 
@@ -314,39 +305,31 @@ impl Wire {
     pub fn ui_snapshot(&mut self) {
         self.open_dialog();
         self.widgets();
-        self.event(Topic::WidgetSpecsUpdated, None, None, |frame| {
-            frame.map(|_| {});
-        });
+        self.ui_event(Topic::WidgetSpecsUpdated, &Fields(&[]));
         self.statuses();
         let now_ms = self.shared.clock().now_ms();
-        let visible: Vec<_> = self.shared.ui().visible(now_ms).cloned().collect();
-        for notification in visible {
-            self.event(Topic::Notification, None, None, |frame| {
-                ui::write_notification(frame, &notification);
-            });
+        let visible = self.shared.ui().visible(now_ms);
+        for notification in &visible {
+            self.ui_event(Topic::Notification, notification);
         }
     }
 
     pub fn widgets(&mut self) {
         let panel = self.panel();
-        self.event(Topic::WidgetsUpdated, None, None, |frame| {
-            ui::write_widgets(frame, &panel);
-        });
+        let data = Fields(&[("widgets", &ui::Widgets(&panel))]);
+        self.ui_event(Topic::WidgetsUpdated, &data);
     }
 
     pub fn statuses(&mut self) {
         let panel = self.panel();
-        self.event(Topic::StatusUpdated, None, None, |frame| {
-            ui::write_statuses(frame, &panel);
-        });
+        let data = Fields(&[("statuses", &ui::Statuses(&panel))]);
+        self.ui_event(Topic::StatusUpdated, &data);
     }
 
     fn open_dialog(&mut self) {
         let open = self.shared.ui().open_dialog().cloned();
         if let Some(dialog) = open {
-            self.event(Topic::DialogRequested, None, None, |frame| {
-                ui::write_dialog(frame, &dialog);
-            });
+            self.ui_event(Topic::DialogRequested, &dialog);
         }
     }
 
@@ -357,13 +340,13 @@ impl Wire {
         }
     }
 
-    pub fn widgets_changed(&mut self, live: &Live) {
+    pub fn widgets_changed(&mut self, live: &PsiSession) {
         if self.topics.wants_projections(Topic::WidgetsUpdated) && self.is_focused(&live.id) {
             self.widgets();
         }
     }
 
-    pub fn statuses_changed(&mut self, live: &Live) {
+    pub fn statuses_changed(&mut self, live: &PsiSession) {
         if self.topics.wants_projections(Topic::StatusUpdated) && self.is_focused(&live.id) {
             self.statuses();
         }
@@ -376,16 +359,9 @@ impl Wire {
         if !is_wanted {
             notice_log::log(level, &message);
         }
-        let level = match level {
-            NoticeLevel::Info => "info",
-            NoticeLevel::Warning => "warning",
-            NoticeLevel::Error => "error",
-        };
         let note = self.shared.ui().notify(message, level, extension, now_ms);
         if is_wanted {
-            self.event(Topic::Notification, None, None, |frame| {
-                ui::write_notification(frame, &note);
-            });
+            self.ui_event(Topic::Notification, &note);
         }
     }
 

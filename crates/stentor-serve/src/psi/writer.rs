@@ -9,31 +9,32 @@ use tokio::time::Instant;
 
 use super::encoder::SessionEncoder;
 use super::events;
-use super::item::{Item, Part};
+use super::item::{ItemPart, PsiItem};
 use super::limits::BATCH_BYTES;
-use super::shared::Shared;
+use super::payload::Written;
+use super::shared::PsiShared;
 use super::trace::Trace;
-use super::wire::Wire;
-use crate::merge::{Merge, Next};
+use super::wire::PsiWire;
+use crate::merge::{Merge, MergedItem};
 use crate::output::Output;
 
 /// Brings answers and the events of all live sessions onto the wire.
-pub(super) struct Writer {
-    wire: Wire,
-    merge: Merge<Vec<Part>>,
+pub(super) struct PsiWriter {
+    wire: PsiWire,
+    merge: Merge<Vec<ItemPart>>,
     sessions: HashMap<Arc<str>, SessionEncoder>,
     ended: bool,
 }
 
-impl Writer {
+impl PsiWriter {
     pub fn new(
-        shared: Arc<Shared>,
-        items: mpsc::Receiver<Item>,
+        shared: Arc<PsiShared>,
+        items: mpsc::Receiver<PsiItem>,
         output: Output,
         trace: Trace,
     ) -> Self {
         Self {
-            wire: Wire::new(shared, output, trace),
+            wire: PsiWire::new(shared, output, trace),
             merge: Merge::new(items),
             sessions: HashMap::new(),
             ended: false,
@@ -81,20 +82,20 @@ impl Writer {
         }
     }
 
-    async fn write(&mut self, next: Next<Vec<Part>>) {
+    async fn write(&mut self, next: MergedItem<Vec<ItemPart>>) {
         match next {
-            Next::Event(event) => {
+            MergedItem::Event(event) => {
                 if let Some(encoder) = self.sessions.get_mut(&event.session) {
                     events::publish(encoder, &mut self.wire, &event).await;
                 }
             }
-            Next::Answer(parts) => {
+            MergedItem::Answer(parts) => {
                 for part in parts {
                     self.part(part).await;
                 }
                 self.wire.hand_over().await;
             }
-            Next::Gone(session) => {
+            MergedItem::Gone(session) => {
                 if let Some(encoder) = self.sessions.remove(&session) {
                     let live = encoder.live;
                     live.change_phase(|phase| *phase = Default::default());
@@ -119,14 +120,14 @@ impl Writer {
         }
     }
 
-    async fn part(&mut self, part: Part) {
+    async fn part(&mut self, part: ItemPart) {
         let wire = &mut self.wire;
         match part {
-            Part::Response { id, op, data } => {
+            ItemPart::Response { id, op, data } => {
                 frame::response(&mut wire.frames, &id, &op, data.as_deref());
                 wire.answered.push(id);
             }
-            Part::Error { id, op, error } => {
+            ItemPart::Error { id, op, error } => {
                 let context = ErrorContext {
                     id: Some(&id),
                     op: Some(&op),
@@ -135,8 +136,8 @@ impl Writer {
                 frame::error(&mut wire.frames, error.code, &error.message, context);
                 wire.answered.push(id);
             }
-            Part::Refused(refused) => frame::refusal(&mut wire.frames, &refused),
-            Part::Event {
+            ItemPart::Refused(refused) => frame::refusal(&mut wire.frames, &refused),
+            ItemPart::Event {
                 topic,
                 session,
                 cause,
@@ -146,55 +147,54 @@ impl Writer {
                 if let Some(encoder) = encoder {
                     wire.rest_of_texts(encoder).await;
                 }
-                wire.event(topic, session.as_deref(), cause.as_deref(), |frame| {
-                    frame.written(&data);
-                });
+                let data = Written(&data);
+                wire.event(topic, session.as_deref(), cause.as_deref(), &data);
             }
-            Part::Snapshots(live, cause) => wire.snapshots(&live, &cause).await,
-            Part::SnapshotsHeld(live) => live.release_snapshots(),
-            Part::FocusedSnapshots(cause) => {
+            ItemPart::Snapshots(live, cause) => wire.snapshots(&live, &cause).await,
+            ItemPart::SnapshotsHeld(live) => live.release_snapshots(),
+            ItemPart::FocusedSnapshots(cause) => {
                 if let Some(live) = wire.focus.clone() {
                     wire.snapshots(&live, &cause).await;
                 }
             }
-            Part::Footer(live) => wire.footer(&live, &None).await,
-            Part::Context(cause) => wire.context(&cause).await,
-            Part::Rehydration(live, cause) => wire.rehydration(&live, &cause).await,
-            Part::UiSnapshot => wire.ui_snapshot(),
-            Part::UiLists => {
+            ItemPart::Footer(live) => wire.footer(&live, &None).await,
+            ItemPart::Context(cause) => wire.context(&cause).await,
+            ItemPart::Rehydration(live, cause) => wire.rehydration(&live, &cause).await,
+            ItemPart::UiSnapshot => wire.ui_snapshot(),
+            ItemPart::UiLists => {
                 wire.widgets();
                 wire.statuses();
             }
-            Part::Focus(live) => wire.focus = Some(live),
-            Part::Topics(topics) => wire.topics = topics,
-            Part::Attach(live, events) => {
+            ItemPart::Focus(live) => wire.focus = Some(live),
+            ItemPart::Topics(topics) => wire.topics = topics,
+            ItemPart::Attach(live, events) => {
                 let id = Arc::clone(&live.id);
                 wire.output.ends_with(&events);
                 self.merge.attach(events);
                 self.sessions.insert(id, SessionEncoder::new(live));
             }
-            Part::Detach(session) => {
+            ItemPart::Detach(session) => {
                 self.merge.detach(&session);
                 self.sessions.remove(&session);
             }
-            Part::RunBegins(session, cause) => {
+            ItemPart::RunBegins(session, cause) => {
                 if let Some(encoder) = self.sessions.get_mut(&session) {
                     encoder.cause = cause;
                     encoder.live.change_phase(|phase| phase.running = true);
                 }
             }
-            Part::Release(accepted) => {
+            ItemPart::Release(accepted) => {
                 wire.hand_over().await;
                 drop(accepted);
             }
-            Part::Interrupting(live) => {
+            ItemPart::Interrupting(live) => {
                 let is_running = live.phase().running;
                 live.change_phase(|phase| phase.interrupting = is_running);
                 let encoder = self.sessions.get(&live.id);
                 let cause = encoder.and_then(|encoder| encoder.cause.clone());
                 wire.session_updated(&live, &cause).await;
             }
-            Part::End => self.ended = true,
+            ItemPart::End => self.ended = true,
         }
     }
 }

@@ -65,17 +65,17 @@ pub struct ClientStatus {
 /// The clients that are connected. Clones are the same table.
 #[derive(Clone, Default)]
 pub(super) struct Clients {
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<ClientTable>>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ClientTable {
     count: u64,
     clients: BTreeMap<u64, ClientStatus>,
 }
 
 /// A client's place among them. Dropping it notes that the client is gone.
-pub(super) struct ClientPlace {
+pub(super) struct ClientSlot {
     clients: Clients,
     number: u64,
     _permit: OwnedSemaphorePermit,
@@ -87,7 +87,7 @@ impl Clients {
         client: &ClientHello,
         access: Access,
         permit: OwnedSemaphorePermit,
-    ) -> ClientPlace {
+    ) -> ClientSlot {
         let mut table = self.lock();
         table.count += 1;
         let number = table.count;
@@ -97,7 +97,7 @@ impl Clients {
             observes: access == Access::Observe,
         };
         table.clients.insert(number, status);
-        ClientPlace {
+        ClientSlot {
             clients: self.clone(),
             number,
             _permit: permit,
@@ -114,12 +114,12 @@ impl Clients {
         self.lock().clients.values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ClientTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for ClientPlace {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         self.clients.lock().clients.remove(&self.number);
     }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stentor_agent::tasks;
-use stentor_wire::attach::{Outcome, Refused, Resume, Resumed};
+use stentor_wire::attach::{AttachOutcome, AttachRefusal, LinkResume, ResumedLink};
 use stentor_wire::link::{
-    BadFrame, FrameKind, HEADER_BYTES, Header, MAX_FRAME_BYTES, Received, Unreported, end_content,
-    read_received,
+    BadFrame, FrameHeader, FrameKind, HEADER_BYTES, MAX_FRAME_BYTES, ReceivedBytes,
+    UnreportedBytes, end_content, read_received,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -23,7 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use super::unix_socket::welcome;
-use super::{Admitted, refused};
+use super::{AdmittedConnection, refused};
 
 /// How long a broken link may keep its window full. From then on the dialect takes no more events, and
 /// the others of its session may have to wait for that.
@@ -33,13 +33,13 @@ const FULL_FOR: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A connection that carries a link, and what was read from it already.
-pub(super) struct Carrier {
+pub(super) struct LinkCarrier {
     pub stream: UnixStream,
     pub read_ahead: Vec<u8>,
 }
 
 /// Where a relay that comes back is handed to its link, with how many bytes it has.
-type CarrierSender = mpsc::Sender<(Carrier, u64)>;
+type CarrierSender = mpsc::Sender<(LinkCarrier, u64)>;
 
 /// The links of a server, by their tokens. Clones are the same table.
 #[derive(Clone)]
@@ -51,15 +51,15 @@ pub(super) struct Links {
 }
 
 /// A link whose client is about to be served. Dropping it forgets its token.
-pub(super) struct Link {
+pub(super) struct ServerLink {
     links: Links,
     token: String,
-    carriers: mpsc::Receiver<(Carrier, u64)>,
+    carriers: mpsc::Receiver<(LinkCarrier, u64)>,
 }
 
 /// What the tasks of a link share.
 #[derive(Default)]
-struct Shared {
+struct LinkShared {
     state: Mutex<LinkState>,
     /// There is something to send.
     to_send: Notify,
@@ -69,13 +69,13 @@ struct Shared {
 
 #[derive(Default)]
 struct LinkState {
-    out: Unreported,
-    received: Received,
+    out: UnreportedBytes,
+    received: ReceivedBytes,
 }
 
 /// Why a connection carries a link no longer.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum LinkBroken {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -92,14 +92,14 @@ impl Links {
     }
 
     /// A new link with its token, if one is wanted.
-    pub fn open(&self, wanted: bool) -> Option<(String, Link)> {
+    pub fn open(&self, wanted: bool) -> Option<(String, ServerLink)> {
         if !wanted {
             return None;
         }
         let token = Uuid::new_v4().simple().to_string();
         let (sender, carriers) = mpsc::channel(1);
         self.lock().insert(token.clone(), sender);
-        let link = Link {
+        let link = ServerLink {
             links: self.clone(),
             token: token.clone(),
             carriers,
@@ -108,7 +108,7 @@ impl Links {
     }
 
     /// Has a link go on over another connection, which comes back if nobody knows the link.
-    pub fn resume(&self, resume: &Resume, carrier: Carrier) -> Result<(), Carrier> {
+    pub fn resume(&self, resume: &LinkResume, carrier: LinkCarrier) -> Result<(), LinkCarrier> {
         let link = self.lock().get(&resume.token).cloned();
         let Some(link) = link else {
             return Err(carrier);
@@ -144,16 +144,16 @@ impl Links {
     }
 }
 
-impl Drop for Link {
+impl Drop for ServerLink {
     fn drop(&mut self) {
         self.links.lock().remove(&self.token);
         self.links.gone.notify_waiters();
     }
 }
 
-impl Link {
+impl ServerLink {
     /// Serves the client of this link until it is gone for good, or everything was delivered.
-    pub async fn serve(mut self, admitted: Admitted, first: Option<Carrier>) {
+    pub async fn serve(mut self, admitted: AdmittedConnection, first: Option<LinkCarrier>) {
         let pair = std::os::unix::net::UnixStream::pair().and_then(|(ours, theirs)| {
             ours.set_nonblocking(true)?;
             Ok((UnixStream::from_std(ours)?, theirs))
@@ -163,7 +163,7 @@ impl Link {
             Err(error) => return tracing::error!(%error, "a link could not be made"),
         };
         let (from_dialect, mut to_dialect) = ours.into_split();
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<LinkShared>::default();
         let serving = tasks::spawn(admitted.serve(theirs, Vec::new()));
         let keeping = tasks::spawn(keep(Arc::clone(&shared), from_dialect, serving));
         let mut carrier = first;
@@ -198,7 +198,7 @@ impl Link {
     }
 
     /// Waits for the relay to come back. `None` when it does not in time.
-    async fn next_carrier(&mut self, shared: &Shared) -> Option<Carrier> {
+    async fn next_carrier(&mut self, shared: &LinkShared) -> Option<LinkCarrier> {
         loop {
             let given_up = tokio::time::sleep(self.links.resume_within);
             let newer = tokio::select! {
@@ -215,7 +215,7 @@ impl Link {
 }
 
 /// Waits until the window has been full for a while. Nobody takes anything out of it meanwhile.
-async fn too_full(shared: &Shared) {
+async fn too_full(shared: &LinkShared) {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
@@ -227,7 +227,10 @@ async fn too_full(shared: &Shared) {
 }
 
 /// Has the link go on over a connection with which its relay came back, if that is still there.
-async fn resumed(shared: &Shared, (mut carrier, received): (Carrier, u64)) -> Option<Carrier> {
+async fn resumed(
+    shared: &LinkShared,
+    (mut carrier, received): (LinkCarrier, u64),
+) -> Option<LinkCarrier> {
     let resumed = {
         let mut state = shared.lock();
         let known = state.out.reconnected(received);
@@ -235,14 +238,14 @@ async fn resumed(shared: &Shared, (mut carrier, received): (Carrier, u64)) -> Op
         known.map(|()| state.received.bytes())
     };
     let outcome = match resumed {
-        Ok(received) => Outcome::Resumed(Resumed { received }),
-        Err(error) => Outcome::Refused(refused(error.to_string())),
+        Ok(received) => AttachOutcome::Resumed(ResumedLink { received }),
+        Err(error) => AttachOutcome::Refused(refused(error.to_string())),
     };
     let greeted = welcome(&mut carrier.stream, outcome).await;
     (resumed.is_ok() && greeted.is_ok()).then_some(carrier)
 }
 
-impl Shared {
+impl LinkShared {
     fn lock(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -250,9 +253,9 @@ impl Shared {
 
 /// Keeps what the dialect writes until the relay has it.
 async fn keep(
-    shared: Arc<Shared>,
+    shared: Arc<LinkShared>,
     mut from_dialect: OwnedReadHalf,
-    serving: tokio::task::JoinHandle<Result<u8, Refused>>,
+    serving: tokio::task::JoinHandle<Result<u8, AttachRefusal>>,
 ) {
     let mut buffer = vec![0; MAX_FRAME_BYTES];
     loop {
@@ -281,7 +284,7 @@ async fn keep(
 }
 
 /// Sends what there is to send.
-async fn send(shared: &Shared, mut to_relay: OwnedWriteHalf) -> Broken {
+async fn send(shared: &LinkShared, mut to_relay: OwnedWriteHalf) -> LinkBroken {
     let mut frames = Vec::new();
     loop {
         {
@@ -302,10 +305,10 @@ async fn send(shared: &Shared, mut to_relay: OwnedWriteHalf) -> Broken {
 
 /// Receives what the relay sends.
 async fn receive(
-    shared: &Shared,
+    shared: &LinkShared,
     mut from_relay: impl AsyncRead + Unpin,
     to_dialect: &mut OwnedWriteHalf,
-) -> Broken {
+) -> LinkBroken {
     loop {
         if let Err(broken) = receive_frame(shared, &mut from_relay, to_dialect).await {
             return broken;
@@ -314,13 +317,13 @@ async fn receive(
 }
 
 async fn receive_frame(
-    shared: &Shared,
+    shared: &LinkShared,
     from_relay: &mut (impl AsyncRead + Unpin),
     to_dialect: &mut OwnedWriteHalf,
-) -> Result<(), Broken> {
+) -> Result<(), LinkBroken> {
     let mut header = [0; HEADER_BYTES];
     from_relay.read_exact(&mut header).await?;
-    let Header { kind, bytes } = Header::read(header)?;
+    let FrameHeader { kind, bytes } = FrameHeader::read(header)?;
     let mut content = vec![0; bytes];
     from_relay.read_exact(&mut content).await?;
     match kind {

@@ -2,28 +2,31 @@
 //! session may be on another node.
 
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
+use stentor_agent::reservations::Reservations;
 use stentor_agent::tasks;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::clients::ClientPlace;
+use super::clients::ClientSlot;
 use super::{Server, refused};
 use crate::acp::AcpProxy;
 use crate::connection::Access;
+use crate::frontend::Storing;
 use crate::omp::OmpProxy;
 use crate::page::PageProxy;
-use crate::proxy::single::Begun;
+use crate::proxy::single::BegunProxy;
 use crate::proxy::{
-    CHUNK_BYTES, Client, Ending, FromUpstream, Home, Peers, ProxiedDialect, Upstream, UpstreamEnd,
-    Upstreams,
+    CHUNK_BYTES, Capacity, DialectEnding, FromUpstream, Home, Peers, ProxiedDialect, ProxyClient,
+    Upstream, UpstreamEnd, Upstreams,
 };
 use crate::psi::PsiProxy;
 use crate::synaps::SynapsProxy;
@@ -31,7 +34,7 @@ use crate::synaps::SynapsProxy;
 /// A client that is served wherever its sessions are.
 pub(super) enum ProxiedClient {
     /// It has one session at a time.
-    Single(Begun),
+    Single(BegunProxy),
     Acp(AcpProxy),
 }
 
@@ -42,7 +45,7 @@ impl ProxiedClient {
         peers: Arc<dyn Peers>,
         client: ClientHello,
         access: Access,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, AttachRefusal> {
         let home = Arc::new(ThisNode {
             server: server.clone(),
             access,
@@ -54,24 +57,28 @@ impl ProxiedClient {
         let name = client.dialect.clone();
         let upstreams = Upstreams::new(peers, home, client, server.shared.stop.clone());
         let dialect: Box<dyn ProxiedDialect> = match name.as_str() {
-            "omp" => Box::<OmpProxy>::default(),
+            "omp" => Box::new(OmpProxy::new(upstreams.folder())),
             "psi" => Box::<PsiProxy>::default(),
             "synaps" => Box::<SynapsProxy>::default(),
             "page" => Box::<PageProxy>::default(),
             "acp" => return Ok(Self::Acp(AcpProxy::begin(upstreams).await?)),
             other => return Err(refused(format!("there is no dialect {other:?}"))),
         };
-        Ok(Self::Single(Begun::begin(dialect, upstreams).await?))
+        Ok(Self::Single(BegunProxy::begin(dialect, upstreams).await?))
     }
 
     /// Serves the client at the other end of `stream`.
-    pub async fn serve(self, stream: StdUnixStream, read_ahead: Vec<u8>) -> Result<u8, Refused> {
+    pub async fn serve(
+        self,
+        stream: StdUnixStream,
+        read_ahead: Vec<u8>,
+    ) -> Result<u8, AttachRefusal> {
         let stream = stream.set_nonblocking(true).and_then(|()| {
             let open = stream.try_clone()?;
             Ok((UnixStream::from_std(stream)?, open))
         });
         let (stream, open) = stream.map_err(|error| refused(error.to_string()))?;
-        let client = Client { stream, read_ahead };
+        let client = ProxyClient { stream, read_ahead };
         let serving = match self {
             Self::Single(begun) => tasks::spawn(begun.serve(client)),
             Self::Acp(acp) => tasks::spawn(acp.serve(client)),
@@ -92,7 +99,7 @@ struct ThisNode {
 }
 
 impl Home for ThisNode {
-    fn open(&self, client: ClientHello) -> BoxFuture<'_, Result<Upstream, Refused>> {
+    fn open(&self, client: ClientHello) -> BoxFuture<'_, Result<Upstream, AttachRefusal>> {
         // The client has its place already.
         Box::pin(self.server.upstream_in(client, self.access, None))
     }
@@ -100,7 +107,7 @@ impl Home for ThisNode {
 
 impl Server {
     /// Serves a client of another node.
-    pub async fn upstream(&self, client: ClientHello) -> Result<Upstream, Refused> {
+    pub async fn upstream(&self, client: ClientHello) -> Result<Upstream, AttachRefusal> {
         let access = match client.observe {
             true => Access::Observe,
             false => Access::Drive,
@@ -113,10 +120,17 @@ impl Server {
         &self,
         client: ClientHello,
         access: Access,
-        place: Option<ClientPlace>,
-    ) -> Result<Upstream, Refused> {
+        place: Option<ClientSlot>,
+    ) -> Result<Upstream, AttachRefusal> {
         let (sender, opened) = watch::channel(None);
-        let frontend = self.frontend(client, access, Some(sender)).await?;
+        let reservations = Reservations::default();
+        let capacity = ServerCapacity {
+            storing: self.shared.storing.clone(),
+            cwd: PathBuf::from(&client.cwd),
+            reservations: reservations.clone(),
+        };
+        let frontend = self.frontend(client, access, Some(sender), reservations);
+        let frontend = frontend.await?;
         let (ours, theirs) = StdUnixStream::pair()
             .and_then(|(ours, theirs)| {
                 ours.set_nonblocking(true)?;
@@ -130,7 +144,7 @@ impl Server {
             drop(place);
             served
         });
-        let (upstream, end) = Upstream::pair();
+        let (upstream, end) = Upstream::pair(Arc::new(capacity));
         let UpstreamEnd { input, output } = end;
         let (from_dialect, to_dialect) = ours.into_split();
         tasks::spawn(carry_in(input, to_dialect));
@@ -143,6 +157,23 @@ impl Server {
         };
         tasks::spawn(carrying.run(serving));
         Ok(upstream)
+    }
+}
+
+/// The capacity of this node, for one client.
+struct ServerCapacity {
+    storing: Option<Storing>,
+    cwd: PathBuf,
+    reservations: Reservations,
+}
+
+impl Capacity for ServerCapacity {
+    fn reserve(&self) -> BoxFuture<'_, bool> {
+        let reserved = self.storing.as_ref().is_none_or(|storing| {
+            let reserved = storing.reserve(&self.cwd, &self.reservations);
+            reserved.is_ok()
+        });
+        Box::pin(std::future::ready(reserved))
     }
 }
 
@@ -167,7 +198,7 @@ struct CarryOut {
 }
 
 impl CarryOut {
-    async fn run(mut self, serving: JoinHandle<Result<u8, Refused>>) {
+    async fn run(mut self, serving: JoinHandle<Result<u8, AttachRefusal>>) {
         let mut buffer = BytesMut::new();
         loop {
             // Most clients are silent most of the time: then there is no buffer.
@@ -211,12 +242,12 @@ impl CarryOut {
         }
         let goes_on_elsewhere = has_moved || self.server.is_stopping();
         let ending = match serving.await {
-            Ok(Ok(status)) => Ending {
+            Ok(Ok(status)) => DialectEnding {
                 status,
                 refused: None,
                 goes_on_elsewhere,
             },
-            Ok(Err(Refused { message, status })) => Ending {
+            Ok(Err(AttachRefusal { message, status })) => DialectEnding {
                 status,
                 refused: Some(message),
                 goes_on_elsewhere,

@@ -3,15 +3,16 @@
 
 use std::io;
 
-use stentor_agent::live_sessions::Released;
+use stentor_agent::live_sessions::ReleaseOutcome;
 use stentor_agent::tasks;
 use stentor_wire::attach::{
-    ClientHello, Control, Hello, MAX_HELLO_BYTES, Outcome, Refused, Release, Served, Welcome, Wish,
+    AttachOutcome, AttachRefusal, AttachRequest, ClientHello, Hello, MAX_HELLO_BYTES, Release,
+    ServedClient, ServerControl, Welcome,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::link::Carrier;
+use super::link::LinkCarrier;
 use super::{Server, limits, peer, refused};
 use crate::connection::Access;
 
@@ -43,39 +44,39 @@ async fn greet(server: Server, mut stream: UnixStream) {
     let greeted = hello(&mut stream).await;
     let greeted = may_connect.and(greeted);
     let answered = match greeted {
-        Ok((Wish::Control(control), _)) => answer(&server, control, &mut stream).await,
-        Ok((Wish::Release(Release { file }), _)) => {
+        Ok((AttachRequest::Control(control), _)) => answer(&server, control, &mut stream).await,
+        Ok((AttachRequest::Release(Release { file }), _)) => {
             let released = server.release(&file).await;
             let outcome = match released {
-                Released::NotLive => Outcome::Released { was_live: false },
-                Released::Closed => Outcome::Released { was_live: true },
-                Released::InUse => Outcome::Refused(refused("the session is in use")),
+                ReleaseOutcome::NotLive => AttachOutcome::Released { was_live: false },
+                ReleaseOutcome::Closed => AttachOutcome::Released { was_live: true },
+                ReleaseOutcome::InUse => AttachOutcome::Refused(refused("the session is in use")),
             };
             welcome(&mut stream, outcome).await
         }
-        Ok((Wish::Serve(client), read_ahead)) => {
+        Ok((AttachRequest::Serve(client), read_ahead)) => {
             serve(&server, client, stream, read_ahead).await;
             return;
         }
-        Ok((Wish::Resume(resume), read_ahead)) => {
-            let carrier = Carrier { stream, read_ahead };
+        Ok((AttachRequest::Resume(resume), read_ahead)) => {
+            let carrier = LinkCarrier { stream, read_ahead };
             match server.links().resume(&resume, carrier) {
                 Ok(()) => return,
                 Err(carrier) => {
                     stream = carrier.stream;
                     let why = refused("the server no longer knows this connection");
-                    welcome(&mut stream, Outcome::Refused(why)).await
+                    welcome(&mut stream, AttachOutcome::Refused(why)).await
                 }
             }
         }
-        Err(why) => welcome(&mut stream, Outcome::Refused(why)).await,
+        Err(why) => welcome(&mut stream, AttachOutcome::Refused(why)).await,
     };
     if let Err(error) = answered {
         tracing::debug!(%error, "a client went away before it was answered");
     }
 }
 
-fn may_connect(server: &Server, stream: &UnixStream) -> Result<(), Refused> {
+fn may_connect(server: &Server, stream: &UnixStream) -> Result<(), AttachRefusal> {
     if !peer::is_our_user(stream) {
         return Err(refused("only the user who started the server may connect"));
     }
@@ -86,7 +87,7 @@ fn may_connect(server: &Server, stream: &UnixStream) -> Result<(), Refused> {
 }
 
 /// The first line, and what came behind it already.
-async fn hello(stream: &mut UnixStream) -> Result<(Wish, Vec<u8>), Refused> {
+async fn hello(stream: &mut UnixStream) -> Result<(AttachRequest, Vec<u8>), AttachRefusal> {
     let reading = tokio::time::timeout(limits::HELLO_WAIT, first_line(stream));
     let (line, rest) = match reading.await {
         Ok(Ok(read)) => read,
@@ -125,20 +126,20 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
     let admitted = match server.admit(client, access).await {
         Ok(admitted) => admitted,
         Err(why) => {
-            welcome(&mut stream, Outcome::Refused(why)).await.ok();
+            welcome(&mut stream, AttachOutcome::Refused(why)).await.ok();
             return;
         }
     };
     let (token, link) = server.links().open(has_link).unzip();
-    let served = Served {
+    let served = ServedClient {
         epoch: server.epoch().to_owned(),
         pid: std::process::id(),
         resume_within_ms: token.is_some().then(|| server.links().resume_within_ms()),
         token,
     };
-    let greeted = welcome(&mut stream, Outcome::Served(served)).await;
+    let greeted = welcome(&mut stream, AttachOutcome::Served(served)).await;
     if let Some(link) = link {
-        let carrier = Carrier { stream, read_ahead };
+        let carrier = LinkCarrier { stream, read_ahead };
         let carrier = greeted.is_ok().then_some(carrier);
         return link.serve(admitted, carrier).await;
     }
@@ -157,24 +158,28 @@ async fn serve(server: &Server, client: ClientHello, mut stream: UnixStream, rea
     }
 }
 
-pub(super) async fn welcome(stream: &mut UnixStream, outcome: Outcome) -> io::Result<()> {
+pub(super) async fn welcome(stream: &mut UnixStream, outcome: AttachOutcome) -> io::Result<()> {
     let line = Welcome::line(outcome)?;
     stream.write_all(&line).await
 }
 
 /// Answers by one line.
-async fn answer(server: &Server, control: Control, stream: &mut UnixStream) -> io::Result<()> {
-    if control == Control::Http
+async fn answer(
+    server: &Server,
+    control: ServerControl,
+    stream: &mut UnixStream,
+) -> io::Result<()> {
+    if control == ServerControl::Http
         && let Err(why) = server.open_http()
     {
-        return welcome(stream, Outcome::Refused(why)).await;
+        return welcome(stream, AttachOutcome::Refused(why)).await;
     }
     let mut line = serde_json::to_vec(&server.status())?;
     line.push(b'\n');
     stream.write_all(&line).await?;
     match control {
-        Control::Status | Control::Http => {}
-        Control::Stop => {
+        ServerControl::Status | ServerControl::Http => {}
+        ServerControl::Stop => {
             server.stop();
             // The end of the stream is the end of the process.
             std::future::pending().await

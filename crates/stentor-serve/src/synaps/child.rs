@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use serde_json::Value;
 use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::event::EventKind;
 use stentor_agent::model::ModelInfo;
@@ -13,7 +14,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::SynapsOptions;
-use super::events::{self, Encoder};
+use super::cursor::{self, FrameNumbering};
+use super::events::{self, SynapsEncoder};
 use super::limits;
 use super::opening::{self, name_of};
 use super::turn::Turns;
@@ -22,7 +24,7 @@ use crate::pump::{Answers, Pump};
 use crate::signals::EndSignals;
 
 /// One child process's state.
-pub(super) struct Child {
+pub(super) struct SynapsChild {
     pub agent: Agent,
     pub options: SynapsOptions,
     pub session: Session,
@@ -39,12 +41,12 @@ pub(super) struct Child {
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
     /// Absent when it has ended by itself.
-    pump: Option<JoinHandle<Result<Encoder, Closed>>>,
+    pump: Option<JoinHandle<Result<SynapsEncoder, Closed>>>,
 }
 
 /// Why the child ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum ChildEnding {
     Shutdown,
     /// The parent closed one of the pipes.
     EndOfInput,
@@ -64,7 +66,7 @@ pub enum SynapsError {
     Closed(#[from] Closed),
 }
 
-impl Child {
+impl SynapsChild {
     /// Opens the session, which is on disk then, and says so as the first frame of all.
     pub async fn start(
         agent: Agent,
@@ -82,10 +84,18 @@ impl Child {
                 protocol_version: PROTOCOL_VERSION,
             },
         );
+        let wanted = options.cursor.as_ref();
+        let after = wanted.and_then(|wanted| wanted.after.as_ref());
+        let (events, outcome) = cursor::subscribe(&session, after);
+        if wanted.is_some() {
+            cursor::put_into(&mut ready, &cursor::first(&events, outcome));
+        }
         output.send(&ready).await?;
         let turns = Turns::default();
         let shutdown = CancellationToken::new();
-        let (answers, pump) = start_pump(&session, &output, &turns, &shutdown);
+        let numbering = wanted.map(|_| FrameNumbering::new(events.cursor()));
+        let encoder = encoder(&session, numbering, &turns, &shutdown);
+        let (pump, answers) = Pump::new(events, output.clone(), encoder);
         Ok(Self {
             agent,
             options,
@@ -97,8 +107,14 @@ impl Child {
             last_abort: None,
             output,
             shutdown,
-            pump: Some(pump),
+            pump: Some(tasks::spawn(pump.run())),
         })
+    }
+
+    /// Where the session is now, for a parent that wants to know it.
+    pub fn cursor(&self) -> Option<Value> {
+        let is_wanted = self.options.cursor.is_some();
+        is_wanted.then(|| cursor::to_json(&self.session.cursor()))
     }
 
     /// The model the next turn uses.
@@ -131,10 +147,14 @@ impl Child {
         options.model = self.model().await.or(options.model);
         let session = opening::start(&self.agent, options)?;
         let id = session.id().to_string();
-        let (answers, pump) = start_pump(&session, &self.output, &self.turns, &self.shutdown);
+        let (events, _) = cursor::subscribe(&session, None);
+        let wanted = self.options.cursor.as_ref();
+        let numbering = wanted.map(|_| FrameNumbering::new(events.cursor()));
+        let encoder = encoder(&session, numbering, &self.turns, &self.shutdown);
+        let (pump, answers) = Pump::new(events, self.output.clone(), encoder);
         let old = std::mem::replace(&mut self.session, session);
         self.answers = answers;
-        let old_pump = self.pump.replace(pump);
+        let old_pump = self.pump.replace(tasks::spawn(pump.run()));
         self.next_model = None;
         old.close().await;
         // Its last frames are out before the first of the new session.
@@ -145,31 +165,31 @@ impl Child {
     }
 
     /// Waits until frames can no longer be written, which is the end.
-    pub async fn pumped_out(&mut self) -> Ending {
+    pub async fn pumped_out(&mut self) -> ChildEnding {
         let Some(pump) = &mut self.pump else {
             return std::future::pending().await;
         };
         let ended = pump.await;
         self.pump = None;
         match ended {
-            Ok(Err(Closed)) => Ending::EndOfInput,
+            Ok(Err(Closed)) => ChildEnding::EndOfInput,
             // The server has closed it.
-            Ok(Ok(_)) if self.session.is_shared() => Ending::EndOfInput,
+            Ok(Ok(_)) if self.session.is_shared() => ChildEnding::EndOfInput,
             // The session is gone or the encoder broke, and nobody asked for either.
-            Ok(Ok(_)) | Err(_) => Ending::Failure,
+            Ok(Ok(_)) | Err(_) => ChildEnding::Failure,
         }
     }
 
     /// Ends everything: lets the turn finish if it may, stops it, saves, and lets the last frames
     /// out if anybody reads them. Returns the exit code.
-    pub async fn end(mut self, ending: Ending, signals: &mut EndSignals) -> u8 {
-        if ending == Ending::Shutdown && self.turns.in_flight() {
+    pub async fn end(mut self, ending: ChildEnding, signals: &mut EndSignals) -> u8 {
+        if ending == ChildEnding::Shutdown && self.turns.in_flight() {
             let idle = until_idle(&self.session);
             signals.wind_down(limits::SHUTDOWN_WAIT, idle).await;
         }
         let last_frames = match ending {
-            Ending::Shutdown | Ending::EndOfInput => limits::LAST_FRAMES,
-            Ending::Signal | Ending::Failure => limits::LAST_FRAMES_AFTER_SIGNAL,
+            ChildEnding::Shutdown | ChildEnding::EndOfInput => limits::LAST_FRAMES,
+            ChildEnding::Signal | ChildEnding::Failure => limits::LAST_FRAMES_AFTER_SIGNAL,
         };
         let session = self.session.clone();
         let winding_down = async {
@@ -192,7 +212,7 @@ impl Child {
             ..
         } = self;
         drop(answers);
-        if ending == Ending::Failure {
+        if ending == ChildEnding::Failure {
             let mut frame = Vec::new();
             let message = "the agent had an internal error and exits".to_owned();
             events::write(&mut frame, &Event::Error { id: None, message });
@@ -207,30 +227,25 @@ impl Child {
         // Who does not read the last frames does not get them.
         signals.wind_down(last_frames, letting_out).await;
         match ending {
-            Ending::Failure => limits::INTERNAL_FAILURE,
-            Ending::Shutdown | Ending::EndOfInput | Ending::Signal => 0,
+            ChildEnding::Failure => limits::INTERNAL_FAILURE,
+            ChildEnding::Shutdown | ChildEnding::EndOfInput | ChildEnding::Signal => 0,
         }
     }
 }
 
-fn start_pump(
+fn encoder(
     session: &Session,
-    output: &Output,
+    numbering: Option<FrameNumbering>,
     turns: &Turns,
     shutdown: &CancellationToken,
-) -> (Answers, JoinHandle<Result<Encoder, Closed>>) {
-    let turns = turns.clone();
-    let shutdown = shutdown.clone();
-    let encoder = Encoder {
-        turns,
-        shutdown,
+) -> SynapsEncoder {
+    SynapsEncoder {
+        turns: turns.clone(),
+        shutdown: shutdown.clone(),
         is_shared: session.is_shared(),
         foreign: None,
-    };
-    // A session publishes before anybody subscribes as well: warnings about its file.
-    let events = session.subscribe_first();
-    let (pump, answers) = Pump::new(events, output.clone(), encoder);
-    (answers, tasks::spawn(pump.run()))
+        numbering,
+    }
 }
 
 async fn until_idle(session: &Session) {

@@ -7,10 +7,10 @@ use stentor_wire::synaps::Event;
 
 use super::events::write;
 use super::limits;
-use super::turn::{Turn, turn_usage};
+use super::turn::{SynapsTurn, turn_usage};
 
 /// Writes the end of `turn`.
-pub(super) fn write_end(frames: &mut Vec<u8>, turn: Turn) {
+pub(super) fn write_end(frames: &mut Vec<u8>, turn: SynapsTurn) {
     let (body, error) = body(&turn);
     if let Some(message) = error
         && turn.started.elapsed() < limits::ERROR_FRAME_AGE
@@ -31,7 +31,7 @@ pub(super) fn write_end(frames: &mut Vec<u8>, turn: Turn) {
 }
 
 /// The response's body, and the error it reports.
-fn body(turn: &Turn) -> (Map<String, Value>, Option<String>) {
+fn body(turn: &SynapsTurn) -> (Map<String, Value>, Option<String>) {
     let (value, error) = match &turn.outcome {
         Some(RunOutcome::Aborted) => (json!({ "ok": true, "cancelled": true }), None),
         Some(RunOutcome::Failed { kind, message, .. }) => {

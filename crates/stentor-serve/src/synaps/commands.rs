@@ -9,32 +9,32 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::attachments::{self, AttachmentError};
-use super::child::Child;
+use super::child::SynapsChild;
 use super::opening::{self, name_of};
-use super::turn::{Turn, turn_usage};
+use super::turn::{SynapsTurn, turn_usage};
 use super::{events, history, limits};
-use crate::input::Input;
+use crate::input::InputLine;
 
 /// Whether the child goes on.
-pub(super) enum Next {
+pub(super) enum AfterCommand {
     GoOn,
     Shutdown,
 }
 
-impl Child {
+impl SynapsChild {
     /// Handles one line.
-    pub async fn handle(&mut self, line: Input) -> Next {
+    pub async fn handle(&mut self, line: InputLine) -> AfterCommand {
         match line {
-            Input::Line(line) if line.trim().is_empty() => {}
-            Input::Line(line) => match synaps::parse(&line) {
-                Ok(Command::Shutdown) => return Next::Shutdown,
+            InputLine::Line(line) if line.trim().is_empty() => {}
+            InputLine::Line(line) => match synaps::parse(&line) {
+                Ok(Command::Shutdown) => return AfterCommand::Shutdown,
                 Ok(command) => self.command(command).await,
                 Err(error) => self.error(error.id, &error.message).await,
             },
-            Input::TooLong => self.error(None, TOO_LONG).await,
-            Input::InvalidUtf8 => self.error(None, "frame is not valid UTF-8").await,
+            InputLine::TooLong => self.error(None, TOO_LONG).await,
+            InputLine::InvalidUtf8 => self.error(None, "frame is not valid UTF-8").await,
         }
-        Next::GoOn
+        AfterCommand::GoOn
     }
 
     async fn command(&mut self, command: Command) {
@@ -92,6 +92,9 @@ impl Child {
                     if let Some(sandbox) = state.sandbox.to_report() {
                         body["sandbox"] = json!(sandbox);
                     }
+                    if let Some(cursor) = self.cursor() {
+                        body["cursor"] = cursor;
+                    }
                     self.respond(id, "get_state", body).await;
                 }
                 Err(error) => self.error(Some(id), &error.to_string()).await,
@@ -140,7 +143,7 @@ impl Child {
         match self.session.prompt(content).await {
             Ok(accepted) => {
                 self.turn_count += 1;
-                self.turns.begin(Turn {
+                self.turns.begin(SynapsTurn {
                     id,
                     command,
                     model: self.model_name().await,
@@ -292,7 +295,10 @@ impl Child {
         }
         match self.renew().await {
             Ok(session_id) => {
-                let body = json!({ "ok": true, "session_id": session_id });
+                let mut body = json!({ "ok": true, "session_id": session_id });
+                if let Some(cursor) = self.cursor() {
+                    body["cursor"] = cursor;
+                }
                 self.respond(id, "new_session", body).await;
             }
             Err(error) => self.error(Some(id), &error.to_string()).await,

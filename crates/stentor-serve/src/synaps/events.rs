@@ -13,12 +13,13 @@ use stentor_wire::synaps::{self, AssistantEvent, MAX_FRAME_BYTES, ascii, truncat
 use tokio_util::sync::CancellationToken;
 
 use super::closing;
+use super::cursor::FrameNumbering;
 use super::limits;
 use super::turn::{Turns, turn_usage};
 use crate::pump::EventEncoder;
 
 /// Writes the frames of a session's events.
-pub(super) struct Encoder {
+pub(super) struct SynapsEncoder {
     pub turns: Turns,
     /// Fires when an extension wants the program to end.
     pub shutdown: CancellationToken,
@@ -26,10 +27,22 @@ pub(super) struct Encoder {
     pub is_shared: bool,
     /// What the turn of somebody else has consumed, while there is one.
     pub foreign: Option<Usage>,
+    /// Where the parent wants every frame to say where it is.
+    pub numbering: Option<FrameNumbering>,
 }
 
-impl EventEncoder for Encoder {
+impl EventEncoder for SynapsEncoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
+        let start = frames.len();
+        self.encode_event(event, frames);
+        if let Some(numbering) = &mut self.numbering {
+            numbering.number(event, frames, start);
+        }
+    }
+}
+
+impl SynapsEncoder {
+    fn encode_event(&mut self, event: &Event, frames: &mut Vec<u8>) {
         match &event.kind {
             EventKind::BlockDelta { block, range, .. } => delta(frames, block, range.clone()),
             EventKind::BlockStarted { block, .. } => block_started(frames, block),
@@ -82,7 +95,9 @@ impl EventEncoder for Encoder {
             | EventKind::JobsChanged
             | EventKind::PlanTidied
             | EventKind::PlanChanged(_)
+            | EventKind::BashStarted { .. }
             | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
             | EventKind::Notice {
@@ -125,12 +140,27 @@ fn update(frames: &mut Vec<u8>, event: AssistantEvent) {
     write(frames, &synaps::Event::MessageUpdate { event });
 }
 
-/// A text that no model wrote.
+/// A text that does not come in deltas.
 pub(super) fn text(frames: &mut Vec<u8>, text: &str) {
     for piece in pieces(text) {
         let delta = piece.to_owned();
         update(frames, AssistantEvent::TextDelta { delta });
     }
+}
+
+/// Thinking that does not come in deltas.
+pub(super) fn thinking(frames: &mut Vec<u8>, text: &str) {
+    for piece in pieces(text) {
+        let delta = piece.to_owned();
+        update(frames, AssistantEvent::ThinkingDelta { delta });
+    }
+}
+
+/// A call whose input does not come in deltas.
+pub(super) fn call(frames: &mut Vec<u8>, call: &ToolCall) {
+    let (tool_id, tool_name) = (call.id.clone(), call.name.clone());
+    update(frames, AssistantEvent::ToolCallStart { tool_id, tool_name });
+    input(frames, call);
 }
 
 /// The hot path: written straight into the buffer, in pieces that fit a frame.

@@ -7,6 +7,7 @@ mod attachments;
 mod child;
 mod closing;
 mod commands;
+mod cursor;
 mod events;
 mod history;
 mod limits;
@@ -19,14 +20,15 @@ use std::path::PathBuf;
 use stentor_agent::agent::Agent;
 use stentor_wire::synaps::MAX_FRAME_BYTES;
 
-use crate::connection::{Connection, Opened};
+use crate::connection::{Connection, OpenedConnection};
 use crate::input::InputLines;
 
 pub use child::SynapsError;
 pub use commands::tools_list;
+pub use cursor::CursorFlag;
 pub(crate) use proxy::SynapsProxy;
 
-use child::{Child, Ending};
+use child::{ChildEnding, SynapsChild};
 
 /// What the command line says.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +41,8 @@ pub struct SynapsOptions {
     pub system: Option<String>,
     /// `--model`. Any string is taken; one that means nothing fails when it is used.
     pub model: Option<String>,
+    /// `--cursor`: frames say where they are, and the session is gone on with from a place.
+    pub cursor: Option<CursorFlag>,
 }
 
 /// Serves one parent until it goes away. Returns the exit code (section 14), or why it could not
@@ -48,33 +52,33 @@ pub async fn serve(
     parent: Connection,
     options: SynapsOptions,
 ) -> Result<u8, SynapsError> {
-    let Opened {
+    let OpenedConnection {
         source,
         output,
         mut signals,
     } = parent.open().map_err(SynapsError::Parent)?;
-    let mut child = Child::start(agent, options, output.clone()).await?;
+    let mut child = SynapsChild::start(agent, options, output.clone()).await?;
     let mut input = InputLines::read(source, MAX_FRAME_BYTES);
     let shutdown = child.shutdown.clone();
     let ending = loop {
         let line = tokio::select! {
             line = input.next() => line,
-            _ = signals.next() => break Ending::Signal,
-            () = output.closed() => break Ending::EndOfInput,
-            () = shutdown.cancelled() => break Ending::Shutdown,
+            _ = signals.next() => break ChildEnding::Signal,
+            () = output.closed() => break ChildEnding::EndOfInput,
+            () = shutdown.cancelled() => break ChildEnding::Shutdown,
             ending = child.pumped_out() => break ending,
         };
         let Some(line) = line else {
-            break Ending::EndOfInput;
+            break ChildEnding::EndOfInput;
         };
         // An answer may have to wait for a reader that sleeps; the end must not.
         let next = tokio::select! {
             next = child.handle(line) => next,
-            _ = signals.next() => break Ending::Signal,
-            () = output.closed() => break Ending::EndOfInput,
+            _ = signals.next() => break ChildEnding::Signal,
+            () = output.closed() => break ChildEnding::EndOfInput,
         };
-        if let commands::Next::Shutdown = next {
-            break Ending::Shutdown;
+        if let commands::AfterCommand::Shutdown = next {
+            break ChildEnding::Shutdown;
         }
     };
     Ok(child.end(ending, &mut signals).await)

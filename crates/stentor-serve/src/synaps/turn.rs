@@ -14,11 +14,11 @@ use tokio::time::Instant;
 /// are still to be written, so an event belongs to the turn by its number.
 #[derive(Clone, Default)]
 pub(super) struct Turns {
-    turns: Arc<Mutex<VecDeque<Turn>>>,
+    turns: Arc<Mutex<VecDeque<SynapsTurn>>>,
 }
 
 /// A turn in flight.
-pub(super) struct Turn {
+pub(super) struct SynapsTurn {
     /// The id of its prompt.
     pub id: String,
     /// The command that started it.
@@ -33,7 +33,7 @@ pub(super) struct Turn {
 }
 
 impl Turns {
-    pub fn begin(&self, turn: Turn) {
+    pub fn begin(&self, turn: SynapsTurn) {
         self.lock().push_back(turn);
     }
 
@@ -53,7 +53,7 @@ impl Turns {
     }
 
     /// The turn that is over with event number `seq`. A compaction ends without one.
-    pub fn settled(&self, seq: u64, aborted: bool) -> Option<Turn> {
+    pub fn settled(&self, seq: u64, aborted: bool) -> Option<SynapsTurn> {
         let mut turns = self.lock();
         if turns.front()?.begins_after >= seq {
             return None;
@@ -65,7 +65,7 @@ impl Turns {
         Some(turn)
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Turn>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<SynapsTurn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,8 +87,8 @@ pub(super) fn turn_usage(usage: &Usage, model: Option<String>) -> TurnUsage {
 mod tests {
     use super::*;
 
-    fn turn(id: &str, begins_after: u64) -> Turn {
-        Turn {
+    fn turn(id: &str, begins_after: u64) -> SynapsTurn {
+        SynapsTurn {
             id: id.into(),
             command: "prompt",
             model: String::new(),

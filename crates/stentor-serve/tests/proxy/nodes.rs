@@ -14,19 +14,19 @@ use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo, ModelRe
 use stentor_agent::session::{Environment, SessionOptions};
 use stentor_journal::clock::SystemClock;
 use stentor_journal::session_files::SessionFiles;
-use stentor_model::script::{Format, ScriptModel};
+use stentor_model::script::{ScriptFormat, ScriptModel};
 use stentor_policy::{PermissionMode, Policy};
 use stentor_serve::acp::AcpOptions;
 use stentor_serve::connection::Access;
 use stentor_serve::frontend::{Frontend, FrontendSetup};
-use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::login::{ForgottenCredentials, Login, LoginBegun, LoginFuture, ProviderLogin};
 use stentor_serve::omp::{OmpArgs, OmpOptions};
 use stentor_serve::page::PageOptions;
-use stentor_serve::proxy::{Located, Owner, Peers, Upstream, UpstreamEnd, session_flags};
+use stentor_serve::proxy::{LocatedSession, Owner, Peers, Upstream, UpstreamEnd, session_flags};
 use stentor_serve::psi::PsiOptions;
 use stentor_serve::server::{Server, ServerOptions};
 use stentor_serve::synaps::SynapsOptions;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -137,7 +137,7 @@ struct Others {
 }
 
 impl Peers for Others {
-    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<Located>> {
+    fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<LocatedSession>> {
         let all = self.all.lock().unwrap();
         let found = all.iter().find_map(|(name, server)| {
             let mut sessions = server.status().sessions.into_iter();
@@ -148,7 +148,7 @@ impl Peers for Others {
                 false => Owner::Node(name.clone()),
             };
             let session = session.id;
-            Some(Located { session, owner })
+            Some(LocatedSession { session, owner })
         });
         Box::pin(std::future::ready(found))
     }
@@ -157,15 +157,15 @@ impl Peers for Others {
         &'a self,
         node: &'a str,
         client: ClientHello,
-    ) -> BoxFuture<'a, Result<Upstream, Refused>> {
+    ) -> BoxFuture<'a, Result<Upstream, AttachRefusal>> {
         let server = self.all.lock().unwrap().get(node).cloned();
         Box::pin(async move {
-            let gone = || Refused {
+            let gone = || AttachRefusal {
                 message: format!("the node {node} is gone"),
                 status: 1,
             };
             let there = server.ok_or_else(gone)?.upstream(client).await?;
-            let (upstream, end) = Upstream::pair();
+            let (upstream, end) = Upstream::pair(Arc::clone(&there.capacity));
             let tunnel = tokio::spawn(carry(there, end));
             let mut tunnels = self.tunnels.lock().unwrap();
             tunnels.push((node.to_owned(), tunnel.abort_handle()));
@@ -201,7 +201,7 @@ async fn carry(mut there: Upstream, mut end: UpstreamEnd) {
 pub struct Client {
     lines: Lines<BufReader<OwnedReadHalf>>,
     write: OwnedWriteHalf,
-    served: JoinHandle<Result<u8, Refused>>,
+    served: JoinHandle<Result<u8, AttachRefusal>>,
 }
 
 impl Client {
@@ -254,10 +254,10 @@ struct Setup {
 }
 
 impl FrontendSetup for Setup {
-    fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused> {
+    fn frontend(&self, client: &ClientHello) -> Result<Frontend, AttachRefusal> {
         let agent = self.agent();
         let cwd = PathBuf::from(&client.cwd);
-        let refused = |message: String| Refused { message, status: 1 };
+        let refused = |message: String| AttachRefusal { message, status: 1 };
         Ok(match client.dialect.as_str() {
             "acp" => Frontend::Acp(agent, AcpOptions::default()),
             "page" => Frontend::Page(agent, PageOptions { cwd, fleet: None }),
@@ -299,7 +299,7 @@ impl FrontendSetup for Setup {
 
 impl Setup {
     fn agent(&self) -> Agent {
-        let model = ScriptModel::parse(&self.scenario, Format::Toml, "script").unwrap();
+        let model = ScriptModel::parse(&self.scenario, ScriptFormat::Toml, "script").unwrap();
         let environment = Environment {
             models: Arc::new(One(model)),
             shell: stentor_tools::local_shell(),
@@ -355,21 +355,21 @@ impl ModelRegistry for One {
 struct NoLogin;
 
 impl Login for NoLogin {
-    fn providers(&self) -> Vec<LoginProvider> {
+    fn providers(&self) -> Vec<ProviderLogin> {
         Vec::new()
     }
 
     fn begin<'a>(&'a self, _: &'a str) -> LoginFuture<'a, LoginBegun> {
-        Box::pin(async { Err("no login".to_owned()) })
+        Box::pin(async { Err("no login".into()) })
     }
 
     fn complete<'a>(&'a self, _: &'a str, _: Option<String>) -> LoginFuture<'a, ()> {
-        Box::pin(async { Err("no login".to_owned()) })
+        Box::pin(async { Err("no login".into()) })
     }
 
     fn cancel(&self, _: &str) {}
 
-    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
-        Box::pin(async { Ok(Forgotten::default()) })
+    fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials> {
+        Box::pin(async { Ok(ForgottenCredentials::default()) })
     }
 }

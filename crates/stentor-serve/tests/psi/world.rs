@@ -21,9 +21,9 @@ use stentor_agent::tool::{
 };
 use stentor_journal::clock::{Clock, CountingClock, SharedClock};
 use stentor_journal::session_files::SessionFiles;
-use stentor_model::script::{Format, ScriptModel};
+use stentor_model::script::{ScriptFormat, ScriptModel};
 use stentor_policy::{PermissionMode, Policy};
-use stentor_serve::login::{Forgotten, Login, LoginBegun, LoginFuture, LoginProvider};
+use stentor_serve::login::{ForgottenCredentials, Login, LoginBegun, LoginFuture, ProviderLogin};
 use stentor_serve::psi::PsiOptions;
 use stentor_tools::SubagentSetup;
 
@@ -103,7 +103,7 @@ impl World {
             .iter()
             .enumerate()
             .map(|(n, text)| {
-                ScriptModel::parse(text, Format::Toml, &format!("script-{n}")).unwrap()
+                ScriptModel::parse(text, ScriptFormat::Toml, &format!("script-{n}")).unwrap()
             })
             .collect();
         let registry = Arc::new(Registry {
@@ -249,7 +249,9 @@ impl ModelRegistry for Registry {
         let found = self.later.lock().unwrap().clone()?;
         *self.loaded.lock().unwrap() = found
             .into_iter()
-            .map(|id| ScriptModel::parse("[[turn]]\ntext = \"hi\"", Format::Toml, id).unwrap())
+            .map(|id| {
+                ScriptModel::parse("[[turn]]\ntext = \"hi\"", ScriptFormat::Toml, id).unwrap()
+            })
             .collect();
         Ok(Vec::new())
     }
@@ -388,6 +390,7 @@ impl Tool for Person {
                             value: value.into(),
                             label: value.to_uppercase(),
                             description: None,
+                            permission: None,
                         })
                         .into(),
                 },
@@ -421,21 +424,21 @@ pub struct FakeLogin {
 }
 
 impl Login for FakeLogin {
-    fn forget_all(&self) -> LoginFuture<'_, Forgotten> {
+    fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials> {
         let mut logged_in = self.logged_in.lock().unwrap();
         let names = logged_in.iter().filter(|(_, is)| **is);
         let logins = names.map(|(id, _)| id.to_uppercase()).collect();
         logged_in.clear();
-        Box::pin(std::future::ready(Ok(Forgotten {
+        Box::pin(std::future::ready(Ok(ForgottenCredentials {
             logins,
-            ..Forgotten::default()
+            ..ForgottenCredentials::default()
         })))
     }
 
-    fn providers(&self) -> Vec<LoginProvider> {
+    fn providers(&self) -> Vec<ProviderLogin> {
         let logged_in = self.logged_in.lock().unwrap();
         ["acme", "pasty", "script", "broken"]
-            .map(|id| LoginProvider {
+            .map(|id| ProviderLogin {
                 id: id.to_owned(),
                 name: id.to_uppercase(),
                 logged_in: logged_in.get(id).copied().unwrap_or(false),
@@ -446,7 +449,7 @@ impl Login for FakeLogin {
     fn begin<'a>(&'a self, provider: &'a str) -> LoginFuture<'a, LoginBegun> {
         Box::pin(async move {
             if provider == "broken" {
-                return Err("broken does not answer".to_owned());
+                return Err("broken does not answer".into());
             }
             Ok(LoginBegun {
                 url: format!("https://login.example/{provider}"),
@@ -463,7 +466,7 @@ impl Login for FakeLogin {
                 None => self.browser.notified().await,
                 Some("good") => {}
                 Some(address) if address.contains("code=good") => {}
-                Some(code) => return Err(format!("the code {code} is wrong")),
+                Some(code) => return Err(format!("the code {code} is wrong").into()),
             }
             self.logged_in
                 .lock()

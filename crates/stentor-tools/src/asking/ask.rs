@@ -36,27 +36,27 @@ pub(crate) struct Ask {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    questions: Vec<Question>,
+    questions: Vec<AskedQuestion>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Question {
+struct AskedQuestion {
     question: String,
     #[serde(default)]
-    options: Vec<Choice>,
+    options: Vec<AskedOption>,
     /// Models trained with another program's tool write it that way.
     #[serde(default, alias = "multiSelect")]
     multi: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+struct AskedOption {
     label: String,
     description: Option<String>,
 }
 
 /// What became of a question.
-struct Answered {
+struct QuestionAnswer {
     selected: Vec<String>,
     own_words: Option<String>,
     /// Somebody wanted to answer in their own words and could not, or did not.
@@ -149,7 +149,7 @@ impl Tool for Ask {
 }
 
 /// The questions as they may be asked, or why they may not.
-fn checked(mut questions: Vec<Question>) -> Result<Vec<Question>, ToolError> {
+fn checked(mut questions: Vec<AskedQuestion>) -> Result<Vec<AskedQuestion>, ToolError> {
     if questions.is_empty() || questions.len() > MAX_QUESTIONS {
         return Err(ToolError::refused(format!(
             "Ask between 1 and {MAX_QUESTIONS} questions, not {}.",
@@ -199,16 +199,16 @@ fn shorter_than(most: usize, what: &str, text: &str) -> Result<(), ToolError> {
     }
 }
 
-impl Question {
+impl AskedQuestion {
     /// Asks it. `None` when nobody answered.
     async fn ask(
         &self,
         context: &ToolContext,
         title: String,
-    ) -> Result<Option<Answered>, ToolError> {
+    ) -> Result<Option<QuestionAnswer>, ToolError> {
         if self.options.is_empty() {
             let words = own_words(context, title).await?;
-            return Ok(words.map(|words| Answered {
+            return Ok(words.map(|words| QuestionAnswer {
                 selected: Vec::new(),
                 own_words: Some(words),
                 has_no_words: false,
@@ -225,10 +225,10 @@ impl Question {
             None => None,
             Some(other) if other == OTHER => own_words(context, title).await?,
             // The client has a place to type at once.
-            Some(words) => super::Reply(Some(vec![words.clone()])).text(),
+            Some(words) => super::DialogReply(Some(vec![words.clone()])).text(),
         };
         let wanted_words = chosen.iter().any(|text| text == OTHER);
-        Ok(Some(Answered {
+        Ok(Some(QuestionAnswer {
             has_no_words: wanted_words && own_words.is_none(),
             selected,
             own_words,
@@ -240,6 +240,7 @@ impl Question {
             value: label.to_owned(),
             label: label.to_owned(),
             description: description.cloned(),
+            permission: None,
         };
         let offered = self.options.iter();
         let offered = offered.map(|choice| option(&choice.label, choice.description.as_ref()));
@@ -251,7 +252,7 @@ impl Question {
     }
 }
 
-impl Answered {
+impl QuestionAnswer {
     fn told(&self) -> String {
         let mut parts = Vec::new();
         if !self.selected.is_empty() {
@@ -274,12 +275,12 @@ impl Answered {
     }
 }
 
-fn output(questions: &[Question], answers: &[Option<Answered>]) -> ToolOutput {
+fn output(questions: &[AskedQuestion], answers: &[Option<QuestionAnswer>]) -> ToolOutput {
     let mut text = Vec::new();
     let mut results = Vec::new();
     for (index, question) in questions.iter().enumerate() {
         let answer = answers.get(index).and_then(Option::as_ref);
-        let told = answer.map_or_else(|| "no answer".to_owned(), Answered::told);
+        let told = answer.map_or_else(|| "no answer".to_owned(), QuestionAnswer::told);
         text.push(format!("{}\nAnswer: {told}", question.question));
         let options = question.options.iter();
         let labels: Vec<&str> = options.map(|option| option.label.as_str()).collect();

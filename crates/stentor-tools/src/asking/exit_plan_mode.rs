@@ -156,6 +156,7 @@ fn options(modes: &[PermissionMode]) -> Vec<DialogOption> {
         value: value.to_owned(),
         label: label.to_owned(),
         description: None,
+        permission: None,
     };
     let accepted = modes.iter().map(|mode| option(mode.as_str(), label(*mode)));
     let kept = option(KEEP_PLANNING, "No, keep planning");

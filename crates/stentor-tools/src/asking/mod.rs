@@ -23,7 +23,11 @@ pub const ASKING_TOOLS: [&str; 2] = [ASK, EXIT_PLAN_MODE];
 const OWN_WORDS_CHARS: usize = 20_000;
 
 /// Asks, and withdraws the question when the call must end.
-async fn put(context: &ToolContext, title: String, kind: DialogKind) -> Result<Reply, ToolError> {
+async fn put(
+    context: &ToolContext,
+    title: String,
+    kind: DialogKind,
+) -> Result<DialogReply, ToolError> {
     let dialog = Dialog {
         title,
         kind,
@@ -32,7 +36,7 @@ async fn put(context: &ToolContext, title: String, kind: DialogKind) -> Result<R
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => Err(ToolError::Aborted),
-        answer = context.host.ask(dialog) => Ok(Reply::of(answer)),
+        answer = context.host.ask(dialog) => Ok(DialogReply::of(answer)),
     }
 }
 
@@ -44,9 +48,9 @@ async fn own_words(context: &ToolContext, title: String) -> Result<Option<String
 }
 
 /// What somebody answered: texts, or nothing.
-struct Reply(Option<Vec<String>>);
+struct DialogReply(Option<Vec<String>>);
 
-impl Reply {
+impl DialogReply {
     fn of(answer: DialogAnswer) -> Self {
         Self(match answer {
             DialogAnswer::Value(value) => Some(vec![value]),

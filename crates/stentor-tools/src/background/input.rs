@@ -18,7 +18,7 @@ const KEPT_BYTES: usize = 32 * 1024;
 const END_OF_INPUT: &[u8] = &[4];
 
 /// The standard input of a command.
-pub(super) struct Input {
+pub(super) struct CommandStdin {
     stream: Mutex<Option<InputStream>>,
     /// Whoever writes holds it, so that what two write does not mix.
     turn: tokio::sync::Mutex<()>,
@@ -29,7 +29,7 @@ pub(super) struct Input {
     is_terminal: bool,
 }
 
-impl Input {
+impl CommandStdin {
     pub(super) fn new(stream: Option<InputStream>) -> Arc<Self> {
         Arc::new(Self {
             is_none: stream.is_none(),

@@ -20,11 +20,12 @@ use stentor_agent::undo::{JobUndo, JobWatch};
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{
-    self, Capture, CommandInput, Ending, Finished, InputStream, OutputLimits, ShellProgram, Watch,
+    self, Capture, CommandEnding, CommandInput, CommandObserver, FinishedCommand, InputStream,
+    OutputLimits, ShellProgram,
 };
 use crate::tool_error::ToolError;
 use crate::truncation;
-use input::Input;
+use input::CommandStdin;
 pub(crate) use output::OutputLog;
 
 /// How a command gets input.
@@ -67,7 +68,7 @@ pub(crate) async fn start(
     })?;
     let control = Arc::new(CommandJob {
         output: OutputLog::default(),
-        input: Input::new(stream),
+        input: CommandStdin::new(stream),
     });
     // Not the token of the call: that one fires when the run is stopped.
     let cancel = CancellationToken::new();
@@ -121,7 +122,7 @@ fn open(stdin: Stdin) -> std::io::Result<(CommandInput, Option<InputStream>)> {
 /// How a command is reached.
 struct CommandJob {
     output: OutputLog,
-    input: Arc<Input>,
+    input: Arc<CommandStdin>,
 }
 
 impl JobControl for CommandJob {
@@ -144,7 +145,7 @@ impl JobControl for CommandJob {
     }
 }
 
-impl Watch for &CommandJob {
+impl CommandObserver for &CommandJob {
     fn fresh(&mut self, text: &str) {
         self.output.push(text);
     }
@@ -203,11 +204,11 @@ impl Run {
         .await;
     }
 
-    async fn run(self) -> Result<Finished, ToolError> {
+    async fn run(self) -> Result<FinishedCommand, ToolError> {
         let left_running = self.context.host.left_running();
         let mut watch = &*self.control;
         process::run(
-            process::Command {
+            process::CommandToRun {
                 program: &self.command.program,
                 text: &self.command.text,
                 cwd: &self.context.cwd,
@@ -245,14 +246,16 @@ pub(crate) async fn end_job(
     host.report_job(JobReport::Ended { job, message }).await;
 }
 
-fn ended(ending: Ending, limit: Option<Duration>) -> (JobStatus, String) {
+fn ended(ending: CommandEnding, limit: Option<Duration>) -> (JobStatus, String) {
     match ending {
-        Ending::Exited(0) => (JobStatus::Completed, "exit code 0".to_owned()),
-        Ending::Exited(code) => (JobStatus::Failed, format!("exit code {code}")),
-        Ending::Signalled(signal) => (JobStatus::Failed, format!("killed by signal {signal}")),
-        Ending::Exceeded(limit) => (JobStatus::Failed, format!("stopped, because {limit}")),
-        Ending::Aborted => (JobStatus::Cancelled, "stopped".to_owned()),
-        Ending::TimedOut => {
+        CommandEnding::Exited(0) => (JobStatus::Completed, "exit code 0".to_owned()),
+        CommandEnding::Exited(code) => (JobStatus::Failed, format!("exit code {code}")),
+        CommandEnding::Signalled(signal) => {
+            (JobStatus::Failed, format!("killed by signal {signal}"))
+        }
+        CommandEnding::Exceeded(limit) => (JobStatus::Failed, format!("stopped, because {limit}")),
+        CommandEnding::Aborted => (JobStatus::Cancelled, "stopped".to_owned()),
+        CommandEnding::TimedOut => {
             let seconds = limit.unwrap_or_default().as_secs_f64();
             let how = format!("stopped after {seconds} seconds, its time limit");
             (JobStatus::TimedOut, how)

@@ -11,10 +11,10 @@ const KEPT_BYTES: usize = 2 * MAX_BYTES as usize;
 
 /// An output as it grows. Memory stays flat, however much comes.
 #[derive(Default)]
-pub(crate) struct OutputLog(Mutex<State>);
+pub(crate) struct OutputLog(Mutex<JobOutputState>);
 
 #[derive(Default)]
-struct State {
+struct JobOutputState {
     kept: String,
     /// Bytes that came before what is kept.
     before: u64,
@@ -52,7 +52,7 @@ impl OutputLog {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, JobOutputState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

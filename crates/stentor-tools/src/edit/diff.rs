@@ -1,10 +1,10 @@
 //! The change as clients show it: a sign, the line's number, its text.
 
-use stentor_text::line_diff::{Line, LineDiff};
+use stentor_text::line_diff::{DiffLine, LineDiff};
 
 /// A change of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Diff {
+pub(super) struct EditDiff {
     pub text: String,
     /// In the new text, counted from 1.
     pub first_changed_line: u64,
@@ -16,7 +16,7 @@ pub(super) struct Diff {
 const CONTEXT: usize = 4;
 
 /// The change of the file called `name` from `before` to `after`, which differ.
-pub(super) fn between(name: &str, before: &str, after: &str) -> Diff {
+pub(super) fn between(name: &str, before: &str, after: &str) -> EditDiff {
     let diff = LineDiff::new(before, after);
     let most_lines = lines(before).max(lines(after));
     let width = most_lines.to_string().len();
@@ -31,9 +31,9 @@ pub(super) fn between(name: &str, before: &str, after: &str) -> Diff {
         shown_to = hunk.old.end;
         shown.extend(diff.lines(&hunk).into_iter().map(|line| {
             let (sign, index, text) = match line {
-                Line::Same { old, text } => (' ', old, text),
-                Line::Removed { old, text } => ('-', old, text),
-                Line::Added { new, text } => ('+', new, text),
+                DiffLine::Same { old, text } => (' ', old, text),
+                DiffLine::Removed { old, text } => ('-', old, text),
+                DiffLine::Added { new, text } => ('+', new, text),
             };
             let text = text.strip_suffix('\n').unwrap_or(text);
             format!("{sign}{:width$} {text}", index + 1)
@@ -43,7 +43,7 @@ pub(super) fn between(name: &str, before: &str, after: &str) -> Diff {
         shown.push(skipped);
     }
     let first_changed = diff.changes.first().map_or(0, |change| change.new.start);
-    Diff {
+    EditDiff {
         text: shown.join("\n"),
         first_changed_line: first_changed as u64 + 1,
         patch: diff.patch(name, CONTEXT),
@@ -71,7 +71,7 @@ mod tests {
     fn a_small_change_is_shown_as_clients_know_it() {
         assert_eq!(
             between("a.txt", "hello\nworld\n", "hello\nmars\n"),
-            Diff {
+            EditDiff {
                 text: " 1 hello\n-2 world\n+2 mars".into(),
                 first_changed_line: 2,
                 patch: "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n hello\n-world\n+mars\n".into(),

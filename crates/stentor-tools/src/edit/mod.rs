@@ -11,7 +11,7 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use crate::paths::{self, Target};
+use crate::paths::{self, FileTarget};
 use crate::tool_error::ToolError;
 use crate::truncation::size;
 use crate::{file, tool_call};
@@ -20,7 +20,7 @@ mod diff;
 mod nearest;
 mod replace;
 
-use replace::{Edited, Replacement};
+use replace::{Edited, TextReplacement};
 
 /// Changes a file.
 pub(crate) struct Edit {
@@ -118,7 +118,7 @@ async fn edit(
 ) -> Result<ToolOutput, ToolError> {
     let arguments: Arguments = tool_call::arguments("edit", arguments)?;
     let shown = arguments.path.clone();
-    let target = Target::judged(&shown, &context);
+    let target = FileTarget::judged(&shown, &context);
     let replacements = replacements(arguments)?;
     let count = replacements.len();
 
@@ -165,7 +165,7 @@ async fn edit(
 }
 
 /// The edits in any of the forms models give them in.
-fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, ToolError> {
+fn replacements(arguments: Arguments) -> Result<Vec<TextReplacement>, ToolError> {
     let wrong = |problem: &str| {
         ToolError::refused(format!(
             "Edit tool input is invalid. {problem} Give edits: [{{\"oldText\": …, \"newText\": …}}]."
@@ -178,7 +178,7 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, ToolError> {
         Some(value) => value,
         None => Value::Null,
     };
-    let mut edits: Vec<Replacement> = match listed {
+    let mut edits: Vec<TextReplacement> = match listed {
         Value::Null => Vec::new(),
         Value::Array(list) => list
             .into_iter()
@@ -194,7 +194,7 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, ToolError> {
         _ => return Err(wrong("edits must be a list.")),
     };
     match (arguments.old_text, arguments.new_text) {
-        (Some(old_text), Some(new_text)) => edits.push(Replacement { old_text, new_text }),
+        (Some(old_text), Some(new_text)) => edits.push(TextReplacement { old_text, new_text }),
         (None, None) => {}
         _ => return Err(wrong("oldText and newText belong together.")),
     }
@@ -204,7 +204,7 @@ fn replacements(arguments: Arguments) -> Result<Vec<Replacement>, ToolError> {
     Ok(edits)
 }
 
-fn read(target: &Target, shown: &str) -> Result<String, ToolError> {
+fn read(target: &FileTarget, shown: &str) -> Result<String, ToolError> {
     let (file, metadata) = file::open_judged(target).map_err(|fault| match fault.code() {
         Some(code) => {
             ToolError::refused(format!("Could not edit file: {shown}. Error code: {code}."))
@@ -234,7 +234,7 @@ fn read(target: &Target, shown: &str) -> Result<String, ToolError> {
 
 /// Writes the new text, unless somebody else has changed the file since it was read.
 async fn save(
-    target: Target,
+    target: FileTarget,
     shown: String,
     original: String,
     text: String,

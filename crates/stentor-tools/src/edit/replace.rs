@@ -14,7 +14,7 @@ use crate::tool_error::ToolError;
 /// One piece to replace.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Replacement {
+pub(super) struct TextReplacement {
     pub old_text: String,
     pub new_text: String,
 }
@@ -34,20 +34,20 @@ const MARK: char = '\u{feff}';
 /// Applies all edits to the original, or none.
 pub(super) fn apply(
     original: &str,
-    replacements: &[Replacement],
+    replacements: &[TextReplacement],
     path: &str,
 ) -> Result<Edited, ToolError> {
-    let plain = Plain::of(original);
+    let plain = NormalizedText::of(original);
     let mut spans = Vec::with_capacity(replacements.len());
     for (index, replacement) in replacements.iter().enumerate() {
-        let named = Named {
+        let named = EditLabel {
             index,
             is_one_of_many: replacements.len() > 1,
             path,
         };
         let old = lf(replacement.old_text.trim_start_matches(MARK));
         let start = find_only(&plain.text, &old, named)?;
-        spans.push(Span {
+        spans.push(ReplacedSpan {
             index,
             at: start..start + old.len(),
             new: lf(&replacement.new_text),
@@ -89,7 +89,7 @@ pub(super) fn apply(
 }
 
 /// Where a piece is, and what comes in its place.
-struct Span {
+struct ReplacedSpan {
     index: usize,
     at: Range<usize>,
     new: String,
@@ -97,14 +97,14 @@ struct Span {
 
 /// How an edit is called in an error.
 #[derive(Clone, Copy)]
-struct Named<'a> {
+struct EditLabel<'a> {
     index: usize,
     is_one_of_many: bool,
     path: &'a str,
 }
 
 /// A text as models see it, and the way back.
-struct Plain {
+struct NormalizedText {
     text: String,
     /// Where in `text` an LF stands that had a CR before it.
     dropped: Vec<usize>,
@@ -113,7 +113,7 @@ struct Plain {
     ends_lines_with_crlf: bool,
 }
 
-impl Plain {
+impl NormalizedText {
     fn of(original: &str) -> Self {
         let marked = original.strip_prefix(MARK).unwrap_or(original);
         let mut text = String::with_capacity(marked.len());
@@ -149,7 +149,11 @@ fn lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-fn splice(text: &str, spans: &[Span], new: impl Fn(&Span) -> (Range<usize>, String)) -> String {
+fn splice(
+    text: &str,
+    spans: &[ReplacedSpan],
+    new: impl Fn(&ReplacedSpan) -> (Range<usize>, String),
+) -> String {
     let mut result = String::with_capacity(text.len());
     let mut from = 0;
     for span in spans {
@@ -163,8 +167,8 @@ fn splice(text: &str, spans: &[Span], new: impl Fn(&Span) -> (Range<usize>, Stri
 }
 
 /// The only place where `old` is.
-fn find_only(text: &str, old: &str, named: Named<'_>) -> Result<usize, ToolError> {
-    let Named {
+fn find_only(text: &str, old: &str, named: EditLabel<'_>) -> Result<usize, ToolError> {
+    let EditLabel {
         index,
         is_one_of_many,
         path,
@@ -244,10 +248,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn edits(pairs: &[(&str, &str)]) -> Vec<Replacement> {
+    fn edits(pairs: &[(&str, &str)]) -> Vec<TextReplacement> {
         pairs
             .iter()
-            .map(|(old, new)| Replacement {
+            .map(|(old, new)| TextReplacement {
                 old_text: (*old).into(),
                 new_text: (*new).into(),
             })

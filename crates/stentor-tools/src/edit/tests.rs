@@ -123,7 +123,7 @@ async fn a_file_changed_in_the_meantime_is_left_alone() {
     let workshop = Workshop::new();
     workshop.write("a", "theirs");
     let fault = save(
-        Target::of(workshop.path("a")),
+        FileTarget::of(workshop.path("a")),
         "a".into(),
         "original".into(),
         "ours".into(),

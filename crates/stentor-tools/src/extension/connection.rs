@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stentor_agent::tool::{Progress, ToolOutput};
 use stentor_wire::extension::method;
-use stentor_wire::jsonrpc::Pending;
+use stentor_wire::jsonrpc::OwnRequests;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -24,9 +24,9 @@ const CANCEL: CancelNotice = CancelNotice {
 };
 
 /// The connection to a running extension.
-pub(super) struct Connection {
+pub(super) struct ExtensionConnection {
     pub peer: Arc<Peer>,
-    running: Mutex<HashMap<String, Running>>,
+    running: Mutex<HashMap<String, ExtensionCall>>,
     /// Questions to a person that are open. Meanwhile no time limit runs.
     questions: watch::Sender<usize>,
     /// Changes when open questions are of no interest any more.
@@ -35,15 +35,15 @@ pub(super) struct Connection {
 }
 
 /// A tool call that is running.
-struct Running {
+struct ExtensionCall {
     progress: Progress,
     last_report: Option<Instant>,
 }
 
-impl Connection {
+impl ExtensionConnection {
     /// A connection, and what is to be sent over it.
     pub fn new() -> (Self, Outgoing) {
-        let (peer, outgoing) = Peer::new(Pending::new(), CANCEL);
+        let (peer, outgoing) = Peer::new(OwnRequests::new(), CANCEL);
         let connection = Self {
             peer,
             running: Mutex::default(),
@@ -63,7 +63,7 @@ impl Connection {
         params: &impl Serialize,
         limit: Option<Duration>,
     ) -> Result<R, RequestError> {
-        let mut unanswered = Unanswered {
+        let mut unanswered = UnansweredRequest {
             connection: self,
             is_answered: false,
         };
@@ -84,13 +84,13 @@ impl Connection {
     }
 
     /// Reports of this call go to `progress` until the returned guard is dropped.
-    pub fn running<'a>(&'a self, call_id: &str, progress: Progress) -> RunningCall<'a> {
-        let running = Running {
+    pub fn running<'a>(&'a self, call_id: &str, progress: Progress) -> ReportedCall<'a> {
+        let running = ExtensionCall {
             progress,
             last_report: None,
         };
         lock(&self.running).insert(call_id.to_owned(), running);
-        RunningCall {
+        ReportedCall {
             connection: self,
             call_id: call_id.to_owned(),
         }
@@ -113,9 +113,9 @@ impl Connection {
     }
 
     /// Marks a question to a person as open until the guard is dropped.
-    pub fn question(self: &Arc<Self>) -> OpenQuestion {
+    pub fn question(self: &Arc<Self>) -> ExtensionQuestion {
         self.questions.send_modify(|open| *open += 1);
-        OpenQuestion {
+        ExtensionQuestion {
             connection: Arc::clone(self),
             withdrawn: self.withdrawn.subscribe(),
         }
@@ -158,12 +158,12 @@ impl Connection {
 
 /// A request without an answer. When it is given up and nothing else is asked of the extension, the
 /// questions it asked meanwhile are withdrawn.
-struct Unanswered<'a> {
-    connection: &'a Connection,
+struct UnansweredRequest<'a> {
+    connection: &'a ExtensionConnection,
     is_answered: bool,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for UnansweredRequest<'_> {
     fn drop(&mut self) {
         if !self.is_answered && self.connection.peer.is_idle() {
             self.connection.withdrawn.send_modify(|times| *times += 1);
@@ -172,24 +172,24 @@ impl Drop for Unanswered<'_> {
 }
 
 /// A tool call whose reports are passed on.
-pub(super) struct RunningCall<'a> {
-    connection: &'a Connection,
+pub(super) struct ReportedCall<'a> {
+    connection: &'a ExtensionConnection,
     call_id: String,
 }
 
-impl Drop for RunningCall<'_> {
+impl Drop for ReportedCall<'_> {
     fn drop(&mut self) {
         lock(&self.connection.running).remove(&self.call_id);
     }
 }
 
 /// A question to a person that is open.
-pub(super) struct OpenQuestion {
-    connection: Arc<Connection>,
+pub(super) struct ExtensionQuestion {
+    connection: Arc<ExtensionConnection>,
     withdrawn: watch::Receiver<u64>,
 }
 
-impl OpenQuestion {
+impl ExtensionQuestion {
     /// Resolves when nobody is interested in the answer any more.
     pub async fn withdrawn(&mut self) {
         tokio::select! {
@@ -199,7 +199,7 @@ impl OpenQuestion {
     }
 }
 
-impl Drop for OpenQuestion {
+impl Drop for ExtensionQuestion {
     fn drop(&mut self) {
         self.connection
             .questions
@@ -221,14 +221,14 @@ mod tests {
     use crate::json_rpc_child::{RequestError as Fault, write_lines};
 
     /// The line to an extension that is played by the test.
-    fn connected() -> (Arc<Connection>, Lines<BufReader<DuplexStream>>) {
+    fn connected() -> (Arc<ExtensionConnection>, Lines<BufReader<DuplexStream>>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let (connection, outgoing) = Connection::new();
+        let (connection, outgoing) = ExtensionConnection::new();
         tokio::spawn(write_lines(outgoing, ours));
         (Arc::new(connection), BufReader::new(theirs).lines())
     }
 
-    async fn ask(connection: &Connection, limit_ms: u64) -> Result<Value, Fault> {
+    async fn ask(connection: &ExtensionConnection, limit_ms: u64) -> Result<Value, Fault> {
         let limit = Some(Duration::from_millis(limit_ms));
         connection.request("m", &json!({}), limit).await
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use stentor_agent::event::{Event, EventKind};
 
 /// Writes an event as JSON: an object with `type`, `seq`, `time` and what belongs to the type.
-pub type EventEncoder = fn(&Event) -> Value;
+pub type EventToJson = fn(&Event) -> Value;
 
 /// The `type` of an event.
 pub fn event_name(kind: &EventKind) -> &'static str {
@@ -35,7 +35,9 @@ pub fn event_name(kind: &EventKind) -> &'static str {
         EventKind::Settled { .. } => "settled",
         EventKind::PlanChanged(_) => "plan_changed",
         EventKind::PlanTidied => "plan_tidied",
+        EventKind::BashStarted { .. } => "bash_started",
         EventKind::BashOutput { .. } => "bash_output",
+        EventKind::BashEnded { .. } => "bash_ended",
         EventKind::PermissionAsked { .. } => "permission_asked",
         EventKind::PermissionAnswered { .. } => "permission_answered",
         EventKind::Notice { .. } => "notice",

@@ -11,11 +11,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
-use super::events::EventEncoder;
+use super::connection::ExtensionConnection;
+use super::events::EventToJson;
 
-use super::port::Port;
-use super::registered::Registered;
+use super::port::SessionPort;
+use super::registered::Registration;
 use super::spec::ExtensionSpec;
 use super::state::StateStore;
 use crate::truncation::cut;
@@ -23,24 +23,24 @@ use crate::truncation::cut;
 /// One extension of one session.
 pub(super) struct Extension {
     pub spec: Arc<ExtensionSpec>,
-    pub port: Arc<Port>,
+    pub port: Arc<SessionPort>,
     pub state_store: StateStore,
-    pub encode: EventEncoder,
+    pub encode: EventToJson,
     /// Told when it is needed, so that it is started at once.
     pub needed: Notify,
     /// Fires when the session ends.
     pub over: CancellationToken,
     /// Told when what extensions bring has changed.
     changed: Arc<Notify>,
-    state: watch::Sender<State>,
+    state: watch::Sender<ExtensionState>,
 }
 
 /// How an extension is.
 #[derive(Clone)]
-pub(super) enum State {
+pub(super) enum ExtensionState {
     /// It has not been started, or has not registered yet.
     Starting,
-    Ready(Arc<Live>),
+    Ready(Arc<LiveExtension>),
     /// It failed and will be started again.
     Broken(Arc<str>),
     /// It failed too often.
@@ -48,13 +48,13 @@ pub(super) enum State {
 }
 
 /// An extension whose process runs and has registered.
-pub(super) struct Live {
-    pub connection: Arc<Connection>,
-    registered: Mutex<Arc<Registered>>,
+pub(super) struct LiveExtension {
+    pub connection: Arc<ExtensionConnection>,
+    registered: Mutex<Arc<Registration>>,
 }
 
 /// What an extension says to a hook.
-pub(super) enum Said<R> {
+pub(super) enum HookReply<R> {
     /// It does not want to be asked.
     NotAsked,
     Answer(R),
@@ -62,15 +62,15 @@ pub(super) enum Said<R> {
     Broken(String),
 }
 
-impl Live {
-    pub fn new(connection: Arc<Connection>, registered: Registered) -> Self {
+impl LiveExtension {
+    pub fn new(connection: Arc<ExtensionConnection>, registered: Registration) -> Self {
         Self {
             connection,
             registered: Mutex::new(Arc::new(registered)),
         }
     }
 
-    pub fn registered(&self) -> Arc<Registered> {
+    pub fn registered(&self) -> Arc<Registration> {
         let registered = self.registered.lock();
         Arc::clone(&registered.unwrap_or_else(PoisonError::into_inner))
     }
@@ -79,8 +79,8 @@ impl Live {
 impl Extension {
     pub fn new(
         spec: Arc<ExtensionSpec>,
-        port: Arc<Port>,
-        encode: EventEncoder,
+        port: Arc<SessionPort>,
+        encode: EventToJson,
         over: CancellationToken,
         changed: Arc<Notify>,
     ) -> Self {
@@ -92,7 +92,7 @@ impl Extension {
             needed: Notify::new(),
             over,
             changed,
-            state: watch::Sender::new(State::Starting),
+            state: watch::Sender::new(ExtensionState::Starting),
         }
     }
 
@@ -101,19 +101,21 @@ impl Extension {
     }
 
     /// The running extension, if it is ready.
-    pub fn live(&self) -> Option<Arc<Live>> {
+    pub fn live(&self) -> Option<Arc<LiveExtension>> {
         match &*self.state.borrow() {
-            State::Ready(live) => Some(Arc::clone(live)),
-            State::Starting | State::Broken(_) | State::Disabled(_) => None,
+            ExtensionState::Ready(live) => Some(Arc::clone(live)),
+            ExtensionState::Starting | ExtensionState::Broken(_) | ExtensionState::Disabled(_) => {
+                None
+            }
         }
     }
 
     /// True while it is not known what it brings.
     pub fn is_starting(&self) -> bool {
-        matches!(&*self.state.borrow(), State::Starting)
+        matches!(&*self.state.borrow(), ExtensionState::Starting)
     }
 
-    pub fn set_state(&self, state: State) {
+    pub fn set_state(&self, state: ExtensionState) {
         self.state.send_replace(state);
         self.changed.notify_one();
     }
@@ -132,7 +134,7 @@ impl Extension {
     }
 
     /// Says what of a registration cannot be used.
-    pub fn tell_problems(&self, registered: &Registered) {
+    pub fn tell_problems(&self, registered: &Registration) {
         for problem in &registered.problems {
             self.failed("register", problem);
         }
@@ -152,7 +154,7 @@ impl Extension {
     pub async fn settled(&self) {
         self.needed.notify_one();
         let mut state = self.state.subscribe();
-        let settled = state.wait_for(|state| !matches!(state, State::Starting));
+        let settled = state.wait_for(|state| !matches!(state, ExtensionState::Starting));
         // Its start has the same limit and ends with a failure that is told; this is for the case
         // that even that takes long.
         let _ = timeout(self.spec.start_timeout + Duration::from_secs(1), settled).await;
@@ -169,23 +171,27 @@ impl Extension {
         &self,
         hook: HookName,
         params: &impl Serialize,
-    ) -> Said<R> {
+    ) -> HookReply<R> {
         let state = self.state.borrow().clone();
         let live = match state {
-            State::Ready(live) => live,
-            State::Starting => return Said::Broken("it has not started yet".to_owned()),
-            State::Broken(why) | State::Disabled(why) => return Said::Broken(why.to_string()),
+            ExtensionState::Ready(live) => live,
+            ExtensionState::Starting => {
+                return HookReply::Broken("it has not started yet".to_owned());
+            }
+            ExtensionState::Broken(why) | ExtensionState::Disabled(why) => {
+                return HookReply::Broken(why.to_string());
+            }
         };
         if !live.registered().hooks.contains(&hook) {
-            return Said::NotAsked;
+            return HookReply::NotAsked;
         }
         let limit = Some(self.spec.timeout);
         match live.connection.request(hook.as_str(), params, limit).await {
-            Ok(answer) => Said::Answer(answer),
+            Ok(answer) => HookReply::Answer(answer),
             Err(fault) => {
                 let why = fault.to_string();
                 self.failed(hook.as_str(), &why);
-                Said::Broken(why)
+                HookReply::Broken(why)
             }
         }
     }

@@ -7,19 +7,19 @@ use stentor_wire::extension::{Nothing, RegisterParams, ToolProgressParams, metho
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::connection::Connection;
+use super::connection::ExtensionConnection;
 use super::content;
 use super::handle::Extension;
 use super::limits::{COMPLAINTS, OPEN_REQUESTS};
 use super::ordered_output::OrderedOutput;
-use super::requests::Ask;
+use super::requests::ExtensionRequest;
 use super::ui::ShownUi;
 use crate::json_rpc_child::{GARBAGE_LINES, Handler};
 
 /// Takes what one process of an extension sends, from its first message to its last.
 pub(super) struct ExtensionMessages {
     extension: Arc<Extension>,
-    connection: Arc<Connection>,
+    connection: Arc<ExtensionConnection>,
     ui: Arc<Mutex<ShownUi>>,
     output: Arc<OrderedOutput>,
     open_requests: Arc<Semaphore>,
@@ -30,7 +30,7 @@ pub(super) struct ExtensionMessages {
 impl ExtensionMessages {
     pub fn new(
         extension: Arc<Extension>,
-        connection: Arc<Connection>,
+        connection: Arc<ExtensionConnection>,
         ui: Arc<Mutex<ShownUi>>,
         output: Arc<OrderedOutput>,
     ) -> Self {
@@ -91,7 +91,7 @@ impl Handler for ExtensionMessages {
                 Err(error) => self.refuse(&id, code::INVALID_PARAMS, &error.to_string()),
             };
         }
-        match Ask::read(method, params) {
+        match ExtensionRequest::read(method, params) {
             None => self.refuse(&id, code::METHOD_NOT_FOUND, "no such method"),
             Some(Err(error)) => self.refuse(&id, code::INVALID_PARAMS, &error.to_string()),
             Some(Ok(ask)) => {

@@ -38,19 +38,19 @@ use stentor_agent::hooks::Hooks;
 use stentor_agent::session::{HookSource, HookedSession};
 
 pub use crate::json_rpc_child::RestartPolicy;
-pub use events::{EventEncoder, event_name};
-pub use probe::{ProbeError, Probed, probe};
+pub use events::{EventToJson, event_name};
+pub use probe::{ProbeError, ProbedExtension, probe};
 pub use spec::{ExtensionSpec, WhenBroken};
 
 /// The extensions that sessions are given.
 pub struct Extensions {
     specs: Vec<Arc<ExtensionSpec>>,
-    encode: EventEncoder,
+    encode: EventToJson,
 }
 
 impl Extensions {
     /// Extensions, asked in this order. `encode` is how events are written for them.
-    pub fn new(specs: Vec<ExtensionSpec>, encode: EventEncoder) -> Self {
+    pub fn new(specs: Vec<ExtensionSpec>, encode: EventToJson) -> Self {
         Self {
             specs: specs.into_iter().map(Arc::new).collect(),
             encode,

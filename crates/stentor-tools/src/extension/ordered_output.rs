@@ -7,27 +7,27 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::limits::{OPEN_REQUESTS, WAITING_TO_SHOW};
-use super::port::Port;
+use super::port::SessionPort;
 
 /// What is done when everything before it was. Must not wait.
-pub(super) type Output = Box<dyn FnOnce(&Arc<Port>) + Send>;
+pub(super) type QueuedOutput = Box<dyn FnOnce(&Arc<SessionPort>) + Send>;
 
 /// What waits until the slowest client has room for it, in the order in which it came.
 pub(super) struct OrderedOutput {
-    port: Arc<Port>,
-    waiting: Mutex<Waiting>,
+    port: Arc<SessionPort>,
+    waiting: Mutex<WaitingOutputs>,
     arrived: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
-    outputs: VecDeque<Output>,
+struct WaitingOutputs {
+    outputs: VecDeque<QueuedOutput>,
     closed: bool,
 }
 
 impl OrderedOutput {
     /// An empty queue, and the work of taking from it, which ends when it is closed and empty.
-    pub fn new(port: Arc<Port>) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
+    pub fn new(port: Arc<SessionPort>) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let output = Arc::new(Self {
             port,
             waiting: Mutex::default(),
@@ -39,13 +39,13 @@ impl OrderedOutput {
 
     /// Has something shown after what was sent before it. False, and nothing happens, when too
     /// much is queued: slow clients slow down nobody.
-    pub fn show(&self, output: Output) -> bool {
+    pub fn show(&self, output: QueuedOutput) -> bool {
         self.push(output, WAITING_TO_SHOW)
     }
 
     /// Has something asked after what was sent before it. There is room for questions where there
     /// is none left for things to show, since somebody waits for their answers.
-    pub fn ask(&self, output: Output) -> bool {
+    pub fn ask(&self, output: QueuedOutput) -> bool {
         self.push(output, WAITING_TO_SHOW + OPEN_REQUESTS)
     }
 
@@ -75,7 +75,7 @@ impl OrderedOutput {
         self.arrived.notify_one();
     }
 
-    fn push(&self, output: Output, limit: usize) -> bool {
+    fn push(&self, output: QueuedOutput, limit: usize) -> bool {
         let mut waiting = self.lock();
         if waiting.outputs.len() >= limit {
             return false;
@@ -107,7 +107,7 @@ impl OrderedOutput {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingOutputs> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -118,7 +118,7 @@ mod tests {
 
     type Taken = Arc<Mutex<Vec<usize>>>;
 
-    fn note(taken: &Taken, number: usize) -> Output {
+    fn note(taken: &Taken, number: usize) -> QueuedOutput {
         let taken = Arc::clone(taken);
         Box::new(move |_| taken.lock().unwrap().push(number))
     }
@@ -127,9 +127,9 @@ mod tests {
         Arc<OrderedOutput>,
         impl Future<Output = ()> + Send + 'static,
     ) {
-        OrderedOutput::new(Arc::new(Port::to_nobody(Arc::from(std::path::Path::new(
-            "/",
-        )))))
+        OrderedOutput::new(Arc::new(SessionPort::to_nobody(Arc::from(
+            std::path::Path::new("/"),
+        ))))
     }
 
     #[tokio::test]

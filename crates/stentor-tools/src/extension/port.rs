@@ -27,14 +27,14 @@ pub(super) enum PortError {
 }
 
 /// The session of an extension, or, when one is only tried out, nobody.
-pub(super) struct Port {
+pub(super) struct SessionPort {
     session: Option<WeakSession>,
     pub session_id: Arc<str>,
     pub cwd: Arc<Path>,
     pub resumed: bool,
 }
 
-impl Port {
+impl SessionPort {
     /// The port to a session.
     pub fn to_session(session: WeakSession, cwd: Arc<Path>, resumed: bool) -> Self {
         Self {

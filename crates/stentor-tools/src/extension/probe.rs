@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::handle::Extension;
-use super::port::Port;
-use super::runner::Attached;
+use super::port::SessionPort;
+use super::runner::AttachedProcess;
 use super::spec::ExtensionSpec;
 
 /// What an extension that was tried out registered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probed {
+pub struct ProbedExtension {
     pub took: Duration,
     pub tools: Vec<ToolSpec>,
     pub commands: Vec<CommandInfo>,
@@ -40,23 +40,23 @@ pub enum ProbeError {
 }
 
 /// Starts an extension, has it register, and ends it.
-pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<Probed, ProbeError> {
+pub async fn probe(spec: ExtensionSpec, cwd: &Path) -> Result<ProbedExtension, ProbeError> {
     let began = Instant::now();
     let extension = Arc::new(Extension::new(
         Arc::new(spec),
-        Arc::new(Port::to_nobody(Arc::from(cwd))),
+        Arc::new(SessionPort::to_nobody(Arc::from(cwd))),
         |_| Value::Null,
         CancellationToken::new(),
         Arc::new(Notify::new()),
     ));
-    let mut attached = Attached::start(&extension)
+    let mut attached = AttachedProcess::start(&extension)
         .await
         .map_err(|error| ProbeError::NotStarted(error.into()))?;
     match attached.initialize(&extension, false).await {
         Ok(registered) => {
             let took = began.elapsed();
             attached.end_gently(&extension).await;
-            Ok(Probed {
+            Ok(ProbedExtension {
                 took,
                 tools: registered.tools,
                 commands: registered.commands,

@@ -13,7 +13,7 @@ use crate::truncation::cut;
 
 /// What an extension brings and wants.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Registered {
+pub(super) struct Registration {
     pub tools: Vec<ToolSpec>,
     pub commands: Vec<CommandInfo>,
     pub hooks: Vec<HookName>,
@@ -52,7 +52,7 @@ enum ToolProblem {
 /// In a list of events: all of them.
 const ALL_EVENTS: &str = "*";
 
-impl Registered {
+impl Registration {
     /// What the answer to `initialize` says. `allowed` are the events it may hear of.
     pub fn from_initialize(
         result: InitializeResult,
@@ -223,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    fn registered(result: Value) -> Result<Registered, InitializeError> {
-        Registered::from_initialize(serde_json::from_value(result).unwrap(), None)
+    fn registered(result: Value) -> Result<Registration, InitializeError> {
+        Registration::from_initialize(serde_json::from_value(result).unwrap(), None)
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_says_nothing_is_told_as_such() {
-        let why = Registered::from_initialize(InitializeResult::default(), None).unwrap_err();
+        let why = Registration::from_initialize(InitializeResult::default(), None).unwrap_err();
         assert_eq!(
             why.to_string(),
             "its answer to `initialize` says nothing; it must be at least {\"protocolVersion\":1}"
@@ -299,7 +299,7 @@ mod tests {
             };
             let allowed: Option<Vec<String>> =
                 allowed.map(|events| events.iter().map(|&event| event.to_owned()).collect());
-            let found = Registered::from_initialize(result, allowed.as_deref()).unwrap();
+            let found = Registration::from_initialize(result, allowed.as_deref()).unwrap();
             assert_eq!(found.events, heard);
         }
     }

@@ -15,16 +15,16 @@ use stentor_wire::extension::{
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::sync::oneshot;
 
-use super::connection::{Connection, OpenQuestion};
+use super::connection::{ExtensionConnection, ExtensionQuestion};
 use super::content;
 use super::handle::Extension;
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, PREFILL_BYTES, TEXT_BYTES};
 use super::ordered_output::OrderedOutput;
-use super::port::{Port, PortError};
+use super::port::{PortError, SessionPort};
 use crate::truncation::cut;
 
 /// Something an extension asks, read and made to fit.
-pub(super) enum Ask {
+pub(super) enum ExtensionRequest {
     Question(Dialog),
     Set(StateSetParams),
     Get(StateGetParams),
@@ -33,27 +33,27 @@ pub(super) enum Ask {
 }
 
 /// The same, with a question waiting for its turn.
-pub(super) enum Asked {
+pub(super) enum PendingExtensionRequest {
     Question {
         is_confirm: bool,
         /// Made before the question is open, so that no withdrawal is missed.
-        guard: OpenQuestion,
+        guard: ExtensionQuestion,
         /// The question once it is open. Nothing comes when there was no room for it.
-        open: oneshot::Receiver<Open>,
+        open: oneshot::Receiver<OpenDialogFuture>,
     },
     Set(StateSetParams),
     Get(StateGetParams),
     /// Something the session does, once it is done. Nothing comes when there was no room for it.
-    Doing(oneshot::Receiver<Doing>),
+    Doing(oneshot::Receiver<PendingWork>),
 }
 
 /// Something on its way to the session.
-type Doing = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send>>;
+type PendingWork = Pin<Box<dyn Future<Output = Result<(), PortError>> + Send>>;
 
 /// A question that is open, until it is answered or dropped.
-type Open = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
+type OpenDialogFuture = Pin<Box<dyn Future<Output = DialogAnswer> + Send>>;
 
-impl Ask {
+impl ExtensionRequest {
     /// Reads a request. `None` when there is no such method here.
     pub fn read(method: &str, params: RawJson<'_>) -> Option<Result<Self, serde_json::Error>> {
         let read = match method {
@@ -61,50 +61,54 @@ impl Ask {
             method::UI_CONFIRM => params.parse().map(confirm),
             method::UI_INPUT => params.parse().map(input),
             method::UI_EDITOR => params.parse().map(editor),
-            method::STATE_SET => params.parse().map(Ask::Set),
-            method::STATE_GET => params.parse().map(Ask::Get),
+            method::STATE_SET => params.parse().map(ExtensionRequest::Set),
+            method::STATE_GET => params.parse().map(ExtensionRequest::Get),
             method::MESSAGE_SEND => params.parse().map(message),
             method::MESSAGE_SEND_USER => params.parse().map(user_message),
-            method::SHUTDOWN => Ok(Ask::Shutdown),
+            method::SHUTDOWN => Ok(ExtensionRequest::Shutdown),
             _ => return None,
         };
         Some(read)
     }
 
     /// Has a question asked after what the extension sent before it.
-    pub fn asked(self, output: &OrderedOutput, connection: &Arc<Connection>) -> Asked {
+    pub fn asked(
+        self,
+        output: &OrderedOutput,
+        connection: &Arc<ExtensionConnection>,
+    ) -> PendingExtensionRequest {
         match self {
-            Ask::Question(dialog) => {
+            ExtensionRequest::Question(dialog) => {
                 let is_confirm = matches!(dialog.kind, DialogKind::Confirm { .. });
                 let guard = connection.question();
                 let (opened, open) = oneshot::channel();
                 output.ask(Box::new(|port| {
                     let port = Arc::clone(port);
-                    let mut question: Open = Box::pin(async move { port.ask(dialog).await });
+                    let mut question: OpenDialogFuture =
+                        Box::pin(async move { port.ask(dialog).await });
                     // Whoever does not want to wait any more has it withdrawn by dropping it.
                     let _ = opened.send(match (&mut question).now_or_never() {
                         Some(answer) => Box::pin(std::future::ready(answer)),
                         None => question,
                     });
                 }));
-                Asked::Question {
+                PendingExtensionRequest::Question {
                     is_confirm,
                     guard,
                     open,
                 }
             }
-            Ask::Set(params) => Asked::Set(params),
-            Ask::Get(params) => Asked::Get(params),
-            Ask::Say(injected, delivery) => {
-                Asked::Doing(in_order(output, move |port| async move {
+            ExtensionRequest::Set(params) => PendingExtensionRequest::Set(params),
+            ExtensionRequest::Get(params) => PendingExtensionRequest::Get(params),
+            ExtensionRequest::Say(injected, delivery) => {
+                PendingExtensionRequest::Doing(in_order(output, move |port| async move {
                     port.inject(*injected, delivery).await
                 }))
             }
-            Ask::Shutdown => {
-                Asked::Doing(in_order(
-                    output,
-                    |port| async move { port.shut_down().await },
-                ))
+            ExtensionRequest::Shutdown => {
+                PendingExtensionRequest::Doing(in_order(output, |port| async move {
+                    port.shut_down().await
+                }))
             }
         }
     }
@@ -113,16 +117,16 @@ impl Ask {
 /// Has something done after what the extension sent before it.
 fn in_order<F>(
     output: &OrderedOutput,
-    work: impl FnOnce(Arc<Port>) -> F + Send + 'static,
-) -> oneshot::Receiver<Doing>
+    work: impl FnOnce(Arc<SessionPort>) -> F + Send + 'static,
+) -> oneshot::Receiver<PendingWork>
 where
     F: Future<Output = Result<(), PortError>> + Send + 'static,
 {
     let (begun, doing) = oneshot::channel();
     output.ask(Box::new(move |port| {
-        let mut work: Doing = Box::pin(work(Arc::clone(port)));
+        let mut work: PendingWork = Box::pin(work(Arc::clone(port)));
         // It is on its way when the next turn comes. Who asked may be gone: it is done all the same.
-        let rest: Doing = match (&mut work).now_or_never() {
+        let rest: PendingWork = match (&mut work).now_or_never() {
             Some(done) => Box::pin(std::future::ready(done)),
             None => work,
         };
@@ -131,13 +135,13 @@ where
     doing
 }
 
-impl Asked {
+impl PendingExtensionRequest {
     /// Has it answered, which takes as long as the person does.
-    pub async fn answer(self, id: &Id, connection: &Connection, extension: &Extension) {
+    pub async fn answer(self, id: &Id, connection: &ExtensionConnection, extension: &Extension) {
         let (port, state) = (&*extension.port, &extension.state_store);
         let outbox = &connection.peer.outbox;
         let sent = match self {
-            Asked::Question {
+            PendingExtensionRequest::Question {
                 is_confirm,
                 guard,
                 open,
@@ -154,11 +158,13 @@ impl Asked {
                     outbox.answer(id, &value(answer)).await
                 }
             }
-            Asked::Set(StateSetParams { key, value }) => match state.set(port, key, value).await {
-                Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
-                Err(error) => outbox.refuse(Some(id), code::INVALID_PARAMS, &error.to_string()),
-            },
-            Asked::Doing(doing) => {
+            PendingExtensionRequest::Set(StateSetParams { key, value }) => {
+                match state.set(port, key, value).await {
+                    Ok(entry_id) => outbox.answer(id, &StateSetResult { entry_id }).await,
+                    Err(error) => outbox.refuse(Some(id), code::INVALID_PARAMS, &error.to_string()),
+                }
+            }
+            PendingExtensionRequest::Doing(doing) => {
                 let done = match doing.await {
                     Ok(doing) => doing.await,
                     Err(_) => Err(PortError::TooMuch),
@@ -170,10 +176,12 @@ impl Asked {
                     }
                 }
             }
-            Asked::Get(StateGetParams { key }) => match state.get(port, &key).await {
-                Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
-                Err(error) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &error.to_string()),
-            },
+            PendingExtensionRequest::Get(StateGetParams { key }) => {
+                match state.get(port, &key).await {
+                    Ok(value) => outbox.answer(id, &StateGetResult { value }).await,
+                    Err(error) => outbox.refuse(Some(id), code::INTERNAL_ERROR, &error.to_string()),
+                }
+            }
         };
         if let Err(error) = sent {
             tracing::debug!(%error, "an extension was not answered");
@@ -181,7 +189,10 @@ impl Asked {
     }
 }
 
-async fn answered(open: oneshot::Receiver<Open>, mut guard: OpenQuestion) -> DialogAnswer {
+async fn answered(
+    open: oneshot::Receiver<OpenDialogFuture>,
+    mut guard: ExtensionQuestion,
+) -> DialogAnswer {
     let answer = async {
         match open.await {
             Ok(open) => open.await,
@@ -215,7 +226,7 @@ fn value(answer: DialogAnswer) -> ValueResult {
     }
 }
 
-fn select(params: SelectParams) -> Ask {
+fn select(params: SelectParams) -> ExtensionRequest {
     let options = params.options.into_iter().take(LIST_ITEMS).map(|option| {
         let (value, label, description) = match option {
             SelectOption::Plain(value) => (value, None, None),
@@ -229,6 +240,7 @@ fn select(params: SelectParams) -> Ask {
             label: cut(label.unwrap_or_else(|| value.clone()), LABEL_BYTES),
             value: cut(value, LABEL_BYTES),
             description: description.map(|text| cut(text, LABEL_BYTES)),
+            permission: None,
         }
     });
     let options = options.collect();
@@ -239,7 +251,7 @@ fn select(params: SelectParams) -> Ask {
     )
 }
 
-fn confirm(params: ConfirmParams) -> Ask {
+fn confirm(params: ConfirmParams) -> ExtensionRequest {
     let message = cut(params.message, MESSAGE_BYTES);
     question(
         params.title,
@@ -251,7 +263,7 @@ fn confirm(params: ConfirmParams) -> Ask {
     )
 }
 
-fn input(params: InputParams) -> Ask {
+fn input(params: InputParams) -> ExtensionRequest {
     let placeholder = params.placeholder.map(|text| cut(text, LABEL_BYTES));
     question(
         params.title,
@@ -260,7 +272,7 @@ fn input(params: InputParams) -> Ask {
     )
 }
 
-fn editor(params: EditorParams) -> Ask {
+fn editor(params: EditorParams) -> ExtensionRequest {
     let prefill = params.prefill.map(|text| cut(text, PREFILL_BYTES));
     question(
         params.title,
@@ -269,7 +281,7 @@ fn editor(params: EditorParams) -> Ask {
     )
 }
 
-fn message(params: MessageSendParams) -> Ask {
+fn message(params: MessageSendParams) -> ExtensionRequest {
     let content = match params.content {
         ContentInput::Text(text) => UserContent::Text(cut(text, TEXT_BYTES)),
         pieces @ ContentInput::Pieces(_) => {
@@ -290,10 +302,10 @@ fn message(params: MessageSendParams) -> Ask {
             wire::DeliverAs::NextTurn => DeliverAs::NextTurn,
         }),
     };
-    Ask::Say(Box::new(injected), delivery)
+    ExtensionRequest::Say(Box::new(injected), delivery)
 }
 
-fn user_message(params: UserMessageSendParams) -> Ask {
+fn user_message(params: UserMessageSendParams) -> ExtensionRequest {
     let delivery = Delivery {
         trigger_turn: Some(true),
         deliver_as: params.deliver_as.map(|how| match how {
@@ -302,11 +314,11 @@ fn user_message(params: UserMessageSendParams) -> Ask {
         }),
     };
     let said = content::blocks(params.content, TEXT_BYTES);
-    Ask::Say(Box::new(Injected::User(said)), delivery)
+    ExtensionRequest::Say(Box::new(Injected::User(said)), delivery)
 }
 
-fn question(title: String, kind: DialogKind, timeout_ms: Option<u64>) -> Ask {
-    Ask::Question(Dialog {
+fn question(title: String, kind: DialogKind, timeout_ms: Option<u64>) -> ExtensionRequest {
+    ExtensionRequest::Question(Dialog {
         title: cut(title, LABEL_BYTES),
         kind,
         timeout_ms,

@@ -12,21 +12,21 @@ use stentor_wire::extension::{
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::connection::Connection;
-use super::handle::{Extension, Live, State};
+use super::connection::ExtensionConnection;
+use super::handle::{Extension, ExtensionState, LiveExtension};
 use super::incoming::ExtensionMessages;
 use super::limits::{LINE_BYTES, PATIENCE_AFTER_EXIT};
 use super::ordered_output::OrderedOutput;
-use super::registered::{InitializeError, Registered};
+use super::registered::{InitializeError, Registration};
 use super::spec::ExtensionSpec;
 use super::ui::ShownUi;
 use crate::json_rpc_child::{
-    ChildProcess, ChildSpec, GRACE, Inbox, LongLine, NotSent, RequestError, Restarts, StderrTail,
-    read_lines, wait_until_needed, write_lines,
+    ChildProcess, ChildSpec, GRACE, LongLine, MessageInbox, NotSent, RequestError, Restarts,
+    StderrTail, read_lines, wait_until_needed, write_lines,
 };
 
 /// How one process of an extension ended.
-enum Ending {
+enum ExtensionEnding {
     /// The session is over.
     Over,
     /// It failed, at this and for this reason.
@@ -43,8 +43,8 @@ pub(super) async fn run(extension: Arc<Extension>) {
     loop {
         restarts.starts();
         let (at, why) = match run_once(&extension, restarted).await {
-            Ending::Over => return,
-            Ending::Failed { at, why } => (at, why),
+            ExtensionEnding::Over => return,
+            ExtensionEnding::Failed { at, why } => (at, why),
         };
         restarted = true;
         let Some(delay) = restarts.failed() else {
@@ -53,14 +53,14 @@ pub(super) async fn run(extension: Arc<Extension>) {
                 failures => format!("{failures} times in a row"),
             };
             extension.failed(at, &format!("{why}; it failed {often} and is disabled"));
-            extension.set_state(State::Disabled(why.into()));
+            extension.set_state(ExtensionState::Disabled(why.into()));
             return;
         };
         extension.failed(
             at,
             &format!("{why}; it is started again in {} ms", delay.as_millis()),
         );
-        extension.set_state(State::Broken(why.into()));
+        extension.set_state(ExtensionState::Broken(why.into()));
         tokio::select! {
             () = sleep(delay) => {}
             () = extension.over.cancelled() => return,
@@ -82,15 +82,15 @@ pub(super) enum StartError {
 }
 
 /// A process of an extension and everything that works for it.
-pub(super) struct Attached {
+pub(super) struct AttachedProcess {
     process: ChildProcess,
     stderr: StderrTail,
-    pub connection: Arc<Connection>,
+    pub connection: Arc<ExtensionConnection>,
     reading: JoinHandle<()>,
     ui: Arc<Mutex<ShownUi>>,
 }
 
-impl Attached {
+impl AttachedProcess {
     /// Starts a process and has it read and written to.
     pub async fn start(extension: &Arc<Extension>) -> Result<Self, StartError> {
         let stderr = StderrTail::default();
@@ -100,7 +100,7 @@ impl Attached {
             program: extension.spec.command.first().cloned().unwrap_or_default(),
             error,
         })?;
-        let (connection, outgoing) = Connection::new();
+        let (connection, outgoing) = ExtensionConnection::new();
         tasks::spawn(write_lines(outgoing, stdin));
         let connection = Arc::new(connection);
         let (output, writing_output) = OrderedOutput::new(Arc::clone(&extension.port));
@@ -114,7 +114,7 @@ impl Attached {
             output,
         );
         let interval = extension.spec.message_interval;
-        let inbox = Inbox::new(Arc::clone(&connection.peer), incoming, interval);
+        let inbox = MessageInbox::new(Arc::clone(&connection.peer), incoming, interval);
         let reading = read_lines(stdout, inbox, LINE_BYTES, LongLine::IsSkipped);
         Ok(Self {
             process,
@@ -130,7 +130,7 @@ impl Attached {
         &mut self,
         extension: &Extension,
         restarted: bool,
-    ) -> Result<Registered, StartError> {
+    ) -> Result<Registration, StartError> {
         let params = InitializeParams {
             protocol_version: PROTOCOL_VERSION,
             agent: AgentInfo {
@@ -164,7 +164,7 @@ impl Attached {
             Err(error) => return Err(error.into()),
         };
         let allowed = extension.spec.events.as_deref();
-        Ok(Registered::from_initialize(result, allowed)?)
+        Ok(Registration::from_initialize(result, allowed)?)
     }
 
     /// Waits until the extension is of no use any more. Returns why.
@@ -233,19 +233,19 @@ async fn ended(process: &mut ChildProcess, reading: &mut JoinHandle<()>) -> Stri
     }
 }
 
-async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
-    let mut attached = match Attached::start(extension).await {
+async fn run_once(extension: &Arc<Extension>, restarted: bool) -> ExtensionEnding {
+    let mut attached = match AttachedProcess::start(extension).await {
         Ok(attached) => attached,
         Err(error) => {
             let why = error.to_string();
-            return Ending::Failed { at: "start", why };
+            return ExtensionEnding::Failed { at: "start", why };
         }
     };
     let registered = tokio::select! {
         registered = attached.initialize(extension, restarted) => registered,
         () = extension.over.cancelled() => {
             attached.end(extension).await;
-            return Ending::Over;
+            return ExtensionEnding::Over;
         }
     };
     let (at, why) = match registered {
@@ -253,10 +253,13 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
         Ok(registered) => {
             extension.tell_problems(&registered);
             let hears_events = !registered.events.is_empty();
-            let live = Arc::new(Live::new(Arc::clone(&attached.connection), registered));
+            let live = Arc::new(LiveExtension::new(
+                Arc::clone(&attached.connection),
+                registered,
+            ));
             let forwarding = hears_events
                 .then(|| tasks::spawn(forward(Arc::clone(extension), Arc::clone(&live))));
-            extension.set_state(State::Ready(live));
+            extension.set_state(ExtensionState::Ready(live));
             let broken = tokio::select! {
                 why = attached.broken() => Some(why),
                 () = extension.over.cancelled() => None,
@@ -268,18 +271,18 @@ async fn run_once(extension: &Arc<Extension>, restarted: bool) -> Ending {
                 Some(why) => ("run", why),
                 None => {
                     attached.end_gently(extension).await;
-                    return Ending::Over;
+                    return ExtensionEnding::Over;
                 }
             }
         }
     };
     let why = attached.end_with_stderr(extension, why).await;
-    Ending::Failed { at, why }
+    ExtensionEnding::Failed { at, why }
 }
 
 /// Tells the extension of the events it asked for. Never waits for it: what it has no room for is
 /// dropped.
-async fn forward(extension: Arc<Extension>, live: Arc<Live>) {
+async fn forward(extension: Arc<Extension>, live: Arc<LiveExtension>) {
     let Some(mut events) = extension.port.subscribe() else {
         return;
     };

@@ -22,10 +22,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::content;
-use super::events::EventEncoder;
-use super::handle::{Extension, Said};
+use super::events::EventToJson;
+use super::handle::{Extension, HookReply};
 use super::limits::{COMMAND_PATIENCE, TEXT_BYTES};
-use super::port::Port;
+use super::port::SessionPort;
 use super::runner;
 use super::spec::{ExtensionSpec, WhenBroken};
 use super::tool::ExtensionTool;
@@ -42,12 +42,12 @@ impl SessionExtensions {
     /// Attaches extensions to a session. They are started a moment later, or when needed.
     pub fn attach(
         specs: &[Arc<ExtensionSpec>],
-        encode: EventEncoder,
+        encode: EventToJson,
         session: HookedSession,
     ) -> Self {
         let over = CancellationToken::new();
         let changed = Arc::new(Notify::new());
-        let port = Port::to_session(session.session, session.cwd, session.resumed);
+        let port = SessionPort::to_session(session.session, session.cwd, session.resumed);
         let port = Arc::new(port);
         let extensions: Arc<[Arc<Extension>]> = specs
             .iter()
@@ -109,22 +109,22 @@ impl CallHooks for SessionExtensions {
             for extension in extensions.iter() {
                 let asked = extension.ask::<BeforeToolResult>(HookName::ToolBefore, &params);
                 match (asked.await, extension.spec.when_broken) {
-                    (Said::NotAsked, _) | (Said::Broken(_), WhenBroken::Allow) => {}
-                    (Said::Broken(why), WhenBroken::Deny) => {
+                    (HookReply::NotAsked, _) | (HookReply::Broken(_), WhenBroken::Allow) => {}
+                    (HookReply::Broken(why), WhenBroken::Deny) => {
                         let name = extension.name();
                         return CallVerdict::Denied(format!(
                             "The extension `{name}` must be asked about this and cannot be: {why}"
                         ));
                     }
                     (
-                        Said::Answer(BeforeToolResult {
+                        HookReply::Answer(BeforeToolResult {
                             deny: Some(why), ..
                         }),
                         _,
                     ) => {
                         return CallVerdict::Denied(reason(extension, why));
                     }
-                    (Said::Answer(BeforeToolResult { arguments, .. }), _) => {
+                    (HookReply::Answer(BeforeToolResult { arguments, .. }), _) => {
                         if let Some(arguments) = arguments {
                             params.arguments = arguments;
                             changed = true;
@@ -160,7 +160,7 @@ impl CallHooks for SessionExtensions {
                     is_error: output.is_error,
                 };
                 let asked = extension.ask::<AfterToolResult>(HookName::ToolAfter, &params);
-                if let Said::Answer(answer) = asked.await {
+                if let HookReply::Answer(answer) = asked.await {
                     change(&mut output, answer);
                 }
             }
@@ -341,7 +341,7 @@ async fn ask_about_prompt(extensions: &[Arc<Extension>], text: &str) -> PromptVe
     let mut context = Vec::new();
     for extension in extensions {
         let asked = extension.ask::<BeforePromptResult>(HookName::PromptBefore, &params);
-        if let Said::Answer(answer) = asked.await {
+        if let HookReply::Answer(answer) = asked.await {
             if let Some(why) = answer.deny {
                 return PromptVerdict::Denied {
                     reason: reason(extension, why),
@@ -372,7 +372,7 @@ fn added(extension: &Extension, text: String) -> AddedContext {
 }
 
 /// Tells clients when the commands change; extensions that start together are told of together.
-async fn tell_commands(port: Arc<Port>, changed: Arc<Notify>, over: CancellationToken) {
+async fn tell_commands(port: Arc<SessionPort>, changed: Arc<Notify>, over: CancellationToken) {
     loop {
         tokio::select! {
             () = changed.notified() => {}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::limits::{LABEL_BYTES, STATE_BYTES, STATE_KEYS};
-use super::port::{Port, PortError};
+use super::port::{PortError, SessionPort};
 
 /// Why a value is not stored or not found. The texts are for the extension.
 #[derive(Debug, thiserror::Error)]
@@ -38,14 +38,19 @@ impl StateStore {
     }
 
     /// The value of a key, `null` when there is none.
-    pub async fn get(&self, port: &Port, key: &str) -> Result<Value, StateError> {
+    pub async fn get(&self, port: &SessionPort, key: &str) -> Result<Value, StateError> {
         let mut known = self.known.lock().await;
         let values = self.read(&mut known, port).await?;
         Ok(values.get(key).cloned().unwrap_or_default())
     }
 
     /// Stores a value. Returns the id of its entry.
-    pub async fn set(&self, port: &Port, key: String, value: Value) -> Result<String, StateError> {
+    pub async fn set(
+        &self,
+        port: &SessionPort,
+        key: String,
+        value: Value,
+    ) -> Result<String, StateError> {
         if key.len() > LABEL_BYTES {
             return Err(StateError::LongKey);
         }
@@ -68,7 +73,7 @@ impl StateStore {
     async fn read<'a>(
         &self,
         known: &'a mut Option<HashMap<String, Value>>,
-        port: &Port,
+        port: &SessionPort,
     ) -> Result<&'a mut HashMap<String, Value>, StateError> {
         if known.is_none() {
             let mut values = HashMap::new();

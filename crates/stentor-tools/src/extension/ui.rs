@@ -13,7 +13,7 @@ use stentor_wire::jsonrpc::RawJson;
 
 use super::limits::{LABEL_BYTES, LIST_ITEMS, MESSAGE_BYTES, SHOWN_KEYS};
 use super::ordered_output::OrderedOutput;
-use super::port::Port;
+use super::port::SessionPort;
 use crate::truncation::cut;
 
 /// Takes what an extension shows. Slow clients slow down nobody: what they have no room for waits
@@ -69,7 +69,7 @@ impl ShownUi {
     }
 
     /// Takes away everything that is still shown, and what was about to be.
-    pub fn clear(&mut self, port: &Port) {
+    pub fn clear(&mut self, port: &SessionPort) {
         self.output.wind_up();
         for key in self.statuses.drain() {
             port.publish(EventKind::Status { key, text: None });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use stentor_wire::framing::{Line, LineReader};
+use stentor_wire::framing::{FramedLine, LineReader};
 use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, decode};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, sleep};
@@ -45,10 +45,10 @@ pub(crate) enum LongLine {
 
 /// The connection is over: nothing more of it need be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Over;
+pub(crate) struct ConnectionOver;
 
 /// Where messages of the far side go.
-pub(crate) struct Inbox<H> {
+pub(crate) struct MessageInbox<H> {
     pub peer: Arc<Peer>,
     pub handler: H,
     rate: ReadRate,
@@ -57,7 +57,7 @@ pub(crate) struct Inbox<H> {
     garbage_in_a_row: u32,
 }
 
-impl<H: Handler> Inbox<H> {
+impl<H: Handler> MessageInbox<H> {
     /// `interval` is how often the far side may write in the long run.
     pub fn new(peer: Arc<Peer>, handler: H, interval: Duration) -> Self {
         Self {
@@ -71,14 +71,14 @@ impl<H: Handler> Inbox<H> {
     }
 
     /// Takes the text of a message. Waits where they come too fast.
-    pub async fn take(&mut self, text: &str) -> Result<(), Over> {
+    pub async fn take(&mut self, text: &str) -> Result<(), ConnectionOver> {
         if text.trim().is_empty() {
             return Ok(());
         }
         self.judge(text);
         self.slow_down().await;
         match self.peer.is_closed() {
-            true => Err(Over),
+            true => Err(ConnectionOver),
             false => Ok(()),
         }
     }
@@ -151,18 +151,18 @@ impl<H: Handler> Inbox<H> {
 fn awaited_id(text: &str) -> Option<Id> {
     /// What an answer has, whatever else is in it.
     #[derive(Deserialize)]
-    struct Answer {
+    struct AnswerHead {
         id: Id,
         method: Option<IgnoredAny>,
     }
-    let answer: Answer = serde_json::from_str(text).ok()?;
+    let answer: AnswerHead = serde_json::from_str(text).ok()?;
     answer.method.is_none().then_some(answer.id)
 }
 
 /// Reads a pipe, a line for each message, until it ends or nothing more need be read.
 pub(crate) async fn read_lines<H: Handler>(
     mut stdout: impl AsyncRead + Unpin,
-    mut inbox: Inbox<H>,
+    mut inbox: MessageInbox<H>,
     limit_bytes: usize,
     long_line: LongLine,
 ) {
@@ -190,26 +190,26 @@ pub(crate) async fn read_lines<H: Handler>(
     }
 }
 
-impl<H: Handler> Inbox<H> {
+impl<H: Handler> MessageInbox<H> {
     async fn take_line(
         &mut self,
-        line: Line<'_>,
+        line: FramedLine<'_>,
         limit_bytes: usize,
         long_line: LongLine,
-    ) -> Result<(), Over> {
+    ) -> Result<(), ConnectionOver> {
         match line {
-            Line::Text(text) => return self.take(text).await,
-            Line::TooLong if long_line == LongLine::Ends => {
+            FramedLine::Text(text) => return self.take(text).await,
+            FramedLine::TooLong if long_line == LongLine::Ends => {
                 self.end_at_long_line(limit_bytes);
-                return Err(Over);
+                return Err(ConnectionOver);
             }
-            Line::TooLong => {
+            FramedLine::TooLong => {
                 let why = format!("it wrote a line longer than {limit_bytes} bytes");
                 let lost = RequestError::Unreadable(why.clone());
                 self.peer.fail_pending(&lost);
                 self.garbage(&why);
             }
-            Line::InvalidUtf8 => self.garbage("it wrote a line that is not UTF-8"),
+            FramedLine::InvalidUtf8 => self.garbage("it wrote a line that is not UTF-8"),
         }
         self.slow_down().await;
         Ok(())

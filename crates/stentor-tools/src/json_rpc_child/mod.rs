@@ -21,7 +21,7 @@ mod process;
 mod read_rate;
 mod restart;
 
-pub(crate) use inbox::{Handler, Inbox, LongLine, read_lines};
+pub(crate) use inbox::{Handler, LongLine, MessageInbox, read_lines};
 pub(crate) use outbox::{NotSent, Outgoing, write_lines};
 pub(crate) use peer::{CancelNotice, Peer, RequestError};
 pub(crate) use process::{ChildProcess, ChildSpec, StderrTail};

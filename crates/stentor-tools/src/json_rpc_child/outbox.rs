@@ -11,24 +11,24 @@ use super::limits::{OUT_BYTES, OUT_MESSAGES};
 /// Takes messages. Clones feed the same queue; it closes when all are gone.
 #[derive(Clone)]
 pub(crate) struct Outbox {
-    messages: mpsc::Sender<Next>,
+    messages: mpsc::Sender<OutboxItem>,
     bytes: Arc<Semaphore>,
 }
 
 /// What was put into an outbox, in order. Ends when the outbox was finished or all are gone.
 pub(crate) struct Outgoing {
-    waiting: mpsc::Receiver<Next>,
+    waiting: mpsc::Receiver<OutboxItem>,
 }
 
 /// What comes next.
-enum Next {
-    Send(Message),
+enum OutboxItem {
+    Send(OutgoingMessage),
     /// Nothing more.
     Close,
 }
 
 /// A whole line, and its share of the memory.
-pub(crate) struct Message {
+pub(crate) struct OutgoingMessage {
     pub line: Vec<u8>,
     /// The request it is, if it is one.
     pub request: Option<Id>,
@@ -104,20 +104,20 @@ impl Outbox {
 
     /// Closes the queue after everything that was put in, if there is room for that.
     pub fn finish(&self) -> Result<(), NotSent> {
-        self.try_next(Next::Close)
+        self.try_next(OutboxItem::Close)
     }
 
     async fn send(&self, line: Vec<u8>, request: Option<Id>) -> Result<(), NotSent> {
         let size = share(&line)?;
         let bytes = Arc::clone(&self.bytes);
         let taken = bytes.acquire_many_owned(size).await;
-        let message = Message {
+        let message = OutgoingMessage {
             line,
             request,
             cancels: None,
             _share: taken.map_err(|_| NotSent::Gone)?,
         };
-        let sent = self.messages.send(Next::Send(message)).await;
+        let sent = self.messages.send(OutboxItem::Send(message)).await;
         sent.map_err(|_| NotSent::Gone)
     }
 
@@ -129,7 +129,7 @@ impl Outbox {
         let size = share(&line)?;
         let bytes = Arc::clone(&self.bytes);
         let taken = bytes.try_acquire_many_owned(size);
-        self.try_next(Next::Send(Message {
+        self.try_next(OutboxItem::Send(OutgoingMessage {
             line,
             request: None,
             cancels,
@@ -137,7 +137,7 @@ impl Outbox {
         }))
     }
 
-    fn try_next(&self, next: Next) -> Result<(), NotSent> {
+    fn try_next(&self, next: OutboxItem) -> Result<(), NotSent> {
         self.messages.try_send(next).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => NotSent::Full,
             mpsc::error::TrySendError::Closed(_) => NotSent::Gone,
@@ -147,10 +147,10 @@ impl Outbox {
 
 impl Outgoing {
     /// The next message; `None` when no more will come.
-    pub async fn next(&mut self) -> Option<Message> {
+    pub async fn next(&mut self) -> Option<OutgoingMessage> {
         match self.waiting.recv().await? {
-            Next::Send(message) => Some(message),
-            Next::Close => None,
+            OutboxItem::Send(message) => Some(message),
+            OutboxItem::Close => None,
         }
     }
 }

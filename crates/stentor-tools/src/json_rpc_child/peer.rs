@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use stentor_wire::jsonrpc::{Id, Pending};
+use stentor_wire::jsonrpc::{Id, OwnRequests};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ pub(crate) enum RequestError {
 }
 
 /// The requests that wait for an answer.
-pub(crate) type PendingRequests = Pending<oneshot::Sender<Result<String, RequestError>>>;
+pub(crate) type PendingRequests = OwnRequests<oneshot::Sender<Result<String, RequestError>>>;
 
 /// The notification by which the far side learns that nobody waits for an answer any more.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ impl Peer {
     ) -> Result<String, RequestError> {
         let (reply, answer) = oneshot::channel();
         let id = lock(&self.pending).issue(reply);
-        let _unanswered = Unanswered {
+        let _unanswered = OpenRequest {
             peer: self,
             id: id.clone(),
         };
@@ -146,12 +146,12 @@ impl Peer {
 }
 
 /// A request without an answer. When it is given up, the far side is notified.
-struct Unanswered<'a> {
+struct OpenRequest<'a> {
     peer: &'a Peer,
     id: Id,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         if lock(&self.peer.pending).take(&self.id).is_none() {
             return;

@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::limits::{GRACE, LAST_LINE_BYTES, PATIENCE_BEFORE_KILL, STDERR_BYTES, STDERR_WAIT};
-use crate::process::{Ended, Launcher, Program, Running, ServerPipes, start_in_background};
+use crate::process::{
+    Launcher, Program, ProgramEnd, RunningProgram, ServerPipes, start_in_background,
+};
 use crate::truncation::cut;
 
 /// What is started.
@@ -26,7 +28,7 @@ pub(crate) struct ChildSpec {
 
 /// A process that was started. Dropping it kills it and everything it started.
 pub(crate) struct ChildProcess {
-    running: Running,
+    running: RunningProgram,
 }
 
 impl ChildProcess {
@@ -43,12 +45,12 @@ impl ChildProcess {
     }
 
     /// Waits until it has ended by itself.
-    pub async fn ended(&mut self) -> io::Result<Ended> {
+    pub async fn ended(&mut self) -> io::Result<ProgramEnd> {
         self.running.wait().await
     }
 
     /// How it ended, if it does within a moment.
-    pub async fn ended_soon(&mut self) -> Option<Ended> {
+    pub async fn ended_soon(&mut self) -> Option<ProgramEnd> {
         let ended = timeout(PATIENCE_BEFORE_KILL, self.running.wait()).await;
         ended.ok()?.ok()
     }
@@ -70,7 +72,7 @@ impl ChildProcess {
     }
 }
 
-fn spawn(spec: &ChildSpec) -> io::Result<(Running, ServerPipes)> {
+fn spawn(spec: &ChildSpec) -> io::Result<(RunningProgram, ServerPipes)> {
     // An error that is about the folder, not about the program.
     if !spec.cwd.is_dir() {
         let folder = spec.cwd.display();

@@ -10,7 +10,7 @@ use stentor_agent::session::WeakSession;
 
 /// Where the sessions of a server work, which it can ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Folders {
+pub(super) struct ServerFolders {
     pub cwd: PathBuf,
     pub additional: Vec<PathBuf>,
 }
@@ -18,21 +18,21 @@ pub(super) struct Folders {
 /// The sessions that use a server.
 #[derive(Default)]
 pub(super) struct Callers {
-    state: Mutex<State>,
+    state: Mutex<CallersState>,
     /// Questions of the server that nobody has answered yet.
     open_questions: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
+struct CallersState {
     last_number: u64,
-    sessions: Vec<(u64, WeakSession, Sampled)>,
+    sessions: Vec<(u64, WeakSession, SamplingUse)>,
     calls: Vec<(u64, WeakSession)>,
 }
 
 /// What a server had of the model of a session.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sampled {
+pub(super) struct SamplingUse {
     pub calls: u32,
     pub tokens: u64,
     /// A person has allowed it for the rest of the session.
@@ -55,12 +55,16 @@ pub(super) struct Presence {
 }
 
 /// A question that waits for a person, as long as it is held.
-pub(super) struct OpenQuestion(Arc<Callers>);
+pub(super) struct ServerQuestion(Arc<Callers>);
 
 impl Callers {
     /// A session has the server.
     pub fn attach(self: &Arc<Self>, session: WeakSession) -> Presence {
-        self.enter(|state, number| state.sessions.push((number, session, Sampled::default())))
+        self.enter(|state, number| {
+            state
+                .sessions
+                .push((number, session, SamplingUse::default()))
+        })
     }
 
     /// A session waits for a call.
@@ -68,7 +72,7 @@ impl Callers {
         self.enter(|state, number| state.calls.push((number, session)))
     }
 
-    fn enter(self: &Arc<Self>, add: impl FnOnce(&mut State, u64)) -> Presence {
+    fn enter(self: &Arc<Self>, add: impl FnOnce(&mut CallersState, u64)) -> Presence {
         let mut state = self.lock();
         state.last_number += 1;
         let number = state.last_number;
@@ -92,22 +96,22 @@ impl Callers {
     }
 
     /// What the server had of the model of a session so far.
-    pub fn sampled(&self, session: &WeakSession) -> Sampled {
+    pub fn sampled(&self, session: &WeakSession) -> SamplingUse {
         let mut state = self.lock();
         state.sampled_by(session).map(|it| *it).unwrap_or_default()
     }
 
     /// Changes what is known of that.
-    pub fn sample(&self, session: &WeakSession, change: impl FnOnce(&mut Sampled)) {
+    pub fn sample(&self, session: &WeakSession, change: impl FnOnce(&mut SamplingUse)) {
         if let Some(sampled) = self.lock().sampled_by(session) {
             change(sampled);
         }
     }
 
     /// A person is asked: a call that waits for that is not late.
-    pub fn question(self: &Arc<Self>) -> OpenQuestion {
+    pub fn question(self: &Arc<Self>) -> ServerQuestion {
         self.open_questions.fetch_add(1, Ordering::AcqRel);
-        OpenQuestion(Arc::clone(self))
+        ServerQuestion(Arc::clone(self))
     }
 
     /// True while a person is asked.
@@ -115,13 +119,13 @@ impl Callers {
         self.open_questions.load(Ordering::Acquire) > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CallersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn sampled_by(&mut self, session: &WeakSession) -> Option<&mut Sampled> {
+impl CallersState {
+    fn sampled_by(&mut self, session: &WeakSession) -> Option<&mut SamplingUse> {
         let mut sessions = self.sessions.iter_mut();
         let found = sessions.find(|(_, have, _)| have.id() == session.id());
         found.map(|(_, _, sampled)| sampled)
@@ -147,7 +151,7 @@ impl Drop for Presence {
     }
 }
 
-impl Drop for OpenQuestion {
+impl Drop for ServerQuestion {
     fn drop(&mut self) {
         self.0.open_questions.fetch_sub(1, Ordering::AcqRel);
     }

@@ -26,7 +26,7 @@ const CANCELLED: &str = CANCEL.method;
 
 /// A server that has been greeted.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(super) struct GreetedServer {
     pub peer: Arc<Peer>,
     pub info: Arc<InitializeResult>,
     pub notices: Arc<Notices>,
@@ -38,20 +38,20 @@ pub(super) struct Notices {
     /// Notified when one of the server's lists is another now.
     pub lists_changed: Notify,
     last_token: AtomicU64,
-    calls: Mutex<Calls>,
+    calls: Mutex<CallReporters>,
 }
 
 /// Where the reports about calls go, by the tokens of these calls.
-type Calls = HashMap<u64, watch::Sender<Option<CallProgress>>>;
+type CallReporters = HashMap<u64, watch::Sender<Option<CallProgress>>>;
 
 /// The reports about one call, as long as it is held.
-pub(super) struct Reports {
+pub(super) struct CallReports {
     pub token: u64,
     notices: Arc<Notices>,
     newest: watch::Receiver<Option<CallProgress>>,
 }
 
-impl Client {
+impl GreetedServer {
     /// Introduces us to a server and learns what it is.
     pub async fn greet(
         peer: &Arc<Peer>,
@@ -121,23 +121,23 @@ async fn request<R: DeserializeOwned>(
 
 impl Notices {
     /// The reports about a call that is about to be sent.
-    pub fn reports(self: &Arc<Self>) -> Reports {
+    pub fn reports(self: &Arc<Self>) -> CallReports {
         let token = self.last_token.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, newest) = watch::channel(None);
         self.lock().insert(token, sender);
-        Reports {
+        CallReports {
             token,
             notices: Arc::clone(self),
             newest,
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CallReporters> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Reports {
+impl CallReports {
     /// The next report. Reports that come faster than they are asked for replace each other.
     pub async fn next(&mut self) -> Option<CallProgress> {
         self.newest.changed().await.ok()?;
@@ -145,7 +145,7 @@ impl Reports {
     }
 }
 
-impl Drop for Reports {
+impl Drop for CallReports {
     fn drop(&mut self) {
         self.notices.lock().remove(&self.token);
     }

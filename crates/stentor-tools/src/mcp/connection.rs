@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use stentor_agent::tool_servers::{SamplingSettings, ToolServer, ToolServerTransport};
 use stentor_http::Http;
-use stentor_wire::jsonrpc::Pending;
+use stentor_wire::jsonrpc::OwnRequests;
 use tokio::task::JoinSet;
 
-use super::callers::{Callers, Folders};
-use super::client::{Client, Notices, ServerMessages};
-use super::http::{Endpoint, NotSent};
+use super::callers::{Callers, ServerFolders};
+use super::client::{GreetedServer, Notices, ServerMessages};
+use super::http::{HttpNotSent, McpEndpoint};
 use super::limits::MESSAGE_BYTES;
 use super::oauth::McpLogins;
 use super::offer::{Offer, Unlisted};
 use super::protocol::CANCEL;
-use super::requests::{Asked, ServerRequests};
+use super::requests::{RequestContext, ServerRequests};
 use super::sse::{self, SseOpenError};
 use super::streamable_http::StreamableHttp;
 use crate::json_rpc_child::{
-    ChildProcess, ChildSpec, Inbox, LongLine, MESSAGE_INTERVAL, Peer, RequestError, StderrTail,
-    read_lines, write_lines,
+    ChildProcess, ChildSpec, LongLine, MESSAGE_INTERVAL, MessageInbox, Peer, RequestError,
+    StderrTail, read_lines, write_lines,
 };
 use crate::process::Launcher;
 
@@ -36,7 +36,7 @@ pub struct ServerAccess {
 
 /// A server that answers.
 pub(super) struct ServerConnection {
-    pub client: Client,
+    pub client: GreetedServer,
     pub far_side: FarSide,
 }
 
@@ -52,14 +52,14 @@ pub(super) struct FarSide {
 /// Why a server is of no use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub(super) struct Failure {
+pub(super) struct ServerFailure {
     /// For a person.
     pub why: String,
     /// True when trying again would end the same way.
     pub is_final: bool,
 }
 
-impl Failure {
+impl ServerFailure {
     pub fn passing(why: impl ToString) -> Self {
         Self {
             why: why.to_string(),
@@ -78,14 +78,14 @@ impl Failure {
 /// Reaches a server and greets it. What its program writes to stderr goes to `stderr`.
 pub(super) async fn open(
     server: &ToolServer,
-    folders: &Folders,
+    folders: &ServerFolders,
     access: &ServerAccess,
     callers: &Arc<Callers>,
     stderr: &StderrTail,
-) -> Result<ServerConnection, Failure> {
+) -> Result<ServerConnection, ServerFailure> {
     let notices = Arc::new(Notices::default());
-    let (peer, outgoing) = Peer::new(Pending::counting_up(), CANCEL);
-    let asked = Asked {
+    let (peer, outgoing) = Peer::new(OwnRequests::counting_up(), CANCEL);
+    let asked = RequestContext {
         server: server.clone(),
         callers: Arc::clone(callers),
         folders: folders.clone(),
@@ -95,7 +95,7 @@ pub(super) async fn open(
         notices: Arc::clone(&notices),
         requests: ServerRequests::new(&peer, asked),
     };
-    let inbox = Inbox::new(Arc::clone(&peer), incoming, MESSAGE_INTERVAL);
+    let inbox = MessageInbox::new(Arc::clone(&peer), incoming, MESSAGE_INTERVAL);
     let mut far_side = FarSide {
         peer: Arc::clone(&peer),
         work: JoinSet::new(),
@@ -126,19 +126,19 @@ pub(super) async fn open(
             });
         }
         ToolServerTransport::Http { url, headers } => {
-            let endpoint = Endpoint::new(access, &server.name, url, headers).await;
-            let endpoint = endpoint.map_err(Failure::lasting)?;
+            let endpoint = McpEndpoint::new(access, &server.name, url, headers).await;
+            let endpoint = endpoint.map_err(ServerFailure::lasting)?;
             let http = StreamableHttp::new(endpoint, inbox);
             far_side.work.spawn(Arc::clone(&http).post_all(outgoing));
             far_side.http = Some(http);
         }
         ToolServerTransport::Sse { url, headers } => {
-            let endpoint = Endpoint::new(access, &server.name, url, headers).await;
-            let endpoint = endpoint.map_err(Failure::lasting)?;
+            let endpoint = McpEndpoint::new(access, &server.name, url, headers).await;
+            let endpoint = endpoint.map_err(ServerFailure::lasting)?;
             let opened = sse::open(endpoint, outgoing, inbox, &mut far_side.work).await;
             opened.map_err(|error| match error {
-                SseOpenError::NotSent(NotSent::NeedsLogin(_)) => Failure::lasting(error),
-                error => Failure::passing(error),
+                SseOpenError::NotSent(HttpNotSent::NeedsLogin(_)) => ServerFailure::lasting(error),
+                error => ServerFailure::passing(error),
             })?;
         }
     }
@@ -164,26 +164,28 @@ impl FarSide {
         mut self,
         notices: &Arc<Notices>,
         sampling: &SamplingSettings,
-    ) -> Result<ServerConnection, Failure> {
-        let client = match Client::greet(&self.peer, notices, sampling).await {
+    ) -> Result<ServerConnection, ServerFailure> {
+        let client = match GreetedServer::greet(&self.peer, notices, sampling).await {
             Ok(client) => client,
             Err(RequestError::Gone | RequestError::NotSent(_)) => {
-                return Err(Failure::passing(self.why_it_ended().await));
+                return Err(ServerFailure::passing(self.why_it_ended().await));
             }
             Err(RequestError::Refused(why)) => {
-                return Err(Failure::passing(format!("it refused the greeting: {why}")));
+                return Err(ServerFailure::passing(format!(
+                    "it refused the greeting: {why}"
+                )));
             }
             Err(RequestError::Unreadable(_)) => {
                 let why = "it answered the greeting with something else";
-                return Err(Failure::passing(why));
+                return Err(ServerFailure::passing(why));
             }
-            Err(error @ RequestError::NeedsLogin(_)) => return Err(Failure::lasting(error)),
-            Err(error) => return Err(Failure::passing(error)),
+            Err(error @ RequestError::NeedsLogin(_)) => return Err(ServerFailure::lasting(error)),
+            Err(error) => return Err(ServerFailure::passing(error)),
         };
         if let Some(http) = &self.http {
             http.agreed_on(&client.info.protocol_version);
         }
-        client.initialized().map_err(Failure::passing)?;
+        client.initialized().map_err(ServerFailure::passing)?;
         if let Some(http) = &self.http {
             self.work.spawn(Arc::clone(http).listen());
         }
@@ -219,10 +221,10 @@ impl FarSide {
     }
 }
 
-fn unrunnable(command: &Path, error: &io::Error) -> Failure {
+fn unrunnable(command: &Path, error: &io::Error) -> ServerFailure {
     let why = format!("{} cannot be run: {error}", command.display());
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Failure::lasting(why),
-        _ => Failure::passing(why),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => ServerFailure::lasting(why),
+        _ => ServerFailure::passing(why),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
 use stentor_agent::session::WeakSession;
 
-use super::form::{Field, FieldKind, Form};
+use super::form::{ElicitationForm, FieldKind, FormField};
 
 /// The longest text of a server that is shown in a question.
 const SHOWN_CHARS: usize = 2_000;
@@ -30,7 +30,7 @@ pub(super) struct ElicitParams {
 }
 
 /// What came of it.
-enum Outcome {
+enum ElicitationOutcome {
     Accepted(Option<Map<String, Value>>),
     Declined,
     /// Nobody chose: dismissed, or nobody there to ask.
@@ -42,24 +42,30 @@ pub(super) async fn elicit(server: &str, params: ElicitParams, session: &WeakSes
     let outcome = match params.mode.as_deref() {
         Some("url") => consent_to_address(server, &params, session).await,
         None | Some("form") => fill_in(server, &params, session).await,
-        Some(_) => Outcome::Declined,
+        Some(_) => ElicitationOutcome::Declined,
     };
     match outcome {
-        Outcome::Accepted(Some(content)) => json!({ "action": "accept", "content": content }),
-        Outcome::Accepted(None) => json!({ "action": "accept" }),
-        Outcome::Declined => json!({ "action": "decline" }),
-        Outcome::Cancelled => json!({ "action": "cancel" }),
+        ElicitationOutcome::Accepted(Some(content)) => {
+            json!({ "action": "accept", "content": content })
+        }
+        ElicitationOutcome::Accepted(None) => json!({ "action": "accept" }),
+        ElicitationOutcome::Declined => json!({ "action": "decline" }),
+        ElicitationOutcome::Cancelled => json!({ "action": "cancel" }),
     }
 }
 
 /// Shows an address and asks for consent. It is opened by the person, never by us.
-async fn consent_to_address(server: &str, params: &ElicitParams, session: &WeakSession) -> Outcome {
+async fn consent_to_address(
+    server: &str,
+    params: &ElicitParams,
+    session: &WeakSession,
+) -> ElicitationOutcome {
     let url = params.url.as_deref().unwrap_or_default();
     let Ok(parsed) = reqwest::Url::parse(url) else {
-        return Outcome::Declined;
+        return ElicitationOutcome::Declined;
     };
     if !["http", "https"].contains(&parsed.scheme()) {
-        return Outcome::Declined;
+        return ElicitationOutcome::Declined;
     }
     let host = parsed.host_str().unwrap_or_default();
     let message = format!(
@@ -71,9 +77,9 @@ async fn consent_to_address(server: &str, params: &ElicitParams, session: &WeakS
     confirmed(session, title, message).await
 }
 
-async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> Outcome {
-    let Some(form) = Form::of(&params.requested_schema) else {
-        return Outcome::Declined;
+async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> ElicitationOutcome {
+    let Some(form) = ElicitationForm::of(&params.requested_schema) else {
+        return ElicitationOutcome::Declined;
     };
     let message = shown(&params.message);
     let before = match form.fields.as_slice() {
@@ -86,7 +92,7 @@ async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> 
             }
             let title = format!("The MCP server {server:?} asks");
             match confirmed(session, title, text).await {
-                Outcome::Accepted(_) => format!("For the MCP server {server:?}: "),
+                ElicitationOutcome::Accepted(_) => format!("For the MCP server {server:?}: "),
                 not => return not,
             }
         }
@@ -96,14 +102,14 @@ async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> 
         match answer(&before, field, session).await {
             Some(Some(value)) => drop(content.insert(field.name.clone(), value)),
             Some(None) => {}
-            None => return Outcome::Cancelled,
+            None => return ElicitationOutcome::Cancelled,
         }
     }
-    Outcome::Accepted(Some(content))
+    ElicitationOutcome::Accepted(Some(content))
 }
 
 /// The answer to a field: a value, or nothing for one that is left out. `None` when nobody chose.
-async fn answer(before: &str, field: &Field, session: &WeakSession) -> Option<Option<Value>> {
+async fn answer(before: &str, field: &FormField, session: &WeakSession) -> Option<Option<Value>> {
     let mut why = String::new();
     for _ in 0..TRIES {
         let dialog = Dialog {
@@ -122,11 +128,12 @@ async fn answer(before: &str, field: &Field, session: &WeakSession) -> Option<Op
     None
 }
 
-fn kind_of(field: &Field) -> DialogKind {
+fn kind_of(field: &FormField) -> DialogKind {
     let option = |value: &str, label: &str| DialogOption {
         value: value.to_owned(),
         label: label.to_owned(),
         description: None,
+        permission: None,
     };
     let mut options: Vec<DialogOption> = match &field.kind {
         FieldKind::Choice(choices) => choices
@@ -146,7 +153,7 @@ fn kind_of(field: &Field) -> DialogKind {
     DialogKind::Select { options }
 }
 
-async fn confirmed(session: &WeakSession, title: String, message: String) -> Outcome {
+async fn confirmed(session: &WeakSession, title: String, message: String) -> ElicitationOutcome {
     let dialog = Dialog {
         title,
         kind: DialogKind::Confirm {
@@ -156,10 +163,10 @@ async fn confirmed(session: &WeakSession, title: String, message: String) -> Out
         timeout_ms: None,
     };
     match session.ask_dialog(dialog).await {
-        DialogAnswer::Confirmed(true) => Outcome::Accepted(None),
-        DialogAnswer::Confirmed(false) => Outcome::Declined,
+        DialogAnswer::Confirmed(true) => ElicitationOutcome::Accepted(None),
+        DialogAnswer::Confirmed(false) => ElicitationOutcome::Declined,
         DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
-            Outcome::Cancelled
+            ElicitationOutcome::Cancelled
         }
     }
 }

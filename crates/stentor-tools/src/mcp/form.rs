@@ -12,13 +12,13 @@ const TITLE_CHARS: usize = 300;
 
 /// What a server wants to know, field by field.
 #[derive(Debug, PartialEq)]
-pub(super) struct Form {
-    pub fields: Vec<Field>,
+pub(super) struct ElicitationForm {
+    pub fields: Vec<FormField>,
 }
 
 /// One thing a server wants to know.
 #[derive(Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub name: String,
     pub title: String,
     description: Option<String>,
@@ -33,7 +33,7 @@ pub(super) enum FieldKind {
     Text {
         shortest: usize,
         longest: usize,
-        format: Option<Format>,
+        format: Option<TextFormat>,
     },
     Number {
         least: f64,
@@ -41,10 +41,10 @@ pub(super) enum FieldKind {
         is_integer: bool,
     },
     Boolean,
-    Choice(Vec<Choice>),
+    Choice(Vec<FormChoice>),
     /// Some of several, separated by commas.
     Several {
-        choices: Vec<Choice>,
+        choices: Vec<FormChoice>,
         fewest: usize,
         most: usize,
     },
@@ -52,14 +52,14 @@ pub(super) enum FieldKind {
 
 /// One of several answers.
 #[derive(Debug, PartialEq)]
-pub(super) struct Choice {
+pub(super) struct FormChoice {
     pub value: String,
     pub title: String,
 }
 
 /// What a text is, where the schema says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum TextFormat {
     Email,
     Uri,
     Date,
@@ -120,7 +120,7 @@ struct Titled {
     title: Option<String>,
 }
 
-impl Form {
+impl ElicitationForm {
     /// The form that a schema describes. `None` for one that no person could fill in here.
     pub fn of(schema: &Value) -> Option<Self> {
         let nothing = Map::new();
@@ -137,7 +137,7 @@ impl Form {
         let fields = properties.iter().map(|(name, schema)| {
             let schema = Schema::deserialize(schema).ok()?;
             let title = schema.title.clone().unwrap_or_else(|| name.clone());
-            Some(Field {
+            Some(FormField {
                 name: name.clone(),
                 title: short(&title),
                 description: schema.description.as_deref().map(short),
@@ -176,10 +176,10 @@ impl Schema {
                 shortest: self.min_length.unwrap_or(0),
                 longest: self.max_length.unwrap_or(usize::MAX),
                 format: match self.format.as_deref() {
-                    Some("email") => Some(Format::Email),
-                    Some("uri") => Some(Format::Uri),
-                    Some("date") => Some(Format::Date),
-                    Some("date-time") => Some(Format::DateTime),
+                    Some("email") => Some(TextFormat::Email),
+                    Some("uri") => Some(TextFormat::Uri),
+                    Some("date") => Some(TextFormat::Date),
+                    Some("date-time") => Some(TextFormat::DateTime),
                     _ => None,
                 },
             }),
@@ -187,12 +187,12 @@ impl Schema {
         }
     }
 
-    fn choices(self) -> Option<Vec<Choice>> {
+    fn choices(self) -> Option<Vec<FormChoice>> {
         let titled = self.one_of.or(self.any_of);
-        let choices: Vec<Choice> = match (titled, self.values) {
+        let choices: Vec<FormChoice> = match (titled, self.values) {
             (Some(titled), _) => titled
                 .into_iter()
-                .map(|one| Choice {
+                .map(|one| FormChoice {
                     title: short(one.title.as_deref().unwrap_or(&one.value)),
                     value: one.value,
                 })
@@ -202,7 +202,7 @@ impl Schema {
                 let mut names = names.into_iter();
                 values
                     .into_iter()
-                    .map(|value| Choice {
+                    .map(|value| FormChoice {
                         title: short(names.next().as_ref().unwrap_or(&value)),
                         value,
                     })
@@ -214,7 +214,7 @@ impl Schema {
     }
 }
 
-impl Field {
+impl FormField {
     /// What is asked.
     pub fn label(&self) -> String {
         let mut label = self.title.clone();
@@ -304,7 +304,7 @@ impl Field {
     }
 }
 
-fn chosen(choices: &[Choice], given: &str) -> Result<String, Misfit> {
+fn chosen(choices: &[FormChoice], given: &str) -> Result<String, Misfit> {
     let by_value = choices.iter().find(|choice| choice.value == given);
     let by_title = || choices.iter().find(|choice| choice.title == given);
     let found = by_value.or_else(by_title);
@@ -334,7 +334,7 @@ fn range(least: usize, most: usize) -> String {
     }
 }
 
-impl Format {
+impl TextFormat {
     fn fits(self, text: &str) -> bool {
         let is_date = |text: &str| {
             let parts: Vec<&str> = text.split('-').collect();
@@ -367,8 +367,9 @@ mod tests {
 
     use super::*;
 
-    fn field(schema: Value) -> Field {
-        let form = Form::of(&json!({ "properties": { "x": schema }, "required": ["x"] }));
+    fn field(schema: Value) -> FormField {
+        let form =
+            ElicitationForm::of(&json!({ "properties": { "x": schema }, "required": ["x"] }));
         form.unwrap().fields.pop().unwrap()
     }
 
@@ -450,8 +451,11 @@ mod tests {
             json!({ "properties": 7 }),
             json!({ "properties": (0..21).map(|n| (n.to_string(), json!({ "type": "string" }))).collect::<Map<_, _>>() }),
         ] {
-            assert_eq!(Form::of(&schema), None, "{schema}");
+            assert_eq!(ElicitationForm::of(&schema), None, "{schema}");
         }
-        assert_eq!(Form::of(&Value::Null), Some(Form { fields: Vec::new() }));
+        assert_eq!(
+            ElicitationForm::of(&Value::Null),
+            Some(ElicitationForm { fields: Vec::new() })
+        );
     }
 }

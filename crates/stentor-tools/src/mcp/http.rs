@@ -14,7 +14,7 @@ use super::oauth::{Bearer, BearerError, Challenge};
 use crate::json_rpc_child::RequestError;
 
 /// Where a server is, and how it is reached.
-pub(super) struct Endpoint {
+pub(super) struct McpEndpoint {
     pub client: Client,
     pub url: Url,
     /// Those somebody configured.
@@ -27,7 +27,7 @@ pub(super) struct Endpoint {
 
 /// Why a request got no response that counts.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotSent {
+pub(super) enum HttpNotSent {
     #[error("{0}")]
     Undelivered(String),
     /// Only a person can help.
@@ -35,11 +35,11 @@ pub(super) enum NotSent {
     NeedsLogin(String),
 }
 
-impl From<NotSent> for RequestError {
-    fn from(error: NotSent) -> Self {
+impl From<HttpNotSent> for RequestError {
+    fn from(error: HttpNotSent) -> Self {
         match error {
-            NotSent::Undelivered(why) => Self::Undelivered(why),
-            NotSent::NeedsLogin(why) => Self::NeedsLogin(why),
+            HttpNotSent::Undelivered(why) => Self::Undelivered(why),
+            HttpNotSent::NeedsLogin(why) => Self::NeedsLogin(why),
         }
     }
 }
@@ -69,7 +69,7 @@ pub(super) enum StreamError {
     Broken(String),
 }
 
-impl Endpoint {
+impl McpEndpoint {
     pub async fn new(
         access: &ServerAccess,
         name: &str,
@@ -99,7 +99,7 @@ impl Endpoint {
 
     /// Sends a request to the server, with the token of the login to it if there is one. A token that
     /// is refused is renewed, once.
-    pub async fn send(&self, request: RequestBuilder) -> Result<Response, NotSent> {
+    pub async fn send(&self, request: RequestBuilder) -> Result<Response, HttpNotSent> {
         let request = request.headers(self.headers.clone());
         let Some(bearer) = &self.bearer else {
             return self.judged(delivered(request).await?, false);
@@ -124,7 +124,7 @@ impl Endpoint {
     }
 
     /// A response, unless it wants a login.
-    fn judged(&self, response: Response, had_token: bool) -> Result<Response, NotSent> {
+    fn judged(&self, response: Response, had_token: bool) -> Result<Response, HttpNotSent> {
         let name = &self.name;
         let challenge = || Challenge::of(response.headers());
         let why = match response.status() {
@@ -147,23 +147,23 @@ impl Endpoint {
             }
             _ => return Ok(response),
         };
-        Err(NotSent::NeedsLogin(why))
+        Err(HttpNotSent::NeedsLogin(why))
     }
 
-    fn no_token(&self, why: &BearerError) -> NotSent {
+    fn no_token(&self, why: &BearerError) -> HttpNotSent {
         match why {
             BearerError::Over(_) => {
                 let name = &self.name;
-                NotSent::NeedsLogin(format!("{why}: run `stentor mcp login {name}`"))
+                HttpNotSent::NeedsLogin(format!("{why}: run `stentor mcp login {name}`"))
             }
-            BearerError::Failed(_) => NotSent::Undelivered(why.to_string()),
+            BearerError::Failed(_) => HttpNotSent::Undelivered(why.to_string()),
         }
     }
 }
 
-async fn delivered(request: RequestBuilder) -> Result<Response, NotSent> {
+async fn delivered(request: RequestBuilder) -> Result<Response, HttpNotSent> {
     let response = request.send().await;
-    response.map_err(|error| NotSent::Undelivered(shown(error)))
+    response.map_err(|error| HttpNotSent::Undelivered(shown(error)))
 }
 
 pub(super) fn header_map(given: &[(String, String)]) -> Result<HeaderMap, EndpointError> {

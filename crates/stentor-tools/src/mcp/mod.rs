@@ -49,13 +49,13 @@ use stentor_http::Http;
 
 pub use connection::ServerAccess;
 pub use name::full_name;
-pub use probe::{Brought, Probed, probe};
+pub use probe::{ProbedServer, ServerContents, probe};
 
-use callers::Folders;
+use callers::ServerFolders;
 use oauth::McpLogins;
-use pool::Pool;
+use pool::ServerPool;
 use prompt::ServerPrompts;
-use server::Server;
+use server::McpServer;
 use session::ServerHooks;
 
 use crate::process::Launcher;
@@ -63,7 +63,7 @@ use crate::process::Launcher;
 /// The servers that run in this process. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct McpServers {
-    pool: Arc<Mutex<Pool>>,
+    pool: Arc<Mutex<ServerPool>>,
     http: Arc<Http>,
     logins: Option<Arc<McpLogins>>,
 }
@@ -80,7 +80,7 @@ impl McpServers {
 
     /// What starts servers for sessions whose programs are held back like this.
     pub fn starter(&self, launcher: Launcher) -> Arc<dyn ToolServers> {
-        Arc::new(Starter {
+        Arc::new(ServerStarter {
             pool: Arc::clone(&self.pool),
             access: ServerAccess {
                 launcher,
@@ -91,18 +91,18 @@ impl McpServers {
     }
 }
 
-struct Starter {
-    pool: Arc<Mutex<Pool>>,
+struct ServerStarter {
+    pool: Arc<Mutex<ServerPool>>,
     access: ServerAccess,
 }
 
-impl ToolServers for Starter {
+impl ToolServers for ServerStarter {
     fn attach(&self, servers: &SessionServers, session: HookedSession) -> AttachedServers {
-        let folders = Folders {
+        let folders = ServerFolders {
             cwd: session.cwd.to_path_buf(),
             additional: servers.additional_folders.clone(),
         };
-        let running: Vec<Arc<Server>> = {
+        let running: Vec<Arc<McpServer>> = {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
             let wanted = servers.wanted.iter();
             wanted

@@ -9,10 +9,10 @@ use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::timeout;
 
-use super::client::Client;
+use super::client::GreetedServer;
 use super::limits::{DESCRIPTION_BYTES, LISTED, PAGES};
 use super::name::full_names;
-use super::offered_tools::{self, Listed};
+use super::offered_tools::{self, ListedTool};
 use super::protocol::{List, PROMPTS, Prompt, PromptArgument, TOOLS};
 use crate::json_rpc_child::{NotSent, RequestError};
 
@@ -48,16 +48,16 @@ pub(super) struct OfferedPrompt {
 impl Offer {
     /// Asks a server what it brings. Only a server that cannot list its tools is of no use; prompts
     /// it cannot list are a problem that is told.
-    pub async fn ask(wanted: &ToolServer, client: &Client) -> Result<Self, Unlisted> {
+    pub async fn ask(wanted: &ToolServer, client: &GreetedServer) -> Result<Self, Unlisted> {
         let has = &client.info.capabilities;
         let mut offer = Self {
             has_resources: has.resources.is_some(),
             ..Self::default()
         };
         if has.tools.is_some() {
-            let Listing { items, problem } =
-                Listing::of(client, &TOOLS, wanted.start_limit).await?;
-            let items: Vec<Listed> = items.into_iter().map(Listed::new).collect();
+            let PagedList { items, problem } =
+                PagedList::of(client, &TOOLS, wanted.start_limit).await?;
+            let items: Vec<ListedTool> = items.into_iter().map(ListedTool::new).collect();
             offer.problems.extend(problem);
             offer.problems.extend(unknown_choice(wanted, &items));
             let (tools, problems) = offered_tools::offered(wanted, items);
@@ -65,7 +65,7 @@ impl Offer {
             offer.tools = tools;
         }
         if has.prompts.is_some() {
-            match Listing::of(client, &PROMPTS, wanted.start_limit).await {
+            match PagedList::of(client, &PROMPTS, wanted.start_limit).await {
                 Ok(listing) => {
                     let prompts: Vec<Prompt> = listing.read();
                     offer.problems.extend(listing.problem);
@@ -84,7 +84,7 @@ impl Offer {
 }
 
 /// A name in the choice that the server does not have is a mistake somebody wants to know of.
-fn unknown_choice(wanted: &ToolServer, listed: &[Listed]) -> Option<String> {
+fn unknown_choice(wanted: &ToolServer, listed: &[ListedTool]) -> Option<String> {
     let only = wanted.tools.only.as_ref()?;
     let is_unknown = |name: &&String| listed.iter().all(|tool| tool.name() != **name);
     let except = &wanted.tools.except;
@@ -110,15 +110,19 @@ pub(super) enum Unlisted {
 
 /// A list that came in pages.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct PagedList {
     pub items: Vec<Value>,
     /// What was left out and why.
     pub problem: Option<String>,
 }
 
-impl Listing {
+impl PagedList {
     /// Asks for one page after the other, within bounds.
-    pub async fn of(client: &Client, list: &List, limit: Duration) -> Result<Self, Unlisted> {
+    pub async fn of(
+        client: &GreetedServer,
+        list: &List,
+        limit: Duration,
+    ) -> Result<Self, Unlisted> {
         let what = list.what;
         match timeout(limit, Self::pages(client, list)).await {
             Ok(Ok(listing)) => Ok(listing),
@@ -142,7 +146,7 @@ impl Listing {
         items.filter_map(|item| T::deserialize(item).ok()).collect()
     }
 
-    async fn pages(client: &Client, list: &List) -> Result<Self, RequestError> {
+    async fn pages(client: &GreetedServer, list: &List) -> Result<Self, RequestError> {
         let what = list.what;
         let mut items = Vec::new();
         let mut cursor = None;

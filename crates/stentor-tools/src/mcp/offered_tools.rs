@@ -18,13 +18,13 @@ const NAME_CHARS: usize = 64;
 
 /// A tool as a server lists it.
 #[derive(Debug)]
-pub(super) enum Listed {
+pub(super) enum ListedTool {
     Readable(protocol::Tool),
     /// The name of one that is not described as a tool must be.
     Unreadable(String),
 }
 
-impl Listed {
+impl ListedTool {
     pub fn new(tool: Value) -> Self {
         let name = tool.get("name").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
@@ -43,10 +43,13 @@ impl Listed {
 }
 
 /// Those of the tools that are wanted and can be offered, and what is wrong with the others.
-pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedTool>, Vec<String>) {
+pub(super) fn offered(
+    wanted: &ToolServer,
+    listed: Vec<ListedTool>,
+) -> (Vec<OfferedTool>, Vec<String>) {
     let mut seen = HashSet::new();
     let mut tools = Vec::new();
-    let mut left_out: HashMap<Fault, Vec<String>> = HashMap::new();
+    let mut left_out: HashMap<ToolFault, Vec<String>> = HashMap::new();
     for listed in listed {
         let name = listed.name().to_owned();
         if !wanted.tools.offers(&name) {
@@ -68,7 +71,7 @@ pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedT
     );
     let offered = tools.into_iter().zip(names);
     let offered = offered.map(|((tool, parameters), name)| offered_tool(name, tool, parameters));
-    let problems = Fault::ALL.iter().filter_map(|fault| {
+    let problems = ToolFault::ALL.iter().filter_map(|fault| {
         let names = left_out.get(fault)?;
         Some(fault.warning(names))
     });
@@ -77,14 +80,14 @@ pub(super) fn offered(wanted: &ToolServer, listed: Vec<Listed>) -> (Vec<OfferedT
 
 /// Why a tool is not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Fault {
+enum ToolFault {
     Unreadable,
     Nameless,
     Twice,
     NoObject,
 }
 
-impl Fault {
+impl ToolFault {
     const ALL: [Self; 4] = [
         Self::Unreadable,
         Self::Nameless,
@@ -112,25 +115,25 @@ impl Fault {
 
 /// The tool and its parameters as a provider takes them.
 fn judged(
-    listed: Listed,
+    listed: ListedTool,
     seen: &mut HashSet<String>,
-) -> Result<(protocol::Tool, Map<String, Value>), Fault> {
+) -> Result<(protocol::Tool, Map<String, Value>), ToolFault> {
     let name = listed.name();
     if name.is_empty() {
-        return Err(Fault::Nameless);
+        return Err(ToolFault::Nameless);
     }
     if seen.contains(name) {
-        return Err(Fault::Twice);
+        return Err(ToolFault::Twice);
     }
-    let Listed::Readable(tool) = listed else {
-        return Err(Fault::Unreadable);
+    let ListedTool::Readable(tool) = listed else {
+        return Err(ToolFault::Unreadable);
     };
     let mut parameters = tool.input_schema.clone();
     let kind = parameters.entry("type").or_insert_with(|| "object".into());
     let is_object = kind == "object";
     let properties = parameters.get("properties");
     if !is_object || properties.is_some_and(|properties| !properties.is_object()) {
-        return Err(Fault::NoObject);
+        return Err(ToolFault::NoObject);
     }
     seen.insert(tool.name.clone());
     Ok((tool, parameters))
@@ -165,12 +168,12 @@ mod tests {
 
     use super::*;
 
-    fn tool(name: &str, schema: Value) -> Listed {
+    fn tool(name: &str, schema: Value) -> ListedTool {
         let tool = json!({ "name": name, "inputSchema": schema });
-        Listed::Readable(serde_json::from_value(tool).unwrap())
+        ListedTool::Readable(serde_json::from_value(tool).unwrap())
     }
 
-    fn judge(listed: Vec<Listed>) -> (Vec<(String, Value)>, Vec<String>) {
+    fn judge(listed: Vec<ListedTool>) -> (Vec<(String, Value)>, Vec<String>) {
         let transport = ToolServerTransport::Http {
             url: String::new(),
             headers: Vec::new(),
@@ -192,7 +195,7 @@ mod tests {
             tool("", object()),
             tool("good", json!({ "type": "object", "properties": {} })),
         ];
-        listed.extend((0..7).map(|number| Listed::Unreadable(format!("u{number}"))));
+        listed.extend((0..7).map(|number| ListedTool::Unreadable(format!("u{number}"))));
         let (tools, problems) = judge(listed);
         assert_eq!(
             tools,

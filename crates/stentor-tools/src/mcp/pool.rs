@@ -4,33 +4,33 @@ use std::sync::{Arc, Weak};
 
 use stentor_agent::tool_servers::ToolServer;
 
-use super::callers::Folders;
+use super::callers::ServerFolders;
 use super::connection::ServerAccess;
-use super::server::Server;
+use super::server::McpServer;
 use crate::process::Launcher;
 
 /// The servers somebody uses. Who used one last ends it.
 #[derive(Default)]
-pub(super) struct Pool {
-    running: Vec<Running>,
+pub(super) struct ServerPool {
+    running: Vec<PooledServer>,
 }
 
 /// A server, and what must be the same for two sessions to share it.
-struct Running {
+struct PooledServer {
     wanted: ToolServer,
-    folders: Folders,
+    folders: ServerFolders,
     launcher: Launcher,
-    server: Weak<Server>,
+    server: Weak<McpServer>,
 }
 
-impl Pool {
+impl ServerPool {
     /// The server as it is wanted: a running one, or a new one if it was given up or is not there.
     pub fn get_or_start(
         &mut self,
         wanted: &ToolServer,
-        folders: &Folders,
+        folders: &ServerFolders,
         access: &ServerAccess,
-    ) -> Arc<Server> {
+    ) -> Arc<McpServer> {
         self.running.retain(|running| {
             let server = running.server.upgrade();
             server.is_some_and(|server| !server.handle.is_given_up())
@@ -43,8 +43,8 @@ impl Pool {
         if let Some(server) = alike.and_then(|running| running.server.upgrade()) {
             return server;
         }
-        let server = Arc::new(Server::start(wanted.clone(), folders, access));
-        self.running.push(Running {
+        let server = Arc::new(McpServer::start(wanted.clone(), folders, access));
+        self.running.push(PooledServer {
             wanted: wanted.clone(),
             folders: folders.clone(),
             launcher: access.launcher.clone(),

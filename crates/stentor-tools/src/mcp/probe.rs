@@ -9,8 +9,8 @@ use stentor_agent::tool::ToolSpec;
 use stentor_agent::tool_servers::ToolServer;
 use tokio::time::{Instant, timeout_at};
 
-use super::callers::Folders;
-use super::client::Client;
+use super::callers::ServerFolders;
+use super::client::GreetedServer;
 use super::connection::{self, ServerAccess, ServerConnection};
 use super::offer::Offer;
 use super::resource::ResourceLists;
@@ -18,16 +18,16 @@ use crate::json_rpc_child::StderrTail;
 
 /// What came of trying a server out.
 #[derive(Debug, Clone)]
-pub struct Probed {
+pub struct ProbedServer {
     /// What it brings, or why it cannot be used.
-    pub result: Result<Brought, String>,
+    pub result: Result<ServerContents, String>,
     /// The end of what its program said on stderr.
     pub stderr: Option<String>,
 }
 
 /// What a server brings.
 #[derive(Debug, Clone)]
-pub struct Brought {
+pub struct ServerContents {
     /// How long it took to be ready.
     pub took: Duration,
     /// What it calls itself, and its version.
@@ -43,13 +43,13 @@ pub struct Brought {
 }
 
 /// Starts a server, asks what it has, and ends it.
-pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Probed {
+pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> ProbedServer {
     let stderr = StderrTail::default();
     let began = Instant::now();
     let deadline = began + server.start_limit;
     // Nobody can be asked here.
     let callers = Arc::default();
-    let folders = Folders {
+    let folders = ServerFolders {
         cwd: cwd.to_owned(),
         additional: Vec::new(),
     };
@@ -77,8 +77,8 @@ pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Pr
     // The program is gone by now.
     stderr.closed().await;
     let redacted = |text: String| server.redacted(&text);
-    Probed {
-        result: result.map_err(redacted).map(|brought| Brought {
+    ProbedServer {
+        result: result.map_err(redacted).map(|brought| ServerContents {
             server: brought.server.map(redacted),
             resources: brought.resources.into_iter().map(redacted).collect(),
             problems: brought.problems.into_iter().map(redacted).collect(),
@@ -89,7 +89,12 @@ pub async fn probe(server: &ToolServer, cwd: &Path, access: &ServerAccess) -> Pr
 }
 
 /// The offer, and the resources that nobody asks for otherwise before they are wanted.
-async fn brought(server: &ToolServer, offer: Offer, client: &Client, took: Duration) -> Brought {
+async fn brought(
+    server: &ToolServer,
+    offer: Offer,
+    client: &GreetedServer,
+    took: Duration,
+) -> ServerContents {
     let Offer {
         tools,
         prompts,
@@ -108,7 +113,7 @@ async fn brought(server: &ToolServer, offer: Offer, client: &Client, took: Durat
         }
     }
     let info = client.info.server_info.as_ref();
-    Brought {
+    ServerContents {
         took,
         server: info.map(|info| format!("{} {}", info.name, info.version)),
         protocol: Some(client.info.protocol_version.clone()),

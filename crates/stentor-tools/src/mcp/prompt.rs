@@ -17,7 +17,7 @@ use super::content::{budget, shown};
 use super::name::PREFIX;
 use super::offer::{OfferedPrompt, hint};
 use super::protocol::{GetPromptResult, PromptArgument, Role, method};
-use super::server::{Server, ServerHandle};
+use super::server::{McpServer, ServerHandle};
 
 /// The prompts of a session's servers. They do not keep the servers running.
 pub(super) struct ServerPrompts {
@@ -26,7 +26,7 @@ pub(super) struct ServerPrompts {
 }
 
 impl ServerPrompts {
-    pub fn new(servers: &[Arc<Server>], patience: Duration) -> Self {
+    pub fn new(servers: &[Arc<McpServer>], patience: Duration) -> Self {
         let handles = servers.iter().map(|server| Arc::clone(&server.handle));
         Self {
             servers: handles.collect(),

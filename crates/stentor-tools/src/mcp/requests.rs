@@ -10,7 +10,7 @@ use stentor_agent::tool_servers::{SamplingConsent, ToolServer};
 use stentor_wire::jsonrpc::{Id, RawJson, code};
 use tokio::task::AbortHandle;
 
-use super::callers::{Callers, Folders, NotAsked};
+use super::callers::{Callers, NotAsked, ServerFolders};
 use super::elicitation;
 use super::limits::OPEN_REQUESTS;
 use super::protocol::method;
@@ -24,22 +24,22 @@ const REJECTED: i64 = -1;
 /// the connection.
 pub(super) struct ServerRequests {
     peer: Arc<Peer>,
-    asked: Arc<Asked>,
+    asked: Arc<RequestContext>,
     /// What is not answered yet. At most [`OPEN_REQUESTS`]; one more is refused.
     open: Arc<Mutex<HashMap<Id, AbortHandle>>>,
 }
 
 /// Who is asked.
-pub(super) struct Asked {
+pub(super) struct RequestContext {
     pub server: ToolServer,
     pub callers: Arc<Callers>,
     /// The folders of the sessions. They do not change: sessions with others have another server.
-    pub folders: Folders,
+    pub folders: ServerFolders,
 }
 
 /// Why a request of a server gets no result.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum RequestRefusal {
     #[error("{0}")]
     NotAsked(#[from] NotAsked),
     #[error("{0}")]
@@ -48,7 +48,7 @@ enum Refusal {
     Params(#[from] serde_json::Error),
 }
 
-impl Refusal {
+impl RequestRefusal {
     fn code(&self) -> i64 {
         match self {
             Self::Declined(Declined::Person | Declined::Limit(_)) => REJECTED,
@@ -59,7 +59,7 @@ impl Refusal {
 }
 
 impl ServerRequests {
-    pub fn new(peer: &Arc<Peer>, asked: Asked) -> Self {
+    pub fn new(peer: &Arc<Peer>, asked: RequestContext) -> Self {
         Self {
             peer: Arc::clone(peer),
             asked: Arc::new(asked),
@@ -74,8 +74,8 @@ impl ServerRequests {
         let answered = match method {
             method::PING => outbox.try_answer(&id, &Map::new()),
             method::ROOTS => outbox.try_answer(&id, &roots(&self.asked.folders)),
-            method::ELICIT => return self.ask(id, params, Kind::Elicitation),
-            method::SAMPLE if samples => return self.ask(id, params, Kind::Sampling),
+            method::ELICIT => return self.ask(id, params, PersonRequestKind::Elicitation),
+            method::SAMPLE if samples => return self.ask(id, params, PersonRequestKind::Sampling),
             _ => outbox.refuse(Some(&id), code::METHOD_NOT_FOUND, "no such method"),
         };
         if let Err(error) = answered {
@@ -90,7 +90,7 @@ impl ServerRequests {
         }
     }
 
-    fn ask(&self, id: Id, params: RawJson<'_>, kind: Kind) {
+    fn ask(&self, id: Id, params: RawJson<'_>, kind: PersonRequestKind) {
         let params = params.parse::<Value>();
         let mut open = lock(&self.open);
         if open.len() >= OPEN_REQUESTS || open.contains_key(&id) {
@@ -135,21 +135,25 @@ impl Drop for ServerRequests {
 
 /// What takes a person.
 #[derive(Clone, Copy)]
-enum Kind {
+enum PersonRequestKind {
     Elicitation,
     Sampling,
 }
 
-impl Asked {
-    async fn answer(&self, kind: Kind, params: Value) -> Result<Value, Refusal> {
+impl RequestContext {
+    async fn answer(
+        &self,
+        kind: PersonRequestKind,
+        params: Value,
+    ) -> Result<Value, RequestRefusal> {
         let session = self.callers.asked()?;
         let _question = self.callers.question();
         match kind {
-            Kind::Elicitation => {
+            PersonRequestKind::Elicitation => {
                 let params = serde_json::from_value(params)?;
                 Ok(elicitation::elicit(&self.server.name, params, &session).await)
             }
-            Kind::Sampling => {
+            PersonRequestKind::Sampling => {
                 let params = serde_json::from_value(params)?;
                 let sampled = sampling::sample(&self.server, &self.callers, &session, params);
                 Ok(sampled.await?)
@@ -159,7 +163,7 @@ impl Asked {
 }
 
 /// The folders of the session, by their addresses, each once.
-fn roots(folders: &Folders) -> Value {
+fn roots(folders: &ServerFolders) -> Value {
     let mut roots: Vec<Value> = Vec::new();
     for folder in std::iter::once(&folders.cwd).chain(&folders.additional) {
         let name = folder.file_name().map(|name| name.to_string_lossy());

@@ -12,9 +12,9 @@ use stentor_agent::tool::{
     Tool, ToolContext, ToolEffect, ToolFuture, ToolOutput, ToolSpec, Touches,
 };
 
-use super::client::Client;
+use super::client::GreetedServer;
 use super::content::{budget, only, resource_shown};
-use super::offer::{Listing, Unlisted};
+use super::offer::{PagedList, Unlisted};
 use super::protocol::{RESOURCE_TEMPLATES, RESOURCES, ReadResourceResult, Resource, method};
 use super::server::{ServerHandle, Unavailable};
 use super::tool::{ABORTED, failed, plain_output};
@@ -82,7 +82,7 @@ struct ListArguments {
 }
 
 #[derive(Deserialize)]
-struct ReadArguments {
+struct ResourceArguments {
     server: String,
     uri: String,
 }
@@ -129,7 +129,7 @@ impl ResourceTool {
     }
 
     async fn read(&self, arguments: Map<String, Value>) -> Result<ToolOutput, ToolError> {
-        let ReadArguments { server, uri } = tool_call::arguments(READ, arguments)?;
+        let ResourceArguments { server, uri } = tool_call::arguments(READ, arguments)?;
         let found = self.servers.iter().find(|have| have.name() == server);
         Ok(match found {
             Some(found) => match read(found, uri).await {
@@ -172,9 +172,9 @@ pub(super) struct ResourceLists {
 
 impl ResourceLists {
     /// Asks a server. One without templates may refuse to list them.
-    pub async fn of(client: &Client, limit: Duration) -> Result<Self, Unlisted> {
-        let resources = Listing::of(client, &RESOURCES, limit).await?;
-        let templates = Listing::of(client, &RESOURCE_TEMPLATES, limit).await;
+    pub async fn of(client: &GreetedServer, limit: Duration) -> Result<Self, Unlisted> {
+        let resources = PagedList::of(client, &RESOURCES, limit).await?;
+        let templates = PagedList::of(client, &RESOURCE_TEMPLATES, limit).await;
         Ok(Self {
             templates: templates.map_or(Vec::new(), |listing| listing.read()),
             resources: resources.read(),

@@ -17,6 +17,7 @@ use stentor_agent::tool_servers::{SamplingConsent, ToolServer};
 use stentor_journal::conversation::estimate_tokens;
 use stentor_journal::message::{AssistantMessage, ContentBlock, KnownMessage, Message, StopReason};
 use stentor_journal::usage::Usage;
+use stentor_policy::PermissionAnswer;
 use tokio::time::timeout;
 
 use super::callers::Callers;
@@ -247,10 +248,11 @@ async fn consent(
         SamplingConsent::Ask if callers.sampled(session).is_allowed => return Ok(()),
         SamplingConsent::Ask => {}
     }
-    let option = |value: &str, label: &str| DialogOption {
+    let option = |value: &str, label: &str, permission| DialogOption {
         value: value.to_owned(),
         label: label.to_owned(),
         description: None,
+        permission: Some(permission),
     };
     let name = &server.name;
     let shown = shown(system.as_deref(), messages);
@@ -258,9 +260,13 @@ async fn consent(
         title: format!("The MCP server {name:?} wants to ask the model:\n{shown}"),
         kind: DialogKind::Select {
             options: vec![
-                option("once", "Allow once"),
-                option("session", "Allow in this session, within its limits"),
-                option("deny", "Deny"),
+                option("once", "Allow once", PermissionAnswer::AllowOnce),
+                option(
+                    "session",
+                    "Allow in this session, within its limits",
+                    PermissionAnswer::AllowAlways,
+                ),
+                option("deny", "Deny", PermissionAnswer::RejectOnce),
             ],
         },
         timeout_ms: None,
@@ -393,6 +399,7 @@ async fn answer(
             | ModelEvent::BlockEnded { .. }
             | ModelEvent::Intent(_)
             | ModelEvent::Became(_)
+            | ModelEvent::Titled(_)
             | ModelEvent::Nothing => {}
         }
     }

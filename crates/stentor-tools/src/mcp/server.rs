@@ -11,15 +11,15 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::callers::{Callers, Folders};
-use super::client::Client;
-use super::connection::{self, Failure, ServerAccess, ServerConnection};
+use super::callers::{Callers, ServerFolders};
+use super::client::GreetedServer;
+use super::connection::{self, ServerAccess, ServerConnection, ServerFailure};
 use super::limits::{CALL_PATIENCE, FIRST_BACK_OFF, LISTING_PAUSE};
 use super::offer::Offer;
 use crate::json_rpc_child::{RequestError, RestartPolicy, Restarts, StderrTail, wait_until_needed};
 
 /// A server somebody uses. Dropping it ends it.
-pub(super) struct Server {
+pub(super) struct McpServer {
     pub handle: Arc<ServerHandle>,
     _running: DropGuard,
 }
@@ -53,15 +53,15 @@ pub(super) enum ServerState {
 
 /// A server that runs and has said what it brings.
 pub(super) struct LiveServer {
-    pub client: Client,
+    pub client: GreetedServer,
     pub offer: Arc<Offer>,
     /// When it was reached, which tells one start of it from the next.
     since: Instant,
 }
 
-impl Server {
+impl McpServer {
     /// Starts it in the background, a moment later or when it is needed.
-    pub fn start(wanted: ToolServer, folders: &Folders, access: &ServerAccess) -> Self {
+    pub fn start(wanted: ToolServer, folders: &ServerFolders, access: &ServerAccess) -> Self {
         let handle = Arc::new(ServerHandle {
             wanted,
             state: watch::Sender::new(ServerState::Starting),
@@ -208,7 +208,7 @@ pub(super) enum Unavailable {
 /// Starts a server, watches it, starts it again, gives it up.
 struct Runner {
     handle: Arc<ServerHandle>,
-    folders: Folders,
+    folders: ServerFolders,
     access: ServerAccess,
     /// Fires when nobody uses it any more.
     over: CancellationToken,
@@ -225,7 +225,7 @@ impl Runner {
         });
         loop {
             restarts.starts();
-            let Err(Failure { why, is_final }) = self.run_once().await else {
+            let Err(ServerFailure { why, is_final }) = self.run_once().await else {
                 return;
             };
             let delay = restarts.failed().filter(|_| !is_final);
@@ -252,7 +252,7 @@ impl Runner {
     }
 
     /// Runs it until it fails, or nobody uses it any more.
-    async fn run_once(&self) -> Result<(), Failure> {
+    async fn run_once(&self) -> Result<(), ServerFailure> {
         let stderr = StderrTail::default();
         let wanted = &self.handle.wanted;
         let deadline = Instant::now() + wanted.start_limit;
@@ -262,7 +262,7 @@ impl Runner {
         };
         let late = || {
             let seconds = wanted.start_limit.as_secs_f32();
-            Failure::passing(format!("it did not start within {seconds} s"))
+            ServerFailure::passing(format!("it did not start within {seconds} s"))
         };
         let ended = match started.unwrap_or_else(|_| Err(late())) {
             Ok((connection, offer)) => self.follow(connection, offer).await,
@@ -279,7 +279,7 @@ impl Runner {
         Err(failure)
     }
 
-    async fn start(&self, stderr: &StderrTail) -> Result<(ServerConnection, Offer), Failure> {
+    async fn start(&self, stderr: &StderrTail) -> Result<(ServerConnection, Offer), ServerFailure> {
         let wanted = &self.handle.wanted;
         let mut connection = connection::open(
             wanted,
@@ -289,12 +289,19 @@ impl Runner {
             stderr,
         )
         .await?;
-        let offer = connection.ask(wanted).await.map_err(Failure::passing)?;
+        let offer = connection
+            .ask(wanted)
+            .await
+            .map_err(ServerFailure::passing)?;
         Ok((connection, offer))
     }
 
     /// Follows a server that works, until it does no more.
-    async fn follow(&self, connection: ServerConnection, offer: Offer) -> Result<(), Failure> {
+    async fn follow(
+        &self,
+        connection: ServerConnection,
+        offer: Offer,
+    ) -> Result<(), ServerFailure> {
         let ServerConnection {
             client,
             mut far_side,
@@ -316,7 +323,7 @@ impl Runner {
             };
             tokio::select! {
                 () = client.peer.closed() => {
-                    return Err(Failure::passing(far_side.why_it_ended().await));
+                    return Err(ServerFailure::passing(far_side.why_it_ended().await));
                 }
                 () = self.over.cancelled() => {
                     far_side.end().await;
@@ -325,7 +332,7 @@ impl Runner {
                 () = self.handle.suspected.notified() => {
                     if !client.is_alive().await && !client.peer.is_closed() {
                         far_side.end().await;
-                        return Err(Failure::passing("it does not answer any more"));
+                        return Err(ServerFailure::passing("it does not answer any more"));
                     }
                 }
                 () = lists_changed => {

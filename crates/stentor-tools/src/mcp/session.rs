@@ -15,29 +15,33 @@ use tokio::time::{sleep, timeout};
 use super::callers::Presence;
 use super::limits::PROBLEMS_DELAY;
 use super::resource;
-use super::server::{Server, ServerHandle, ServerState};
+use super::server::{McpServer, ServerHandle, ServerState};
 use super::tool::McpTool;
 
 /// The servers of one session. Those that no other session uses end with it.
 pub(super) struct ServerHooks {
     handles: Arc<[Arc<ServerHandle>]>,
-    watched: Arc<[Arc<Watched>]>,
+    watched: Arc<[Arc<WatchedServer>]>,
     patience: Duration,
     has_waited: Arc<AtomicBool>,
     problems: Problems,
     session: WeakSession,
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<HeldServers>>,
 }
 
 /// What keeps the servers running and the session informed.
-struct Held {
-    _servers: Vec<Arc<Server>>,
+struct HeldServers {
+    _servers: Vec<Arc<McpServer>>,
     _presences: Vec<Presence>,
     _watching: JoinSet<()>,
 }
 
 impl ServerHooks {
-    pub fn new(servers: Vec<Arc<Server>>, wanted: &SessionServers, session: WeakSession) -> Self {
+    pub fn new(
+        servers: Vec<Arc<McpServer>>,
+        wanted: &SessionServers,
+        session: WeakSession,
+    ) -> Self {
         let (patience, problems) = (wanted.patience, wanted.problems.clone());
         let handles: Arc<[Arc<ServerHandle>]> = servers
             .iter()
@@ -46,7 +50,7 @@ impl ServerHooks {
         let attach = |handle: &Arc<ServerHandle>| handle.callers.attach(session.clone());
         let presences = handles.iter().map(attach).collect();
         let mut watching = JoinSet::new();
-        let watched: Arc<[Arc<Watched>]> = handles.iter().map(Watched::new).collect();
+        let watched: Arc<[Arc<WatchedServer>]> = handles.iter().map(WatchedServer::new).collect();
         for watched in watched.iter() {
             watching.spawn(Arc::clone(watched).watch(session.clone()));
         }
@@ -64,7 +68,7 @@ impl ServerHooks {
             has_waited: Arc::default(),
             problems,
             session,
-            held: Mutex::new(Some(Held {
+            held: Mutex::new(Some(HeldServers {
                 _servers: servers,
                 _presences: presences,
                 _watching: watching,
@@ -156,19 +160,19 @@ async fn wait_for_start(handles: &[Arc<ServerHandle>], patience: Duration, sessi
 }
 
 /// A server, and what the session was told of it.
-struct Watched {
+struct WatchedServer {
     handle: Arc<ServerHandle>,
-    told: Mutex<Told>,
+    told: Mutex<ReportedState>,
 }
 
 #[derive(Default)]
-struct Told {
+struct ReportedState {
     is_broken: bool,
     is_given_up: bool,
     problems: Vec<String>,
 }
 
-impl Watched {
+impl WatchedServer {
     fn new(handle: &Arc<ServerHandle>) -> Arc<Self> {
         Arc::new(Self {
             handle: Arc::clone(handle),

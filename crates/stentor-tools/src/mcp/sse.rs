@@ -8,15 +8,15 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use tokio::task::JoinSet;
 
 use super::client::ServerMessages;
-use super::http::{Endpoint, EventStream, NotSent, StreamError, has_events};
+use super::http::{EventStream, HttpNotSent, McpEndpoint, StreamError, has_events};
 use super::limits::POST_LIMIT;
-use crate::json_rpc_child::{Inbox, Outgoing, Peer, RequestError};
+use crate::json_rpc_child::{MessageInbox, Outgoing, Peer, RequestError};
 
 /// Why the stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseOpenError {
     #[error(transparent)]
-    NotSent(#[from] NotSent),
+    NotSent(#[from] HttpNotSent),
     #[error("it answered with HTTP {0}")]
     Status(reqwest::StatusCode),
     #[error("it sends no events; perhaps its transport is the newer \"http\"")]
@@ -34,9 +34,9 @@ pub(super) enum SseOpenError {
 
 /// Opens the stream, learns where to post, and has both served.
 pub(super) async fn open(
-    endpoint: Endpoint,
+    endpoint: McpEndpoint,
     outgoing: Outgoing,
-    inbox: Inbox<ServerMessages>,
+    inbox: MessageInbox<ServerMessages>,
     work: &mut JoinSet<()>,
 ) -> Result<(), SseOpenError> {
     let asked = endpoint
@@ -76,7 +76,7 @@ async fn address(events: &mut EventStream, url: &Url) -> Result<Url, SseOpenErro
     }
 }
 
-async fn read(mut events: EventStream, mut inbox: Inbox<ServerMessages>) {
+async fn read(mut events: EventStream, mut inbox: MessageInbox<ServerMessages>) {
     loop {
         match events.next_message().await {
             Ok(Some(message)) => {
@@ -91,7 +91,7 @@ async fn read(mut events: EventStream, mut inbox: Inbox<ServerMessages>) {
 }
 
 /// Posts messages one after the other, so that they arrive in order.
-async fn post_all(endpoint: Endpoint, mut outgoing: Outgoing, peer: Arc<Peer>) {
+async fn post_all(endpoint: McpEndpoint, mut outgoing: Outgoing, peer: Arc<Peer>) {
     while let Some(message) = outgoing.next().await {
         let post = endpoint
             .client

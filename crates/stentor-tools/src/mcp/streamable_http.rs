@@ -12,9 +12,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::client::ServerMessages;
-use super::http::{Endpoint, EventStream, has_events, shown, too_long};
+use super::http::{EventStream, McpEndpoint, has_events, shown, too_long};
 use super::limits::{MESSAGE_BYTES, POST_LIMIT, RECONNECT_PAUSE, RECONNECTS};
-use crate::json_rpc_child::{GRACE, Inbox, NotSent, Outgoing, RequestError};
+use crate::json_rpc_child::{GRACE, MessageInbox, NotSent, Outgoing, RequestError};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -22,9 +22,9 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A server behind an address.
 pub(super) struct StreamableHttp {
-    endpoint: Endpoint,
+    endpoint: McpEndpoint,
     /// Several responses are read at a time; each message is taken alone.
-    inbox: Mutex<Inbox<ServerMessages>>,
+    inbox: Mutex<MessageInbox<ServerMessages>>,
     peer: Arc<crate::json_rpc_child::Peer>,
     /// By which the server knows us, if it wants to.
     session: OnceLock<HeaderValue>,
@@ -33,7 +33,7 @@ pub(super) struct StreamableHttp {
 }
 
 impl StreamableHttp {
-    pub fn new(endpoint: Endpoint, inbox: Inbox<ServerMessages>) -> Arc<Self> {
+    pub fn new(endpoint: McpEndpoint, inbox: MessageInbox<ServerMessages>) -> Arc<Self> {
         Arc::new(Self {
             endpoint,
             peer: Arc::clone(&inbox.peer),
@@ -179,7 +179,7 @@ impl StreamableHttp {
         body: Vec<u8>,
         last_id: Option<&str>,
     ) -> Result<Response, RequestError> {
-        let Endpoint { client, url, .. } = &self.endpoint;
+        let McpEndpoint { client, url, .. } = &self.endpoint;
         let accepted = match method {
             Method::POST => "text/event-stream, application/json",
             _ => "text/event-stream",

@@ -4,13 +4,13 @@
 /// valid UTF-8. Sequences and characters may be cut anywhere between two chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
-    state: State,
+    state: EscapeState,
     /// The start of a character whose end has not come yet.
     partial: Vec<u8>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     #[default]
     Text,
     /// After ESC.
@@ -28,7 +28,7 @@ enum State {
 impl Cleaner {
     /// Appends the text of `bytes` to `text`.
     pub(crate) fn clean(&mut self, bytes: &[u8], text: &mut String) {
-        if self.state == State::Text
+        if self.state == EscapeState::Text
             && self.partial.is_empty()
             && bytes.iter().all(|byte| is_plain(*byte))
             && let Ok(plain) = std::str::from_utf8(bytes)
@@ -50,32 +50,34 @@ impl Cleaner {
         if !std::mem::take(&mut self.partial).is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
         }
-        self.state = State::Text;
+        self.state = EscapeState::Text;
     }
 
     fn keeps(&mut self, byte: u8) -> bool {
         const ESC: u8 = 0x1b;
         const BEL: u8 = 0x07;
         let (state, keep) = match (self.state, byte) {
-            (State::Text, ESC) => (State::Escape, false),
-            (State::Text, byte) => (State::Text, is_plain(byte) || byte >= 0x80),
-            (State::Escape, b'[') => (State::Control, false),
-            (State::Escape, b']' | b'P' | b'X' | b'^' | b'_') => (State::String, false),
-            (State::Escape, 0x20..=0x2f) => (State::Intermediate, false),
-            (State::Escape | State::Intermediate, ESC) => (State::Escape, false),
+            (EscapeState::Text, ESC) => (EscapeState::Escape, false),
+            (EscapeState::Text, byte) => (EscapeState::Text, is_plain(byte) || byte >= 0x80),
+            (EscapeState::Escape, b'[') => (EscapeState::Control, false),
+            (EscapeState::Escape, b']' | b'P' | b'X' | b'^' | b'_') => (EscapeState::String, false),
+            (EscapeState::Escape, 0x20..=0x2f) => (EscapeState::Intermediate, false),
+            (EscapeState::Escape | EscapeState::Intermediate, ESC) => (EscapeState::Escape, false),
             // A newline was not part of any sequence.
-            (State::Escape | State::Intermediate | State::Control, b'\n') => (State::Text, true),
-            (State::Intermediate, 0x20..=0x2f) => (State::Intermediate, false),
-            (State::Escape | State::Intermediate, _) => (State::Text, false),
-            (State::Control, 0x40..=0x7e) => (State::Text, false),
-            (State::Control, ESC) => (State::Escape, false),
-            (State::Control, _) => (State::Control, false),
-            (State::String, BEL) => (State::Text, false),
-            (State::String, ESC) => (State::StringEscape, false),
+            (EscapeState::Escape | EscapeState::Intermediate | EscapeState::Control, b'\n') => {
+                (EscapeState::Text, true)
+            }
+            (EscapeState::Intermediate, 0x20..=0x2f) => (EscapeState::Intermediate, false),
+            (EscapeState::Escape | EscapeState::Intermediate, _) => (EscapeState::Text, false),
+            (EscapeState::Control, 0x40..=0x7e) => (EscapeState::Text, false),
+            (EscapeState::Control, ESC) => (EscapeState::Escape, false),
+            (EscapeState::Control, _) => (EscapeState::Control, false),
+            (EscapeState::String, BEL) => (EscapeState::Text, false),
+            (EscapeState::String, ESC) => (EscapeState::StringEscape, false),
             // A string never spans lines; one that seems to was cut off.
-            (State::String | State::StringEscape, b'\n') => (State::Text, true),
-            (State::StringEscape, b'\\') => (State::Text, false),
-            (State::String | State::StringEscape, _) => (State::String, false),
+            (EscapeState::String | EscapeState::StringEscape, b'\n') => (EscapeState::Text, true),
+            (EscapeState::StringEscape, b'\\') => (EscapeState::Text, false),
+            (EscapeState::String | EscapeState::StringEscape, _) => (EscapeState::String, false),
         };
         self.state = state;
         keep

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use stentor_agent::tasks;
 
-use super::order::Confines;
+use super::order::Confinement;
 use super::supervisors::Supervisor;
 
 /// As many as run commands side by side in a busy session; more would only take memory.
@@ -15,34 +15,34 @@ const MOST: usize = 4;
 /// How long one waits: between two calls of a model it is needed soon, or not for long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-static WAITING: Mutex<Pool> = Mutex::new(Pool {
+static WAITING: Mutex<SupervisorPool> = Mutex::new(SupervisorPool {
     idle: Vec::new(),
     is_watched: false,
 });
 
-struct Pool {
-    idle: Vec<Idle>,
+struct SupervisorPool {
+    idle: Vec<IdleSupervisor>,
     /// Whether somebody sees to it that none waits too long.
     is_watched: bool,
 }
 
-struct Idle {
+struct IdleSupervisor {
     supervisor: Supervisor,
     /// What held its command. It cannot hold another in any other way.
-    confines: Confines,
+    confines: Confinement,
     since: Instant,
 }
 
 /// Has a supervisor wait for another command.
-pub(super) fn keep(supervisor: Supervisor, confines: Confines) {
+pub(super) fn keep(supervisor: Supervisor, confines: Confinement) {
     let mut pool = pool();
-    pool.idle.push(Idle {
+    pool.idle.push(IdleSupervisor {
         supervisor,
         confines,
         since: Instant::now(),
     });
     let too_many = pool.idle.len().saturating_sub(MOST);
-    let retired: Vec<Idle> = pool.idle.drain(..too_many).collect();
+    let retired: Vec<IdleSupervisor> = pool.idle.drain(..too_many).collect();
     let is_watched = std::mem::replace(&mut pool.is_watched, true);
     drop(pool);
     retire(retired);
@@ -52,7 +52,7 @@ pub(super) fn keep(supervisor: Supervisor, confines: Confines) {
 }
 
 /// The one that began to wait last of those that hold a command so.
-pub(super) fn take(confines: &Confines) -> Option<Supervisor> {
+pub(super) fn take(confines: &Confinement) -> Option<Supervisor> {
     loop {
         let mut pool = pool();
         let place = pool
@@ -79,7 +79,7 @@ async fn retire_in_time() {
     loop {
         tokio::time::sleep(LONGEST_WAIT).await;
         let mut pool = pool();
-        let stays = |one: &Idle| one.since.elapsed() < LONGEST_WAIT;
+        let stays = |one: &IdleSupervisor| one.since.elapsed() < LONGEST_WAIT;
         let (idle, retired) = std::mem::take(&mut pool.idle).into_iter().partition(stays);
         pool.idle = idle;
         pool.is_watched = !pool.idle.is_empty();
@@ -92,12 +92,12 @@ async fn retire_in_time() {
     }
 }
 
-fn retire(idle: Vec<Idle>) {
+fn retire(idle: Vec<IdleSupervisor>) {
     for one in idle {
         one.supervisor.retire();
     }
 }
 
-fn pool() -> MutexGuard<'static, Pool> {
+fn pool() -> MutexGuard<'static, SupervisorPool> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }

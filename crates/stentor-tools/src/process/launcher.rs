@@ -12,8 +12,8 @@ use stentor_agent::tasks;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
-use super::order::{Confines, Limits, Order};
-use super::running::Running;
+use super::order::{Confinement, ProgramOrder, ResourceLimits};
+use super::running::RunningProgram;
 use super::streams::CommandStreams;
 use super::supervisors::{Helper, TheirPipes};
 use super::terminal::TERMINAL;
@@ -27,7 +27,7 @@ use crate::sandbox::Restrictions;
 pub struct Launcher {
     helper: Option<Arc<Helper>>,
     restrictions: Option<Arc<Restrictions>>,
-    limits: Limits,
+    limits: ResourceLimits,
     withheld: Arc<[String]>,
     /// The environment of programs, if it is not ours.
     environment: Option<Arc<BTreeMap<String, String>>>,
@@ -51,7 +51,7 @@ pub(crate) struct ServerPipes {
 
 /// What becomes of what a program started when it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum DescendantPolicy {
     /// It ends, too.
     EndsAll,
     /// It may stay.
@@ -75,7 +75,7 @@ pub(crate) async fn start_in_background<T: Send + 'static>(
 
 impl Launcher {
     /// Programs are supervised by `helper` and do not get the variables `withheld`.
-    pub fn new(helper: Option<Helper>, limits: Limits, withheld: Vec<String>) -> Self {
+    pub fn new(helper: Option<Helper>, limits: ResourceLimits, withheld: Vec<String>) -> Self {
         Self {
             helper: helper.map(Arc::new),
             restrictions: None,
@@ -124,14 +124,14 @@ impl Launcher {
         &self,
         program: &Program<'_>,
         streams: CommandStreams,
-    ) -> io::Result<Running> {
+    ) -> io::Result<RunningProgram> {
         let pipes = TheirPipes {
             stdin: streams.stdin,
             stderr: streams.output.try_clone()?,
             stdout: streams.output,
         };
         if !streams.is_terminal {
-            return self.start(program, pipes, End::Lingers);
+            return self.start(program, pipes, DescendantPolicy::Lingers);
         }
         let Some(helper) = &self.helper else {
             return Err(io::Error::other("there is no helper to give it a terminal"));
@@ -148,11 +148,14 @@ impl Launcher {
             cwd: program.cwd,
             env: program.env,
         };
-        self.start(&own, pipes, End::LingersInTerminal)
+        self.start(&own, pipes, DescendantPolicy::LingersInTerminal)
     }
 
     /// Starts a program that is spoken to through its pipes and leaves nothing behind.
-    pub(crate) fn start_server(&self, program: &Program<'_>) -> io::Result<(Running, ServerPipes)> {
+    pub(crate) fn start_server(
+        &self,
+        program: &Program<'_>,
+    ) -> io::Result<(RunningProgram, ServerPipes)> {
         let (stdin, our_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
         let (our_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (our_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -163,7 +166,7 @@ impl Launcher {
         };
         // A server is no command: it may need what it needs.
         let unlimited = Self {
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             ..self.clone()
         };
         let theirs = TheirPipes {
@@ -171,10 +174,18 @@ impl Launcher {
             stdout,
             stderr,
         };
-        Ok((unlimited.start(program, theirs, End::EndsAll)?, pipes))
+        Ok((
+            unlimited.start(program, theirs, DescendantPolicy::EndsAll)?,
+            pipes,
+        ))
     }
 
-    fn start(&self, program: &Program<'_>, pipes: TheirPipes, end: End) -> io::Result<Running> {
+    fn start(
+        &self,
+        program: &Program<'_>,
+        pipes: TheirPipes,
+        end: DescendantPolicy,
+    ) -> io::Result<RunningProgram> {
         match &self.helper {
             Some(helper) => self.start_supervised(helper, program, pipes, end),
             None if self.restrictions.is_some() => Err(io::Error::other(
@@ -189,30 +200,34 @@ impl Launcher {
         helper: &Helper,
         program: &Program<'_>,
         pipes: TheirPipes,
-        end: End,
-    ) -> io::Result<Running> {
+        end: DescendantPolicy,
+    ) -> io::Result<RunningProgram> {
         let restrictions = self.restrictions.as_deref().map(|restrictions| {
             let mut restrictions = restrictions.clone();
             // The folder it works in is one it may write, if it may write at all.
             restrictions.writable.push(program.cwd.to_owned());
             restrictions
         });
-        let order = Order {
-            confines: Confines {
+        let order = ProgramOrder {
+            confines: Confinement {
                 restrictions,
                 limits: self.limits,
             },
-            lingers: end != End::EndsAll,
-            is_terminal: end == End::LingersInTerminal,
+            lingers: end != DescendantPolicy::EndsAll,
+            is_terminal: end == DescendantPolicy::LingersInTerminal,
             cwd: program.cwd.to_owned(),
             environment: self.variables(program).into_iter().collect(),
             program: program.program.into(),
             arguments: program.args.clone(),
         };
-        Running::supervised(helper, order, &pipes)
+        RunningProgram::supervised(helper, order, &pipes)
     }
 
-    fn start_directly(&self, program: &Program<'_>, pipes: TheirPipes) -> io::Result<Running> {
+    fn start_directly(
+        &self,
+        program: &Program<'_>,
+        pipes: TheirPipes,
+    ) -> io::Result<RunningProgram> {
         let mut command = Command::new(program.program);
         command
             .args(&program.args)
@@ -223,7 +238,7 @@ impl Launcher {
             .stdout(Stdio::from(pipes.stdout))
             .stderr(Stdio::from(pipes.stderr))
             .process_group(0);
-        Running::direct(command.spawn()?)
+        RunningProgram::direct(command.spawn()?)
     }
 
     /// The environment a program shall have.

@@ -23,7 +23,7 @@ mod terminal;
 mod tree;
 
 pub use launcher::Launcher;
-pub use order::{InvalidOrder, Limits};
+pub use order::{InvalidOrder, ResourceLimits};
 pub use piped::PipedProgram;
 pub use running::end_everything;
 pub use spill::{KeptOutput, clean_up as clean_up_output};
@@ -33,8 +33,10 @@ pub use supervisors::Helper;
 pub(crate) use capture::Capture;
 pub(crate) use launcher::{Program, ServerPipes, start_in_background};
 pub(crate) use program::ShellProgram;
-pub(crate) use reports::Ended;
-pub(crate) use run::{Command, Ending, Finished, GRACE, OutputLimits, Watch, run};
-pub(crate) use running::Running;
+pub(crate) use reports::ProgramEnd;
+pub(crate) use run::{
+    CommandEnding, CommandObserver, CommandToRun, FinishedCommand, GRACE, OutputLimits, run,
+};
+pub(crate) use running::RunningProgram;
 pub(crate) use spill::Spill;
 pub(crate) use streams::{CommandInput, InputStream};

@@ -10,8 +10,8 @@ use crate::sandbox::Restrictions;
 
 /// A program that is to be run, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
-    pub confines: Confines,
+pub(super) struct ProgramOrder {
+    pub confines: Confinement,
     /// Whether what it started may stay when it ends.
     pub lingers: bool,
     /// It makes a group of its own, with the terminal it is given.
@@ -25,15 +25,15 @@ pub(super) struct Order {
 
 /// What holds a program. A supervisor that has held one so can hold another so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Confines {
+pub(super) struct Confinement {
     /// What it is held back from, if anything.
     pub restrictions: Option<Restrictions>,
-    pub limits: Limits,
+    pub limits: ResourceLimits,
 }
 
 /// How much a command may use, with everything it starts. What is absent is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     pub processes: Option<u64>,
     /// Memory that is really in use, all processes together.
     pub memory_bytes: Option<u64>,
@@ -78,7 +78,7 @@ const VARIABLE: &str = "--variable";
 const END: &str = "--";
 
 /// The bytes for an order: the number of those that follow, then the words, each with its end.
-pub(super) fn encode(order: &Order) -> Result<Vec<u8>, InvalidOrder> {
+pub(super) fn encode(order: &ProgramOrder) -> Result<Vec<u8>, InvalidOrder> {
     let mut bytes = vec![0; size_of::<u32>()];
     for word in words(order) {
         if word.as_bytes().contains(&0) {
@@ -103,15 +103,15 @@ pub(super) fn length_of(bytes: [u8; size_of::<u32>()]) -> Result<usize, InvalidO
 }
 
 /// What the bytes behind the number say.
-pub(super) fn decode(bytes: &[u8]) -> Result<Order, InvalidOrder> {
+pub(super) fn decode(bytes: &[u8]) -> Result<ProgramOrder, InvalidOrder> {
     let words = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let words = words.split(|byte| *byte == 0);
     understand(words.map(|word| OsString::from_vec(word.to_vec())))
 }
 
-fn words(order: &Order) -> Vec<OsString> {
-    let Order {
-        confines: Confines {
+fn words(order: &ProgramOrder) -> Vec<OsString> {
+    let ProgramOrder {
+        confines: Confinement {
             restrictions,
             limits,
         },
@@ -170,7 +170,7 @@ fn words(order: &Order) -> Vec<OsString> {
     words
 }
 
-fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, InvalidOrder> {
+fn understand(words: impl IntoIterator<Item = OsString>) -> Result<ProgramOrder, InvalidOrder> {
     let mut words = words.into_iter();
     // What is not said is not allowed.
     let mut restrictions = Restrictions {
@@ -179,7 +179,7 @@ fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, Invali
         writable: Vec::new(),
         unreadable: Vec::new(),
     };
-    let mut limits = Limits::default();
+    let mut limits = ResourceLimits::default();
     let (mut lingers, mut is_terminal, mut is_free) = (false, false, false);
     let (mut cwd, mut environment) = (PathBuf::from("/"), Vec::new());
     loop {
@@ -206,8 +206,8 @@ fn understand(words: impl IntoIterator<Item = OsString>) -> Result<Order, Invali
         }
     }
     let program = words.next().filter(|program| !program.is_empty());
-    Ok(Order {
-        confines: Confines {
+    Ok(ProgramOrder {
+        confines: Confinement {
             restrictions: (!is_free).then_some(restrictions),
             limits,
         },
@@ -297,10 +297,10 @@ mod tests {
                 writable: writable.into_iter().map(PathBuf::from).collect(),
                 unreadable: unreadable.into_iter().map(PathBuf::from).collect(),
             });
-            let limits = Limits { processes, memory_bytes: None, file_bytes };
+            let limits = ResourceLimits { processes, memory_bytes: None, file_bytes };
             let environment = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-            let order = Order {
-                confines: Confines { restrictions, limits },
+            let order = ProgramOrder {
+                confines: Confinement { restrictions, limits },
                 lingers,
                 is_terminal,
                 cwd: "/some/where".into(),

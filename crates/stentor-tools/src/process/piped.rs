@@ -8,13 +8,13 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use super::launcher::{Launcher, Program, start_in_background};
-use super::reports::Ended;
-use super::running::Running;
+use super::reports::ProgramEnd;
+use super::running::RunningProgram;
 
 /// A program with pipes to it, below a supervisor of its own. Dropping it kills it and everything it
 /// started.
 pub struct PipedProgram {
-    running: Running,
+    running: RunningProgram,
     pipes: Option<(pipe::Sender, pipe::Receiver, pipe::Receiver)>,
 }
 
@@ -59,9 +59,9 @@ impl PipedProgram {
         let ended = timeout(patience, self.running.wait()).await;
         self.running.kill().await;
         Some(match ended.ok()?.ok()? {
-            Ended::Exited(code) => format!("exit status: {code}"),
-            Ended::Signalled(signal) => format!("signal: {signal}"),
-            Ended::Exceeded(_) => "it exceeded a limit".to_owned(),
+            ProgramEnd::Exited(code) => format!("exit status: {code}"),
+            ProgramEnd::Signalled(signal) => format!("signal: {signal}"),
+            ProgramEnd::Exceeded(_) => "it exceeded a limit".to_owned(),
         })
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use super::launcher::{Launcher, Program};
-use super::running::Running;
+use super::running::RunningProgram;
 use super::streams::CommandStreams;
 
 /// A shell that takes a command after `-c`.
@@ -42,7 +42,7 @@ impl ShellProgram {
         text: &str,
         cwd: &Path,
         streams: CommandStreams,
-    ) -> io::Result<Running> {
+    ) -> io::Result<RunningProgram> {
         // Nobody sees the terminal: what is written for an eye would only be taken out again.
         let plain = [("TERM".to_owned(), "dumb".to_owned())];
         let program = Program {

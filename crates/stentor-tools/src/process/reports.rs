@@ -5,32 +5,32 @@ use std::process::ExitStatus;
 
 /// Something that happened to a supervised program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum SupervisorReport {
     Started,
     /// It could not be run, for this reason of the system's.
     Failed(i32),
-    Ended(Ended),
+    Ended(ProgramEnd),
     /// Nothing of it is left, and the supervisor can run another.
     Idle,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ProgramEnd {
     Exited(i32),
     Signalled(i32),
     /// It was stopped with everything it started, because it had more than this.
-    Exceeded(Limit),
+    Exceeded(ReachedLimit),
 }
 
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum ReachedLimit {
     Processes(u64),
     MemoryBytes(u64),
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for ProgramEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             // In the words of the standard library, where signals have names.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-impl std::fmt::Display for Limit {
+impl std::fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Processes(most) => {
@@ -58,16 +58,20 @@ impl std::fmt::Display for Limit {
     }
 }
 
-impl Report {
+impl SupervisorReport {
     pub(super) fn line(self) -> String {
         match self {
             Self::Started => "started 0\n".to_owned(),
             Self::Idle => "idle 0\n".to_owned(),
             Self::Failed(errno) => format!("failed {errno}\n"),
-            Self::Ended(Ended::Exited(code)) => format!("exited {code}\n"),
-            Self::Ended(Ended::Signalled(signal)) => format!("signalled {signal}\n"),
-            Self::Ended(Ended::Exceeded(Limit::Processes(most))) => format!("processes {most}\n"),
-            Self::Ended(Ended::Exceeded(Limit::MemoryBytes(most))) => format!("memory {most}\n"),
+            Self::Ended(ProgramEnd::Exited(code)) => format!("exited {code}\n"),
+            Self::Ended(ProgramEnd::Signalled(signal)) => format!("signalled {signal}\n"),
+            Self::Ended(ProgramEnd::Exceeded(ReachedLimit::Processes(most))) => {
+                format!("processes {most}\n")
+            }
+            Self::Ended(ProgramEnd::Exceeded(ReachedLimit::MemoryBytes(most))) => {
+                format!("memory {most}\n")
+            }
         }
     }
 
@@ -79,10 +83,10 @@ impl Report {
             "started" => Self::Started,
             "idle" => Self::Idle,
             "failed" => Self::Failed(small()?),
-            "exited" => Self::Ended(Ended::Exited(small()?)),
-            "signalled" => Self::Ended(Ended::Signalled(small()?)),
-            "processes" => Self::Ended(Ended::Exceeded(Limit::Processes(large()?))),
-            "memory" => Self::Ended(Ended::Exceeded(Limit::MemoryBytes(large()?))),
+            "exited" => Self::Ended(ProgramEnd::Exited(small()?)),
+            "signalled" => Self::Ended(ProgramEnd::Signalled(small()?)),
+            "processes" => Self::Ended(ProgramEnd::Exceeded(ReachedLimit::Processes(large()?))),
+            "memory" => Self::Ended(ProgramEnd::Exceeded(ReachedLimit::MemoryBytes(large()?))),
             _ => return None,
         })
     }
@@ -101,18 +105,18 @@ mod tests {
     #[test]
     fn a_report_is_read_as_it_was_written() {
         for report in [
-            Report::Started,
-            Report::Idle,
-            Report::Failed(2),
-            Report::Ended(Ended::Exited(126)),
-            Report::Ended(Ended::Signalled(9)),
-            Report::Ended(Ended::Exceeded(Limit::Processes(50))),
-            Report::Ended(Ended::Exceeded(Limit::MemoryBytes(1 << 40))),
+            SupervisorReport::Started,
+            SupervisorReport::Idle,
+            SupervisorReport::Failed(2),
+            SupervisorReport::Ended(ProgramEnd::Exited(126)),
+            SupervisorReport::Ended(ProgramEnd::Signalled(9)),
+            SupervisorReport::Ended(ProgramEnd::Exceeded(ReachedLimit::Processes(50))),
+            SupervisorReport::Ended(ProgramEnd::Exceeded(ReachedLimit::MemoryBytes(1 << 40))),
         ] {
-            assert_eq!(Report::read(&report.line()), Some(report));
+            assert_eq!(SupervisorReport::read(&report.line()), Some(report));
         }
         for line in ["", "started", "exited x", "gone 3"] {
-            assert_eq!(Report::read(line), None, "{line}");
+            assert_eq!(SupervisorReport::read(line), None, "{line}");
         }
     }
 }

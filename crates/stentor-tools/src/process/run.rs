@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 use super::capture::Capture;
 use super::launcher::start_in_background;
 use super::program::ShellProgram;
-use super::reports::{Ended, Limit};
+use super::reports::{ProgramEnd, ReachedLimit};
 use super::spill::MAX_SPILL_BYTES;
 use super::streams::CommandInput;
 use crate::tool_error::ToolError;
 
 /// A command to run.
-pub(crate) struct Command<'a> {
+pub(crate) struct CommandToRun<'a> {
     pub program: &'a ShellProgram,
     pub text: &'a str,
     pub cwd: &'a Path,
@@ -55,24 +55,24 @@ pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CommandEnding {
     Exited(i32),
     /// A signal that did not come from here.
     Signalled(i32),
     /// It was stopped because it used too much.
-    Exceeded(Limit),
+    Exceeded(ReachedLimit),
     Aborted,
     TimedOut,
 }
 
 /// A command that has ended, and what it wrote.
-pub(crate) struct Finished {
-    pub ending: Ending,
+pub(crate) struct FinishedCommand {
+    pub ending: CommandEnding,
     pub capture: Capture,
 }
 
 /// Looks on while a command runs.
-pub(crate) trait Watch: Send {
+pub(crate) trait CommandObserver: Send {
     /// Takes text as it comes.
     fn fresh(&mut self, _text: &str) {}
 
@@ -93,13 +93,13 @@ const MOST_LAST_READS: usize = 32;
 
 /// Runs the command. It ends soon after it is cancelled or its time is up, with what it wrote.
 pub(crate) async fn run(
-    command: Command<'_>,
-    watch: &mut dyn Watch,
-) -> Result<Finished, ToolError> {
+    command: CommandToRun<'_>,
+    watch: &mut dyn CommandObserver,
+) -> Result<FinishedCommand, ToolError> {
     let mut capture = Capture::up_to(command.spill_dir, command.output.file_bytes);
     if command.cancel.is_cancelled() {
-        let ending = Ending::Aborted;
-        return Ok(Finished { ending, capture });
+        let ending = CommandEnding::Aborted;
+        return Ok(FinishedCommand { ending, capture });
     }
     if !command.cwd.is_dir() {
         return Err(ToolError::refused(format!(
@@ -123,8 +123,8 @@ pub(crate) async fn run(
         started = running.started() => started.map_err(cannot_start)?,
         () = command.cancel.cancelled() => {
             running.kill().await;
-            let ending = Ending::Aborted;
-            return Ok(Finished { ending, capture });
+            let ending = CommandEnding::Aborted;
+            return Ok(FinishedCommand { ending, capture });
         }
         // Somebody has stopped what starts it.
         () = tokio::time::sleep(LONGEST_START) => {
@@ -133,13 +133,13 @@ pub(crate) async fn run(
         }
     }
 
-    let mut flow = Flow::new(output, &mut capture, watch, command.output.bytes_per_second);
+    let mut flow = OutputFlow::new(output, &mut capture, watch, command.output.bytes_per_second);
     let time_is_up = command
         .time_limit
         .and_then(|limit| Instant::now().checked_add(limit));
-    let mut status: Option<Ended> = None;
+    let mut status: Option<ProgramEnd> = None;
     let mut wait_until: Option<Instant> = None;
-    let mut stopped: Option<Ending> = None;
+    let mut stopped: Option<CommandEnding> = None;
     while flow.is_open || status.is_none() {
         tokio::select! {
             event = flow.next() => flow.handle(event).await,
@@ -153,10 +153,10 @@ pub(crate) async fn run(
                 if status.is_some() {
                     break;
                 }
-                stopped = Some(Ending::Aborted);
+                stopped = Some(CommandEnding::Aborted);
             }
             () = until(time_is_up), if stopped.is_none() && status.is_none() => {
-                stopped = Some(Ending::TimedOut);
+                stopped = Some(CommandEnding::TimedOut);
             }
             () = until(wait_until), if wait_until.is_some() => break,
         }
@@ -173,20 +173,20 @@ pub(crate) async fn run(
         }
         (None, Some(ended)) => {
             match (running.leave(), command.left_running) {
-                (Some(left), Some(left_running)) => left_running.add(Box::new(left)),
+                (Some(left), Some(left_running)) => left_running.add(command.text, Box::new(left)),
                 (Some(left), None) => left.until_this_process_ends(),
                 (None, _) => {}
             }
             match ended {
-                Ended::Exited(code) => Ending::Exited(code),
-                Ended::Signalled(signal) => Ending::Signalled(signal),
-                Ended::Exceeded(limit) => Ending::Exceeded(limit),
+                ProgramEnd::Exited(code) => CommandEnding::Exited(code),
+                ProgramEnd::Signalled(signal) => CommandEnding::Signalled(signal),
+                ProgramEnd::Exceeded(limit) => CommandEnding::Exceeded(limit),
             }
         }
-        (None, None) => Ending::Aborted,
+        (None, None) => CommandEnding::Aborted,
     };
     flow.finish().await;
-    Ok(Finished { ending, capture })
+    Ok(FinishedCommand { ending, capture })
 }
 
 /// Sleeps until a time, or for ever without one.
@@ -198,7 +198,7 @@ async fn until(time: Option<Instant>) {
 }
 
 /// What a running command can do next.
-enum Event {
+enum CommandEvent {
     /// So many bytes are in the buffer.
     Output(usize),
     Closed,
@@ -208,28 +208,28 @@ enum Event {
 }
 
 /// The output on its way from the pipe to the capture and the watcher.
-struct Flow<'a> {
+struct OutputFlow<'a> {
     output: pipe::Receiver,
-    pace: Option<Pace>,
+    pace: Option<ReadPace>,
     is_open: bool,
     buffer: Vec<u8>,
     fresh: String,
     capture: &'a mut Capture,
-    watch: &'a mut dyn Watch,
+    watch: &'a mut dyn CommandObserver,
     has_news: bool,
     next_state: Instant,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> OutputFlow<'a> {
     fn new(
         output: pipe::Receiver,
         capture: &'a mut Capture,
-        watch: &'a mut dyn Watch,
+        watch: &'a mut dyn CommandObserver,
         bytes_per_second: Option<u64>,
     ) -> Self {
         Self {
             output,
-            pace: bytes_per_second.map(Pace::new),
+            pace: bytes_per_second.map(ReadPace::new),
             is_open: true,
             buffer: vec![0; 64 * 1024],
             fresh: String::new(),
@@ -242,25 +242,25 @@ impl<'a> Flow<'a> {
 
     /// Waits for output, or for the time to tell the state. Dropped while it waits, it loses
     /// nothing: nothing has been read then.
-    async fn next(&mut self) -> Event {
-        let pause = self.pace.as_ref().and_then(Pace::pause);
+    async fn next(&mut self) -> CommandEvent {
+        let pause = self.pace.as_ref().and_then(ReadPace::pause);
         tokio::select! {
             read = self.output.read(&mut self.buffer), if self.is_open && pause.is_none() => match read {
-                Ok(count @ 1..) => Event::Output(count),
-                Ok(_) | Err(_) => Event::Closed,
+                Ok(count @ 1..) => CommandEvent::Output(count),
+                Ok(_) | Err(_) => CommandEvent::Closed,
             },
-            () = until(pause), if self.is_open && pause.is_some() => Event::Allowed,
-            () = sleep_until(self.next_state), if self.has_news => Event::StateDue,
+            () = until(pause), if self.is_open && pause.is_some() => CommandEvent::Allowed,
+            () = sleep_until(self.next_state), if self.has_news => CommandEvent::StateDue,
             else => std::future::pending().await,
         }
     }
 
-    async fn handle(&mut self, event: Event) {
+    async fn handle(&mut self, event: CommandEvent) {
         match event {
-            Event::Output(count) => self.take(count).await,
-            Event::Closed => self.is_open = false,
-            Event::StateDue => self.tell_state(),
-            Event::Allowed => {}
+            CommandEvent::Output(count) => self.take(count).await,
+            CommandEvent::Closed => self.is_open = false,
+            CommandEvent::StateDue => self.tell_state(),
+            CommandEvent::Allowed => {}
         }
     }
 
@@ -308,13 +308,13 @@ impl<'a> Flow<'a> {
 
 /// How fast an output is read. One that never ends must not take all the time of this machine: who
 /// writes into a pipe that is full waits.
-struct Pace {
+struct ReadPace {
     bytes_per_second: u64,
     since: Instant,
     taken: u64,
 }
 
-impl Pace {
+impl ReadPace {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn new(bytes_per_second: u64) -> Self {

@@ -18,34 +18,34 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::idle_supervisors;
-use super::order::{self, Confines, Order};
-use super::reports::{Ended, KILL, Report, TERMINATE};
+use super::order::{self, Confinement, ProgramOrder};
+use super::reports::{KILL, ProgramEnd, SupervisorReport, TERMINATE};
 use super::supervisors::{self, Helper, Supervisor, TheirPipes, forget, id_of, kill_adopted};
 
 /// A started program. Dropping it kills the program and what it started, unless
-/// [`Running::leave`] said that there is no need.
+/// [`RunningProgram::leave`] said that there is no need.
 #[derive(Debug)]
-pub(crate) struct Running(Option<Kind>);
+pub(crate) struct RunningProgram(Option<ProgramHandle>);
 
 #[derive(Debug)]
-enum Kind {
-    Supervised(Supervised),
-    Direct(Direct),
+enum ProgramHandle {
+    Supervised(SupervisedProgram),
+    Direct(DirectProgram),
 }
 
 /// Behind a supervisor of its own, which kills everything when `control` is closed.
 #[derive(Debug)]
-struct Supervised {
+struct SupervisedProgram {
     control: UnixStream,
     supervisor: Child,
     id: Pid,
     heard: Vec<u8>,
-    confines: Confines,
+    confines: Confinement,
 }
 
 /// In a process group of its own.
 #[derive(Debug)]
-struct Direct {
+struct DirectProgram {
     child: Child,
     group: Pid,
 }
@@ -74,11 +74,11 @@ struct Unattended {
 /// What one command left running. Dropping it ends it.
 pub(super) struct LeftBehind(Option<u64>);
 
-impl Running {
+impl RunningProgram {
     /// Has a supervisor run something: one that is idle, or a new one.
     pub(super) fn supervised(
         helper: &Helper,
-        order: Order,
+        order: ProgramOrder,
         files: &TheirPipes,
     ) -> io::Result<Self> {
         forget_the_gone();
@@ -96,7 +96,7 @@ impl Running {
             Some(Ok(supervisor)) => supervisor,
             Some(Err(_)) | None => ordered(Supervisor::start(helper)?)?,
         };
-        Ok(Self(Some(Kind::Supervised(Supervised {
+        Ok(Self(Some(ProgramHandle::Supervised(SupervisedProgram {
             control: UnixStream::from_std(supervisor.control)?,
             supervisor: supervisor.process,
             id: supervisor.id,
@@ -107,34 +107,37 @@ impl Running {
 
     pub(super) fn direct(child: Child) -> io::Result<Self> {
         let group = id_of(&child)?;
-        Ok(Self(Some(Kind::Direct(Direct { child, group }))))
+        Ok(Self(Some(ProgramHandle::Direct(DirectProgram {
+            child,
+            group,
+        }))))
     }
 
     /// Waits until the program runs. The error says why it does not.
     pub(crate) async fn started(&mut self) -> io::Result<()> {
-        let Some(Kind::Supervised(supervised)) = &mut self.0 else {
+        let Some(ProgramHandle::Supervised(supervised)) = &mut self.0 else {
             return Ok(());
         };
         match supervised.report().await? {
-            Some(Report::Started) => Ok(()),
-            Some(Report::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
-            Some(Report::Ended(_) | Report::Idle) | None => {
+            Some(SupervisorReport::Started) => Ok(()),
+            Some(SupervisorReport::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
+            Some(SupervisorReport::Ended(_) | SupervisorReport::Idle) | None => {
                 Err(io::Error::other("its supervisor ended"))
             }
         }
     }
 
     /// Waits until the program has ended by itself. Dropped while it waits, it loses nothing.
-    pub(crate) async fn wait(&mut self) -> io::Result<Ended> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ProgramEnd> {
         match &mut self.0 {
-            Some(Kind::Direct(direct)) => direct.child.wait().await.map(ended),
-            Some(Kind::Supervised(supervised)) => loop {
+            Some(ProgramHandle::Direct(direct)) => direct.child.wait().await.map(ended),
+            Some(ProgramHandle::Supervised(supervised)) => loop {
                 match supervised.report().await? {
-                    Some(Report::Ended(ended)) => return Ok(ended),
+                    Some(SupervisorReport::Ended(ended)) => return Ok(ended),
                     Some(_) => {}
                     None => {
                         supervised.has_gone().await;
-                        return Ok(Ended::Signalled(Signal::KILL.as_raw()));
+                        return Ok(ProgramEnd::Signalled(Signal::KILL.as_raw()));
                     }
                 }
             },
@@ -145,9 +148,11 @@ impl Running {
     /// Asks everything to end.
     pub(crate) fn terminate(&self) {
         match &self.0 {
-            Some(Kind::Direct(direct)) => direct.signal(Signal::TERM),
+            Some(ProgramHandle::Direct(direct)) => direct.signal(Signal::TERM),
             // A supervisor that does not listen is killed later.
-            Some(Kind::Supervised(supervised)) => drop(supervised.control.try_write(&[TERMINATE])),
+            Some(ProgramHandle::Supervised(supervised)) => {
+                drop(supervised.control.try_write(&[TERMINATE]))
+            }
             None => {}
         }
     }
@@ -155,12 +160,12 @@ impl Running {
     /// Kills everything. It is gone when this returns, or a moment later.
     pub(crate) async fn kill(mut self) {
         match self.0.take() {
-            Some(Kind::Direct(mut direct)) => {
+            Some(ProgramHandle::Direct(mut direct)) => {
                 direct.signal(Signal::KILL);
                 // Only a process stuck in the kernel is not gone by then; it is reaped later.
                 let _ = timeout(PATIENCE_AFTER_KILL, direct.child.wait()).await;
             }
-            Some(Kind::Supervised(supervised)) => {
+            Some(ProgramHandle::Supervised(supervised)) => {
                 let _ = supervised.control.try_write(&[KILL]);
                 // Whoever waits here may stop waiting; the end is seen to all the same.
                 let end = tasks::spawn(supervised.end());
@@ -173,11 +178,11 @@ impl Running {
     /// Nothing is to be killed now: the command ended by itself, and what it left running goes on
     /// until somebody ends it, at the latest this process.
     pub(super) fn leave(mut self) -> Option<LeftBehind> {
-        let Some(Kind::Supervised(supervised)) = self.0.take() else {
+        let Some(ProgramHandle::Supervised(supervised)) = self.0.take() else {
             return None;
         };
         let is_idle = supervised.is_idle();
-        let Supervised { id, confines, .. } = supervised;
+        let SupervisedProgram { id, confines, .. } = supervised;
         let control = supervised.control.into_std().ok()?;
         if is_idle {
             let supervisor = Supervisor {
@@ -199,28 +204,28 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(Kind::Supervised(supervised)) => supervised.abandon(),
-            Some(Kind::Direct(direct)) => direct.signal(Signal::KILL),
+            Some(ProgramHandle::Supervised(supervised)) => supervised.abandon(),
+            Some(ProgramHandle::Direct(direct)) => direct.signal(Signal::KILL),
             None => {}
         }
     }
 }
 
-impl Supervised {
+impl SupervisedProgram {
     /// Whether it has said, with the end of its program, that nothing is left.
     fn is_idle(&self) -> bool {
-        self.heard == Report::Idle.line().as_bytes()
+        self.heard == SupervisorReport::Idle.line().as_bytes()
     }
 
     /// The next report; nothing when the supervisor is gone.
-    async fn report(&mut self) -> io::Result<Option<Report>> {
+    async fn report(&mut self) -> io::Result<Option<SupervisorReport>> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.heard) {
                 let line: Vec<u8> = self.heard.drain(..=end).collect();
-                match Report::read(&String::from_utf8_lossy(&line)) {
+                match SupervisorReport::read(&String::from_utf8_lossy(&line)) {
                     Some(report) => return Ok(Some(report)),
                     None => continue,
                 }
@@ -268,17 +273,17 @@ impl Supervised {
     }
 }
 
-impl Direct {
+impl DirectProgram {
     fn signal(&self, signal: Signal) {
         // The group may be gone already, which is what is wanted.
         let _ = kill_process_group(self.group, signal);
     }
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn ended(status: ExitStatus) -> ProgramEnd {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
+        (Some(code), _) => ProgramEnd::Exited(code),
+        (None, signal) => ProgramEnd::Signalled(signal.unwrap_or_default()),
     }
 }
 

@@ -16,11 +16,11 @@ pub(crate) enum CommandInput {
     /// What somebody writes into the pipe that ends here.
     Pipe(OwnedFd),
     /// A terminal, which is also where it writes.
-    Terminal(Terminal),
+    Terminal(PseudoTerminal),
 }
 
 /// A terminal of our own making: what is at one end of it appears at the other.
-pub(crate) struct Terminal {
+pub(crate) struct PseudoTerminal {
     ours: OwnedFd,
     theirs: OwnedFd,
 }
@@ -68,13 +68,13 @@ impl CommandInput {
         let theirs = rustix::fs::open(&*name, flags, rustix::fs::Mode::empty())?;
         tcsetwinsize(&theirs, SIZE)?;
         let input = InputStream::new(ours.try_clone()?, true)?;
-        Ok((Self::Terminal(Terminal { ours, theirs }), input))
+        Ok((Self::Terminal(PseudoTerminal { ours, theirs }), input))
     }
 
     /// The streams a command gets, and our end of its output.
     pub(super) fn streams(self) -> io::Result<(CommandStreams, pipe::Receiver)> {
         let (stdin, (output, ours), is_terminal) = match self {
-            Self::Terminal(Terminal { ours, theirs }) => {
+            Self::Terminal(PseudoTerminal { ours, theirs }) => {
                 (Some(theirs.try_clone()?), (theirs, ours), true)
             }
             Self::Empty => (None, new_pipe()?, false),

@@ -29,10 +29,10 @@ use rustix::process::{
     setrlimit, wait,
 };
 
-use super::order::{self, InvalidOrder, Limits, Order};
-use super::reports::{Ended, KILL, Limit, ORDER, Report, TERMINATE};
+use super::order::{self, InvalidOrder, ProgramOrder, ResourceLimits};
+use super::reports::{KILL, ORDER, ProgramEnd, ReachedLimit, SupervisorReport, TERMINATE};
 use super::terminal;
-use super::tree::{self, Usage};
+use super::tree::{self, TreeUsage};
 use crate::sandbox::{self, CannotRestrict};
 
 /// Why a program does not run, and nothing of it.
@@ -73,14 +73,14 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
             false => InvalidOrder::Unknown(word).into(),
         });
     }
-    let mut control = Control::take().map_err(CannotSupervise::Control)?;
+    let mut control = ControlStream::take().map_err(CannotSupervise::Control)?;
     become_reaper().map_err(CannotSupervise::System)?;
     let mut at_start = None;
     while let Some((order, files)) = control.receive()? {
         let limits = order.confines.limits;
-        let Condition { threads, bounds } = at_start.get_or_insert_with(|| {
+        let StartCondition { threads, bounds } = at_start.get_or_insert_with(|| {
             set_limits(&limits);
-            Condition {
+            StartCondition {
                 threads: running_threads(),
                 bounds: own_bounds(),
             }
@@ -91,22 +91,22 @@ pub fn supervise(words: impl IntoIterator<Item = OsString>) -> Result<(), Cannot
         // command can change us as it can every process of its user: the next would inherit that.
         let can_go_on =
             limits.processes.is_none_or(|most| grown <= most) && *bounds == own_bounds();
-        if left == Left::Idle && can_go_on {
-            control.report(Report::Idle);
+        if left == LeftProcesses::Idle && can_go_on {
+            control.report(SupervisorReport::Idle);
         }
         control.send();
         match left {
-            Left::Idle if can_go_on => {}
-            Left::Idle | Left::Nothing => return Ok(()),
+            LeftProcesses::Idle if can_go_on => {}
+            LeftProcesses::Idle | LeftProcesses::Nothing => return Ok(()),
             // Whoever started us adopts it, and learns so from how we end.
-            Left::Something => return Err(CannotSupervise::StillThere),
+            LeftProcesses::Something => return Err(CannotSupervise::StillThere),
         }
     }
     Ok(())
 }
 
 /// What was so when the first program was started.
-struct Condition {
+struct StartCondition {
     /// How many threads the machine had.
     threads: u64,
     bounds: Bounds,
@@ -129,7 +129,7 @@ fn own_bounds() -> Bounds {
 }
 
 /// Runs one program to its end, and beyond if what it started may stay.
-fn run(order: &Order, files: Files, control: &mut Control) -> Left {
+fn run(order: &ProgramOrder, files: StandardStreams, control: &mut ControlStream) -> LeftProcesses {
     let limits = order.confines.limits;
     let own_score = limits.memory_bytes.and_then(|_| offer_to_be_killed_first());
     let main = start(order, &files);
@@ -141,23 +141,23 @@ fn run(order: &Order, files: Files, control: &mut Control) -> Left {
         Ok(main) => main,
         Err(CannotStart::Exec(error)) => {
             let errno = error.raw_os_error().unwrap_or(Errno::NOEXEC.raw_os_error());
-            control.report(Report::Failed(errno));
-            return Left::Nothing;
+            control.report(SupervisorReport::Failed(errno));
+            return LeftProcesses::Nothing;
         }
         Err(CannotStart::Sandbox(why)) => {
             // It goes where the program's own words would have gone, so the model reads it.
             let mut errors = File::from(files.stderr);
             let _ = writeln!(errors, "stentor: the sandbox cannot be entered: {why}");
-            control.report(Report::Started);
-            control.report(Report::Ended(Ended::Exited(CANNOT_RUN)));
-            return Left::Nothing;
+            control.report(SupervisorReport::Started);
+            control.report(SupervisorReport::Ended(ProgramEnd::Exited(CANNOT_RUN)));
+            return LeftProcesses::Nothing;
         }
     };
     // The pipes it was started with must close when the program has closed them.
     drop(files);
-    control.report(Report::Started);
+    control.report(SupervisorReport::Started);
     control.send();
-    let mut watch = Watch {
+    let mut watch = Supervision {
         control,
         main,
         has_ended: false,
@@ -172,7 +172,7 @@ enum CannotStart {
     Exec(io::Error),
 }
 
-fn start(order: &Order, files: &Files) -> Result<Pid, CannotStart> {
+fn start(order: &ProgramOrder, files: &StandardStreams) -> Result<Pid, CannotStart> {
     let mut command = order_as_command(order, files).map_err(CannotStart::Exec)?;
     let child = match &order.confines.restrictions {
         None => command.spawn(),
@@ -194,7 +194,7 @@ fn start(order: &Order, files: &Files) -> Result<Pid, CannotStart> {
     id.ok_or_else(|| CannotStart::Exec(io::Error::other("it has no process id")))
 }
 
-fn order_as_command(order: &Order, files: &Files) -> io::Result<Command> {
+fn order_as_command(order: &ProgramOrder, files: &StandardStreams) -> io::Result<Command> {
     let mut command = Command::new(&order.program);
     let input = files.stdin.as_ref().map(OwnedFd::try_clone).transpose()?;
     command
@@ -211,16 +211,16 @@ fn order_as_command(order: &Order, files: &Files) -> io::Result<Command> {
     Ok(command)
 }
 
-struct Watch<'a> {
-    control: &'a mut Control,
+struct Supervision<'a> {
+    control: &'a mut ControlStream,
     main: Pid,
     has_ended: bool,
-    limits: Limits,
+    limits: ResourceLimits,
     lingers: bool,
 }
 
 /// What the other process wants.
-enum Wanted {
+enum SupervisorOrder {
     Nothing,
     Terminate,
     Kill,
@@ -228,31 +228,31 @@ enum Wanted {
 
 /// Whether there is anything left.
 #[derive(PartialEq, Eq)]
-enum Left {
+enum LeftProcesses {
     Something,
     Nothing,
     /// Nothing, and nobody wanted an end to it.
     Idle,
 }
 
-impl Watch<'_> {
-    fn until_the_end(&mut self) -> Left {
+impl Supervision<'_> {
+    fn until_the_end(&mut self) -> LeftProcesses {
         // Without it (elsewhere, or on an old kernel) the end is noticed by looking.
         let mut end_of_main = end_of(self.main);
         let mut next_look = Instant::now() + LOOK_INTERVAL;
         loop {
             match self.wait_for_something(end_of_main.as_ref(), next_look) {
-                Wanted::Nothing => {}
-                Wanted::Terminate => self.terminate(),
-                Wanted::Kill => return self.kill(),
+                SupervisorOrder::Nothing => {}
+                SupervisorOrder::Terminate => self.terminate(),
+                SupervisorOrder::Kill => return self.kill(),
             }
             let has_lingered = self.has_ended;
-            if self.reap() == Left::Nothing {
+            if self.reap() == LeftProcesses::Nothing {
                 // Nobody waits any more to give us something else to do.
                 return if has_lingered {
-                    Left::Nothing
+                    LeftProcesses::Nothing
                 } else {
-                    Left::Idle
+                    LeftProcesses::Idle
                 };
             }
             self.control.send();
@@ -265,7 +265,8 @@ impl Watch<'_> {
             if Instant::now() >= next_look {
                 let usage = self.usage();
                 if let Some(limit) = usage.and_then(|usage| self.exceeded(usage)) {
-                    self.control.report(Report::Ended(Ended::Exceeded(limit)));
+                    self.control
+                        .report(SupervisorReport::Ended(ProgramEnd::Exceeded(limit)));
                     self.control.send();
                     return self.kill();
                 }
@@ -274,8 +275,8 @@ impl Watch<'_> {
         }
     }
 
-    fn interval(&self, usage: Option<Usage>) -> Duration {
-        let doubled = |usage: Usage| Usage {
+    fn interval(&self, usage: Option<TreeUsage>) -> Duration {
+        let doubled = |usage: TreeUsage| TreeUsage {
             processes: usage.processes.saturating_mul(2),
             memory_bytes: usage.memory_bytes.saturating_mul(2),
         };
@@ -289,7 +290,11 @@ impl Watch<'_> {
     }
 
     /// Waits until the program has ended, somebody wants something, or it is time to look.
-    fn wait_for_something(&mut self, end_of_main: Option<&OwnedFd>, until: Instant) -> Wanted {
+    fn wait_for_something(
+        &mut self,
+        end_of_main: Option<&OwnedFd>,
+        until: Instant,
+    ) -> SupervisorOrder {
         const BLIND_INTERVAL: Duration = Duration::from_millis(10);
         let mut patience = until.saturating_duration_since(Instant::now());
         if end_of_main.is_none() && !self.has_ended {
@@ -300,53 +305,53 @@ impl Watch<'_> {
         let patience = Timespec::try_from(patience).ok();
         if poll(&mut descriptors, patience.as_ref()).is_err() {
             // A signal; what it was about is looked at next.
-            return Wanted::Nothing;
+            return SupervisorOrder::Nothing;
         }
         let is_spoken_to = descriptors
             .first()
             .is_some_and(|control| !control.revents().is_empty());
         if !is_spoken_to {
-            return Wanted::Nothing;
+            return SupervisorOrder::Nothing;
         }
         let mut byte = [0];
         match self.control.stream.read(&mut byte) {
-            Ok(1..) if byte == [TERMINATE] => Wanted::Terminate,
-            Ok(1..) if byte != [KILL] => Wanted::Nothing,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Wanted::Nothing,
+            Ok(1..) if byte == [TERMINATE] => SupervisorOrder::Terminate,
+            Ok(1..) if byte != [KILL] => SupervisorOrder::Nothing,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => SupervisorOrder::Nothing,
             // The end of the connection is the end of the other process.
-            Ok(_) | Err(_) => Wanted::Kill,
+            Ok(_) | Err(_) => SupervisorOrder::Kill,
         }
     }
 
     /// Takes leave of what has ended, and tells of the program's own end.
-    fn reap(&mut self) -> Left {
+    fn reap(&mut self) -> LeftProcesses {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((id, status))) if id == self.main => {
                     self.has_ended = true;
                     let ended = match (status.exit_status(), status.terminating_signal()) {
-                        (Some(code), _) => Ended::Exited(code),
-                        (None, signal) => Ended::Signalled(signal.unwrap_or_default()),
+                        (Some(code), _) => ProgramEnd::Exited(code),
+                        (None, signal) => ProgramEnd::Signalled(signal.unwrap_or_default()),
                     };
-                    self.control.report(Report::Ended(ended));
+                    self.control.report(SupervisorReport::Ended(ended));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => return Left::Something,
+                Ok(None) => return LeftProcesses::Something,
                 // There is no child.
-                Err(_) => return Left::Nothing,
+                Err(_) => return LeftProcesses::Nothing,
             }
         }
     }
 
     /// What is used of what is limited.
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<TreeUsage> {
         let memory = self.limits.memory_bytes;
         let is_limited = self.limits.processes.is_some() || memory.is_some();
         is_limited.then(|| tree::usage(memory.unwrap_or(u64::MAX)))
     }
 
-    fn exceeded(&self, usage: Usage) -> Option<Limit> {
-        let Limits {
+    fn exceeded(&self, usage: TreeUsage) -> Option<ReachedLimit> {
+        let ResourceLimits {
             processes,
             memory_bytes,
             ..
@@ -354,8 +359,8 @@ impl Watch<'_> {
         let too_many = processes.filter(|most| usage.processes > *most);
         let too_much = memory_bytes.filter(|most| usage.memory_bytes > *most);
         too_many
-            .map(Limit::Processes)
-            .or(too_much.map(Limit::MemoryBytes))
+            .map(ReachedLimit::Processes)
+            .or(too_much.map(ReachedLimit::MemoryBytes))
     }
 
     fn terminate(&self) {
@@ -366,7 +371,7 @@ impl Watch<'_> {
     }
 
     /// Kills everything, in rounds: what is killed may just have started something.
-    fn kill(&mut self) -> Left {
+    fn kill(&mut self) -> LeftProcesses {
         let until = Instant::now() + LONGEST_KILL;
         while Instant::now() < until {
             // All of a group at once leaves a flood of processes no time to go on.
@@ -376,17 +381,17 @@ impl Watch<'_> {
             for id in tree::descendants() {
                 tree::kill(id);
             }
-            if self.reap() == Left::Nothing {
-                return Left::Nothing;
+            if self.reap() == LeftProcesses::Nothing {
+                return LeftProcesses::Nothing;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Left::Something
+        LeftProcesses::Something
     }
 }
 
 /// What the program gets as its standard streams.
-struct Files {
+struct StandardStreams {
     stdout: OwnedFd,
     stderr: OwnedFd,
     /// Nothing to read when absent.
@@ -394,14 +399,14 @@ struct Files {
 }
 
 /// The connection to the process that started us.
-struct Control {
+struct ControlStream {
     stream: UnixStream,
     /// Reports that belong together go out together: whoever reads of the end of a program then knows
     /// at once whether anything is left.
     unsent: String,
 }
 
-impl Control {
+impl ControlStream {
     /// It comes as standard input.
     fn take() -> io::Result<Self> {
         let control = rustix::stdio::stdin().try_clone_to_owned()?;
@@ -412,7 +417,7 @@ impl Control {
         })
     }
 
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, report: SupervisorReport) {
         self.unsent.push_str(&report.line());
     }
 
@@ -423,7 +428,7 @@ impl Control {
     }
 
     /// Waits for the next order; nothing comes when the other process is gone, or wants an end.
-    fn receive(&mut self) -> Result<Option<(Order, Files)>, CannotSupervise> {
+    fn receive(&mut self) -> Result<Option<(ProgramOrder, StandardStreams)>, CannotSupervise> {
         let received = self.receive_descriptors();
         let Some(descriptors) = received.map_err(CannotSupervise::Control)? else {
             return Ok(None);
@@ -437,7 +442,7 @@ impl Control {
         let (Some(stdout), Some(stderr)) = (descriptors.next(), descriptors.next()) else {
             return Err(CannotSupervise::NoOutput);
         };
-        let files = Files {
+        let files = StandardStreams {
             stdout,
             stderr,
             stdin: descriptors.next(),
@@ -482,7 +487,7 @@ fn become_reaper() -> io::Result<()> {
 }
 
 /// Limits that the kernel keeps. Those it does not are looked at from time to time.
-fn set_limits(limits: &Limits) {
+fn set_limits(limits: &ResourceLimits) {
     if let Some(bytes) = limits.file_bytes {
         lower(Resource::Fsize, bytes);
     }

@@ -14,7 +14,7 @@ use rustix::process::{
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
+struct ProcessInfo {
     id: Pid,
     parent: i32,
     resident_pages: u64,
@@ -22,7 +22,7 @@ struct Process {
 
 /// What a tree uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct TreeUsage {
     pub processes: u64,
     pub memory_bytes: u64,
 }
@@ -77,16 +77,16 @@ pub(super) fn descendants() -> HashSet<Pid> {
 
 /// What everything this process started uses. Memory that several share counts once for each,
 /// unless that makes more than `memory_limit`: then it is looked at closely.
-pub(super) fn usage(memory_limit: u64) -> Usage {
+pub(super) fn usage(memory_limit: u64) -> TreeUsage {
     let tree = below(getpid(), &all().unwrap_or_default());
     let page = rustix::param::page_size() as u64;
-    let resident = |one: &Process| one.resident_pages * page;
+    let resident = |one: &ProcessInfo| one.resident_pages * page;
     let mut memory_bytes = tree.iter().map(resident).sum();
     if memory_bytes > memory_limit {
-        let shared_fairly = |one: &Process| fair_share(one.id).unwrap_or_else(|| resident(one));
+        let shared_fairly = |one: &ProcessInfo| fair_share(one.id).unwrap_or_else(|| resident(one));
         memory_bytes = tree.iter().map(shared_fairly).sum();
     }
-    Usage {
+    TreeUsage {
         processes: tree.len() as u64,
         memory_bytes,
     }
@@ -141,8 +141,8 @@ pub(super) fn kill(id: Pid) {
     let _ = kill_process(id, Signal::KILL);
 }
 
-fn below(root: Pid, all: &[Process]) -> Vec<Process> {
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+fn below(root: Pid, all: &[ProcessInfo]) -> Vec<ProcessInfo> {
+    let mut children: HashMap<i32, Vec<ProcessInfo>> = HashMap::new();
     for one in all {
         children.entry(one.parent).or_default().push(*one);
     }
@@ -158,9 +158,9 @@ fn below(root: Pid, all: &[Process]) -> Vec<Process> {
 }
 
 /// All processes of the machine; nothing when they cannot be seen, and then not even ourselves.
-fn all() -> Option<Vec<Process>> {
+fn all() -> Option<Vec<ProcessInfo>> {
     let entries = std::fs::read_dir("/proc").ok()?;
-    let all: Vec<Process> = entries
+    let all: Vec<ProcessInfo> = entries
         .flatten()
         .filter_map(|entry| {
             let id = entry.file_name().to_str()?.parse().ok()?;
@@ -195,13 +195,13 @@ fn fields_after_name(stat: &[u8]) -> Option<std::str::SplitAsciiWhitespace<'_>> 
     Some(rest.split_ascii_whitespace())
 }
 
-fn read_stat(id: Pid, stat: &[u8]) -> Option<Process> {
+fn read_stat(id: Pid, stat: &[u8]) -> Option<ProcessInfo> {
     let mut fields = fields_after_name(stat)?;
     let _state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     // The fifth field is next, the 24th is the one.
     let resident_pages = fields.nth(24 - 5)?.parse().unwrap_or(0);
-    Some(Process {
+    Some(ProcessInfo {
         id,
         parent,
         resident_pages,

@@ -20,7 +20,7 @@ const MAX_IMAGE_BYTES: u64 = 4_718_592 / 4 * 3;
 
 /// What is done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Text,
     /// A picture a model can look at, with its MIME type.
     Image(&'static str, u64),
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Utf16(u64),
 }
 
-impl Kind {
+impl FileKind {
     /// Tells from the `start` of a file of `length` bytes.
     pub(super) fn of(start: &[u8], length: u64) -> Self {
         let known = infer::get(start).map(|kind| kind.mime_type());
@@ -110,26 +110,26 @@ mod tests {
     #[test]
     fn files_are_told_apart_by_content() {
         for (start, kind) in [
-            (&b""[..], Kind::Text),
-            (b"hello", Kind::Text),
-            (b"BM is how a bitmap starts", Kind::Text),
-            ("h\u{e9}llo".as_bytes(), Kind::Text),
-            (b"caf\xe9 in Latin-1", Kind::Text),
-            (b"a\0b", Kind::Binary(None, 3)),
-            (b"\x89PNG\r\n\x1a\n", Kind::Image("image/png", 3)),
-            (b"GIF89a", Kind::Image("image/gif", 3)),
-            (b"\xff\xd8\xff\xe0", Kind::Image("image/jpeg", 3)),
+            (&b""[..], FileKind::Text),
+            (b"hello", FileKind::Text),
+            (b"BM is how a bitmap starts", FileKind::Text),
+            ("h\u{e9}llo".as_bytes(), FileKind::Text),
+            (b"caf\xe9 in Latin-1", FileKind::Text),
+            (b"a\0b", FileKind::Binary(None, 3)),
+            (b"\x89PNG\r\n\x1a\n", FileKind::Image("image/png", 3)),
+            (b"GIF89a", FileKind::Image("image/gif", 3)),
+            (b"\xff\xd8\xff\xe0", FileKind::Image("image/jpeg", 3)),
             (
                 b"RIFF\x01\x02\x03\x04WEBPVP8 ",
-                Kind::Image("image/webp", 3),
+                FileKind::Image("image/webp", 3),
             ),
-            (b"\xff\xfeh\0i\0", Kind::Utf16(3)),
+            (b"\xff\xfeh\0i\0", FileKind::Utf16(3)),
             (
                 b"%PDF-1.7\n%\xe2\xe3\xcf\xd3",
-                Kind::Binary(Some("application/pdf"), 3),
+                FileKind::Binary(Some("application/pdf"), 3),
             ),
         ] {
-            assert_eq!(Kind::of(start, 3), kind, "{start:?}");
+            assert_eq!(FileKind::of(start, 3), kind, "{start:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::paths::{self, Target};
+use crate::paths::{self, FileTarget};
 use crate::tool_error::ToolError;
 use crate::{file, tool_call};
 
@@ -20,7 +20,7 @@ mod kind;
 mod whole;
 mod window;
 
-use kind::Kind;
+use kind::FileKind;
 use window::Range;
 
 /// Shows a file.
@@ -87,8 +87,7 @@ impl Tool for Read {
         context: ToolContext,
     ) -> Option<TextFuture> {
         Some(Box::pin(async move {
-            let text = whole::text(arguments, &context).await;
-            text.map_err(|error| error.to_string())
+            Ok(whole::text(arguments, &context).await?)
         }))
     }
 
@@ -107,10 +106,10 @@ async fn read(
         limit,
     } = tool_call::arguments("read", arguments)?;
     let range = Range::of(offset, limit)?;
-    let target = Target::judged(&shown, &context);
+    let target = FileTarget::judged(&shown, &context);
     match find(&target, &context).await? {
-        Found::Text(source) => show(shown, source, range, context.cancel).await,
-        Found::Other(file, kind) => {
+        TargetContent::Text(source) => show(shown, source, range, context.cancel).await,
+        TargetContent::Other(file, kind) => {
             let path = target.given;
             tool_call::blocking(&context.cancel, move || kind.output(file, &path)).await
         }
@@ -118,12 +117,12 @@ async fn read(
 }
 
 /// What is at the place of a target.
-enum Found {
-    Text(Source),
-    Other(File, Kind),
+enum TargetContent {
+    Text(TextSource),
+    Other(File, FileKind),
 }
 
-async fn find(target: &Target, context: &ToolContext) -> Result<Found, ToolError> {
+async fn find(target: &FileTarget, context: &ToolContext) -> Result<TargetContent, ToolError> {
     let on_disk = {
         let target = target.clone();
         tool_call::blocking(&context.cancel, move || Ok(look_at(&target))).await?
@@ -133,29 +132,29 @@ async fn find(target: &Target, context: &ToolContext) -> Result<Found, ToolError
         // It may exist in the client only: not saved yet.
         Err(missing) if missing.code() == Some("ENOENT") => {
             return match text_of_place(context, target.resolved()?).await? {
-                Some(text) => Ok(Found::Text(Source::Text(text))),
+                Some(text) => Ok(TargetContent::Text(TextSource::Text(text))),
                 None => Err(missing),
             };
         }
         Err(fault) => return Err(fault),
     };
-    if kind != Kind::Text {
-        return Ok(Found::Other(file, kind));
+    if kind != FileKind::Text {
+        return Ok(TargetContent::Other(file, kind));
     }
     let text = text_of_place(context, target.resolved()?).await?;
-    Ok(Found::Text(match text {
-        Some(text) => Source::Text(text),
-        None => Source::File(file),
+    Ok(TargetContent::Text(match text {
+        Some(text) => TextSource::Text(text),
+        None => TextSource::File(file),
     }))
 }
 
-enum Source {
+enum TextSource {
     Text(String),
     File(File),
 }
 
 /// Opens the file and tells from its first bytes what it is.
-fn look_at(target: &Target) -> Result<(File, Kind), ToolError> {
+fn look_at(target: &FileTarget) -> Result<(File, FileKind), ToolError> {
     let (mut file, metadata) = file::open_judged(target)?;
     let mut start = Vec::with_capacity(kind::TELLING_BYTES as usize);
     (&mut file)
@@ -163,7 +162,7 @@ fn look_at(target: &Target) -> Result<(File, Kind), ToolError> {
         .read_to_end(&mut start)
         .and_then(|_| file.rewind())
         .map_err(ToolError::system("read", &target.given))?;
-    let kind = Kind::of(&start, metadata.len());
+    let kind = FileKind::of(&start, metadata.len());
     Ok((file, kind))
 }
 
@@ -176,15 +175,15 @@ async fn text_of_place(context: &ToolContext, path: &Path) -> Result<Option<Stri
 
 async fn show(
     shown: String,
-    source: Source,
+    source: TextSource,
     range: Range,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let token = cancel.clone();
     tool_call::blocking(&cancel, move || {
         let window = match source {
-            Source::Text(text) => window::read(Cursor::new(text), range, &token),
-            Source::File(file) => window::read(file, range, &token),
+            TextSource::Text(text) => window::read(Cursor::new(text), range, &token),
+            TextSource::File(file) => window::read(file, range, &token),
         };
         window
             .map_err(|error| match token.is_cancelled() {

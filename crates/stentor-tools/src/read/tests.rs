@@ -237,7 +237,7 @@ impl Place for Editor {
     fn read_text<'a>(&'a self, path: &'a Path) -> PlaceFuture<'a, Option<String>> {
         let answer = match path.file_name().and_then(|name| name.to_str()) {
             Some("open.txt") => Ok(Some("unsaved 1\nunsaved 2\n".to_owned())),
-            Some("locked.txt") => Err("the client says no".to_owned()),
+            Some("locked.txt") => Err("the client says no".into()),
             _ => Ok(None),
         };
         Box::pin(std::future::ready(answer))

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use stentor_agent::tool::ToolContext;
 
 use super::window::Range;
-use super::{Arguments, Found, Source};
-use crate::paths::Target;
+use super::{Arguments, TargetContent, TextSource};
+use crate::paths::FileTarget;
 use crate::tool_call;
 use crate::tool_error::ToolError;
 use crate::truncation::size;
@@ -25,17 +25,17 @@ pub(super) async fn text(
         limit,
     } = tool_call::arguments("read", arguments)?;
     let range = Range::of(offset, limit)?;
-    let target = Target::judged(&path, context);
+    let target = FileTarget::judged(&path, context);
     let source = match super::find(&target, context).await? {
-        Found::Text(source) => source,
-        Found::Other(..) => {
+        TargetContent::Text(source) => source,
+        TargetContent::Other(..) => {
             return Err(ToolError::refused(format!("{path} is not a text file.")));
         }
     };
     tool_call::blocking(&context.cancel, move || {
         let lines = match source {
-            Source::Text(text) => lines(Cursor::new(text), range),
-            Source::File(file) => lines(BufReader::with_capacity(64 * 1024, file), range),
+            TextSource::Text(text) => lines(Cursor::new(text), range),
+            TextSource::File(file) => lines(BufReader::with_capacity(64 * 1024, file), range),
         };
         let bytes = lines.map_err(ToolError::system("read", &target.given))?;
         if bytes.len() as u64 > MOST_BYTES {
@@ -87,9 +87,8 @@ mod tests {
     async fn reads(workshop: &Workshop, arguments: Value) -> Result<String, String> {
         let arguments = arguments.as_object().unwrap().clone();
         let tool = Arc::new(ReadTool::default());
-        tool.whole_text(arguments, workshop.context())
-            .unwrap()
-            .await
+        let text = tool.whole_text(arguments, workshop.context()).unwrap();
+        text.await.map_err(|error| error.to_string())
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool_call;
 use crate::tool_error::ToolError;
-use crate::truncation::{Extent, Kept, Limit, MAX_BYTES, MAX_LINES, Truncation, size};
+use crate::truncation::{Extent, KeptLines, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, size};
 
 /// Which lines are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +37,9 @@ impl Range {
 
 /// The lines that are shown, and what is known of the text around them.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct LineWindow {
     shown: String,
-    kept: Kept,
+    kept: KeptLines,
     /// How much of the text the range asks for.
     selected: Extent,
     /// How many lines the text has, or had been counted when counting became too much.
@@ -59,8 +59,8 @@ pub(super) fn read(
     mut source: impl Read,
     range: Range,
     cancel: &CancellationToken,
-) -> io::Result<Window> {
-    let mut scan = Scan::new(range);
+) -> io::Result<LineWindow> {
+    let mut scan = LineScan::new(range);
     let mut chunk = vec![0; 64 * 1024];
     loop {
         if cancel.is_cancelled() {
@@ -79,9 +79,9 @@ pub(super) fn read(
     }
 }
 
-struct Scan {
+struct LineScan {
     range: Range,
-    window: Window,
+    window: LineWindow,
     /// The number of the line the next byte belongs to.
     line: u64,
     line_bytes: u64,
@@ -92,13 +92,13 @@ struct Scan {
     counted_bytes: u64,
 }
 
-impl Scan {
+impl LineScan {
     fn new(range: Range) -> Self {
         Self {
             range,
-            window: Window {
+            window: LineWindow {
                 shown: String::new(),
-                kept: Kept::default(),
+                kept: KeptLines::default(),
                 selected: Extent { lines: 0, bytes: 0 },
                 file_lines: 0,
                 counted_all: true,
@@ -171,7 +171,7 @@ impl Scan {
         self.window.shown.push_str(&text);
     }
 
-    fn finish(mut self, counted_all: bool) -> Window {
+    fn finish(mut self, counted_all: bool) -> LineWindow {
         if self.line_bytes > 0 {
             self.end_line(false);
         }
@@ -180,7 +180,7 @@ impl Scan {
     }
 }
 
-impl Window {
+impl LineWindow {
     /// The result: the lines, and a note on how to go on where there is more.
     pub(super) fn output(self, path: &str, range: Range) -> Result<ToolOutput, ToolError> {
         if self.file_lines == 0 && range.first == 1 {
@@ -208,8 +208,8 @@ impl Window {
             ))
         } else if is_cut {
             let limit = match self.kept.stopped_by {
-                Some(Limit::Bytes) => format!(" ({max} limit)"),
-                Some(Limit::Lines) | None => String::new(),
+                Some(TruncatedBy::Bytes) => format!(" ({max} limit)"),
+                Some(TruncatedBy::Lines) | None => String::new(),
             };
             Some(format!(
                 "[Showing lines {}-{last} of {total}{limit}. Use offset={} to continue.]",

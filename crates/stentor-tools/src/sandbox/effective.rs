@@ -12,7 +12,7 @@ use super::{Restrictions, kernel};
 pub struct SandboxRequest {
     pub mode: SandboxMode,
     pub network: bool,
-    pub required: Required,
+    pub required: SandboxRequirement,
     /// Further folders that commands may write.
     pub writable: Vec<PathBuf>,
     pub unreadable: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct SandboxRequest {
 
 /// What happens where a sandbox has gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Required {
+pub enum SandboxRequirement {
     /// They are told, and the rest holds.
     No,
     /// What this machine cannot keep is refused; what is open because of where one works is told.
@@ -44,7 +44,7 @@ pub struct EffectiveSandbox {
 
 /// Why a session does not start with the sandbox that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum SandboxRefusal {
     #[error(
         "the sandbox cannot be enforced: {}. Nothing starts without it; to run with the \
          restrictions that are available, use `--sandbox-optional`, or set `required = false` \
@@ -65,19 +65,19 @@ pub enum Refused {
 
 /// What a kernel has for the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Support {
+pub struct KernelSupport {
     /// Which version of Landlock.
     pub landlock: Option<u8>,
     pub seccomp: bool,
 }
 
 /// What this machine's kernel has.
-pub fn kernel_support() -> Support {
+pub fn kernel_support() -> KernelSupport {
     kernel::support()
 }
 
 /// Says what of a sandbox holds on this machine, or why the session is refused.
-pub fn effective_sandbox(asked: SandboxRequest) -> Result<EffectiveSandbox, Refused> {
+pub fn effective_sandbox(asked: SandboxRequest) -> Result<EffectiveSandbox, SandboxRefusal> {
     if asked.mode == SandboxMode::Off {
         return Ok(EffectiveSandbox {
             state: SandboxState::default(),
@@ -93,7 +93,7 @@ const ABSTRACT_SOCKETS: u8 = 6;
 
 /// What is found open while it is worked out what holds.
 #[derive(Default)]
-struct Gaps {
+struct SandboxGaps {
     /// For want of a kernel that could.
     by_kernel: Vec<String>,
     /// Because of where one works.
@@ -102,8 +102,11 @@ struct Gaps {
     missing: Vec<String>,
 }
 
-fn effective_with(asked: SandboxRequest, support: Support) -> Result<EffectiveSandbox, Refused> {
-    let mut gaps = Gaps::default();
+fn effective_with(
+    asked: SandboxRequest,
+    support: KernelSupport,
+) -> Result<EffectiveSandbox, SandboxRefusal> {
+    let mut gaps = SandboxGaps::default();
     let (mode, network) = kept_by_kernel(&asked, support, &mut gaps.by_kernel);
     let writable = match mode {
         SandboxMode::WorkspaceWrite => writable_folders(&asked, &mut gaps)?,
@@ -128,7 +131,7 @@ fn effective_with(asked: SandboxRequest, support: Support) -> Result<EffectiveSa
 /// The mode and whether there is a network, as far as the kernel can see to it.
 fn kept_by_kernel(
     asked: &SandboxRequest,
-    support: Support,
+    support: KernelSupport,
     gaps: &mut Vec<String>,
 ) -> (SandboxMode, bool) {
     let mut gap = |text: String| gaps.push(text);
@@ -180,7 +183,10 @@ fn kept_by_kernel(
 }
 
 /// The folders that commands may write besides the one they work in.
-fn writable_folders(asked: &SandboxRequest, gaps: &mut Gaps) -> Result<Vec<PathBuf>, Refused> {
+fn writable_folders(
+    asked: &SandboxRequest,
+    gaps: &mut SandboxGaps,
+) -> Result<Vec<PathBuf>, SandboxRefusal> {
     let mut writable = Vec::new();
     for folder in &asked.writable {
         match folder.exists() {
@@ -207,7 +213,7 @@ fn writable_folders(asked: &SandboxRequest, gaps: &mut Gaps) -> Result<Vec<PathB
     }
     for hidden in &asked.unreadable {
         if let Some(holder) = holder_of(hidden) {
-            return Err(Refused::UnreadableInWritable {
+            return Err(SandboxRefusal::UnreadableInWritable {
                 unreadable: hidden.clone(),
                 writable: holder.clone(),
             });
@@ -216,18 +222,18 @@ fn writable_folders(asked: &SandboxRequest, gaps: &mut Gaps) -> Result<Vec<PathB
     Ok(writable)
 }
 
-impl Gaps {
+impl SandboxGaps {
     /// All of them, unless some are a reason to refuse the session.
-    fn accepted(self, required: Required) -> Result<Vec<String>, Refused> {
+    fn accepted(self, required: SandboxRequirement) -> Result<Vec<String>, SandboxRefusal> {
         let is_refused = match required {
-            Required::No => false,
-            Required::Kept => !self.by_kernel.is_empty(),
-            Required::Fully => !self.by_kernel.is_empty() || !self.by_place.is_empty(),
+            SandboxRequirement::No => false,
+            SandboxRequirement::Kept => !self.by_kernel.is_empty(),
+            SandboxRequirement::Fully => !self.by_kernel.is_empty() || !self.by_place.is_empty(),
         };
         let mut gaps = self.by_kernel;
         gaps.extend(self.by_place);
         if is_refused {
-            return Err(Refused::Gaps(gaps));
+            return Err(SandboxRefusal::Gaps(gaps));
         }
         gaps.extend(self.missing);
         Ok(gaps)
@@ -246,7 +252,7 @@ mod tests {
     use super::*;
     use SandboxMode::{Off, ReadOnly, WorkspaceWrite};
 
-    const ALL: Support = Support {
+    const ALL: KernelSupport = KernelSupport {
         landlock: Some(7),
         seccomp: true,
     };
@@ -255,7 +261,7 @@ mod tests {
         SandboxRequest {
             mode,
             network: false,
-            required: Required::No,
+            required: SandboxRequirement::No,
             writable: Vec::new(),
             unreadable: Vec::new(),
             cwd: "/work".into(),
@@ -265,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_lacks_is_told_and_the_rest_holds() {
-        let support = |landlock, seccomp| Support { landlock, seccomp };
+        let support = |landlock, seccomp| KernelSupport { landlock, seccomp };
         for (mode, network, support, holds, gaps) in [
             (WorkspaceWrite, false, ALL, "workspace-write, no network", 0),
             (ReadOnly, true, ALL, "read-only, with network", 0),
@@ -299,14 +305,14 @@ mod tests {
                 required,
                 ..asked(mode)
             };
-            let settled = effective_with(asked(Required::No), support).unwrap();
+            let settled = effective_with(asked(SandboxRequirement::No), support).unwrap();
             assert_eq!(settled.state.to_string(), holds, "{support:?}");
             assert_eq!(settled.state.gaps.len(), gaps, "{:?}", settled.state.gaps);
             assert_eq!(settled.restrictions.is_some(), settled.state.is_on());
-            let required = effective_with(asked(Required::Kept), support);
+            let required = effective_with(asked(SandboxRequirement::Kept), support);
             match gaps {
                 0 => assert_eq!(required, Ok(settled)),
-                _ => assert_eq!(required, Err(Refused::Gaps(settled.state.gaps))),
+                _ => assert_eq!(required, Err(SandboxRefusal::Gaps(settled.state.gaps))),
             }
         }
     }
@@ -314,7 +320,7 @@ mod tests {
     #[test]
     fn no_sandbox_asks_nothing_of_the_kernel() {
         let settled = effective_sandbox(SandboxRequest {
-            required: Required::Kept,
+            required: SandboxRequirement::Kept,
             unreadable: vec!["/work/x".into()],
             ..asked(Off)
         });
@@ -341,7 +347,10 @@ mod tests {
             panic!("two gaps expected, not {:?}", settled.state.gaps)
         };
         assert!(missing.contains("none does not exist"), "{missing}");
-        for (required, is_refused) in [(Required::Kept, false), (Required::Fully, true)] {
+        for (required, is_refused) in [
+            (SandboxRequirement::Kept, false),
+            (SandboxRequirement::Fully, true),
+        ] {
             let asked = SandboxRequest {
                 required,
                 guarded: vec![base.join("work/own")],
@@ -364,7 +373,7 @@ mod tests {
         );
         assert_eq!(
             refused,
-            Err(Refused::UnreadableInWritable {
+            Err(SandboxRefusal::UnreadableInWritable {
                 unreadable: "/work/.env".into(),
                 writable: "/work".into()
             })

@@ -30,11 +30,11 @@ mod kernel;
         target_arch = "riscv64"
     )
 )))]
-#[path = "elsewhere.rs"]
+#[path = "unsupported.rs"]
 mod kernel;
 
 pub use effective::{
-    EffectiveSandbox, Refused, Required, SandboxRequest, Support as KernelSupport,
+    EffectiveSandbox, KernelSupport, SandboxRefusal, SandboxRequest, SandboxRequirement,
     effective_sandbox, kernel_support,
 };
 

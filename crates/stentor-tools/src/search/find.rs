@@ -11,10 +11,10 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::left_out::LeftOut;
-use super::listing::Listing;
-use super::walk::{Found, Root};
-use crate::paths::{self, Target};
+use super::left_out::DeniedResults;
+use super::listing::ResultListing;
+use super::walk::{Root, SearchEntry};
+use crate::paths::{self, FileTarget};
 use crate::tool_call;
 use crate::tool_error::ToolError;
 
@@ -84,9 +84,9 @@ impl Tool for Find {
                 path,
                 limit,
             } = tool_call::arguments("find", arguments)?;
-            let target = Target::judged(path.as_deref().unwrap_or_default(), &context);
+            let target = FileTarget::judged(path.as_deref().unwrap_or_default(), &context);
             let limit = tool_call::whole_number("limit", limit, 1)?.unwrap_or(DEFAULT_LIMIT);
-            let left_out = LeftOut::below(&target.given, &self.spec, &context);
+            let left_out = DeniedResults::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             tool_call::blocking(&context.cancel, move || {
                 find(&pattern, &target, limit, left_out, &token)
@@ -97,7 +97,7 @@ impl Tool for Find {
 }
 
 /// How a pattern looks at a path.
-struct Pattern {
+struct FindPattern {
     glob: GlobMatcher,
     looks_at: LooksAt,
 }
@@ -108,7 +108,7 @@ enum LooksAt {
     Absolute,
 }
 
-impl Pattern {
+impl FindPattern {
     /// A pattern without a slash is about names; with one about paths, at any depth. Small
     /// letters stand for large ones too, unless there is a large one.
     fn new(pattern: &str) -> Result<Self, ToolError> {
@@ -138,7 +138,7 @@ impl Pattern {
         })
     }
 
-    fn matches(&self, found: &Found) -> bool {
+    fn matches(&self, found: &SearchEntry) -> bool {
         match self.looks_at {
             LooksAt::Name => found
                 .path
@@ -152,12 +152,12 @@ impl Pattern {
 
 fn find(
     pattern: &str,
-    target: &Target,
+    target: &FileTarget,
     limit: u64,
-    mut left_out: LeftOut,
+    mut left_out: DeniedResults,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let pattern = Pattern::new(pattern)?;
+    let pattern = FindPattern::new(pattern)?;
     let mut lines = Vec::new();
     let mut limit_reached = false;
     if let Root::Folder(mut tree) = Root::open(target)? {
@@ -183,7 +183,7 @@ fn find(
     if lines.is_empty() {
         lines.push("No files found matching pattern".to_owned());
     }
-    let mut listing = Listing::new(lines);
+    let mut listing = ResultListing::new(lines);
     left_out.note_on(&mut listing);
     if limit_reached {
         let more = limit.saturating_mul(2);

@@ -16,10 +16,10 @@ use stentor_agent::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::left_out::LeftOut;
-use super::listing::Listing;
+use super::left_out::DeniedResults;
+use super::listing::ResultListing;
 use super::walk::Root;
-use crate::paths::{self, Target};
+use crate::paths::{self, FileTarget};
 use crate::tool_error::ToolError;
 use crate::truncation::{self, MAX_BYTES, MAX_LINE_CHARS};
 use crate::{file, tool_call};
@@ -118,8 +118,8 @@ impl Tool for Grep {
         tool_call::outcome(async move {
             let arguments: Arguments = tool_call::arguments("grep", arguments)?;
             let path = arguments.path.as_deref().unwrap_or_default();
-            let target = Target::judged(path, &context);
-            let left_out = LeftOut::below(&target.given, &self.spec, &context);
+            let target = FileTarget::judged(path, &context);
+            let left_out = DeniedResults::below(&target.given, &self.spec, &context);
             let token = context.cancel.clone();
             tool_call::blocking(&context.cancel, move || {
                 grep(&arguments, &target, left_out, &token)
@@ -131,8 +131,8 @@ impl Tool for Grep {
 
 fn grep(
     arguments: &Arguments,
-    target: &Target,
-    mut left_out: LeftOut,
+    target: &FileTarget,
+    mut left_out: DeniedResults,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let limit = tool_call::whole_number("limit", arguments.limit, 0)?
@@ -269,11 +269,11 @@ impl Hits {
         self.lines.push(line);
     }
 
-    fn output(mut self, left_out: &LeftOut) -> ToolOutput {
+    fn output(mut self, left_out: &DeniedResults) -> ToolOutput {
         if self.lines.is_empty() {
             self.lines.push("No matches found".to_owned());
         }
-        let mut listing = Listing::new(self.lines);
+        let mut listing = ResultListing::new(self.lines);
         if self.matches >= self.limit {
             let (limit, more) = (self.limit, self.limit.saturating_mul(2));
             listing.note(

@@ -6,16 +6,16 @@ use serde_json::json;
 use stentor_agent::tool::{ToolContext, ToolSpec};
 use stentor_policy::DeniedPaths;
 
-use super::listing::Listing;
+use super::listing::ResultListing;
 
 /// Leaves out what rules deny, and counts it. Whether it would have been a result does not matter:
 /// that would tell what is in it.
-pub(crate) struct LeftOut {
+pub(crate) struct DeniedResults {
     denied: Option<DeniedPaths>,
     count: u64,
 }
 
-impl LeftOut {
+impl DeniedResults {
     /// For a call that looks at everything below `root`.
     pub(crate) fn below(root: &Path, spec: &ToolSpec, context: &ToolContext) -> Self {
         let rules = context.host.path_rules();
@@ -36,7 +36,7 @@ impl LeftOut {
     }
 
     /// Says how much was left out, if anything was.
-    pub(crate) fn note_on(&self, listing: &mut Listing) {
+    pub(crate) fn note_on(&self, listing: &mut ResultListing) {
         let what = match self.count {
             0 => return,
             1 => "1 path was left out: a permission rule denies it".to_owned(),

@@ -6,14 +6,14 @@ use stentor_agent::tool::ToolOutput;
 use crate::truncation::{self, MAX_BYTES, NO_LINE_LIMIT, size};
 
 /// Lines to show, at most 50 KiB of them, with notes in the words and details clients know.
-pub(crate) struct Listing {
+pub(crate) struct ResultListing {
     lines: Vec<String>,
     before: Vec<String>,
     after: Vec<String>,
     details: Map<String, Value>,
 }
 
-impl Listing {
+impl ResultListing {
     /// Shows `lines`.
     pub(crate) fn new(lines: Vec<String>) -> Self {
         Self {

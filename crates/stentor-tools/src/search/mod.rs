@@ -8,5 +8,5 @@ mod walk;
 
 pub(crate) use find::Find;
 pub(crate) use grep::Grep;
-pub(crate) use left_out::LeftOut;
-pub(crate) use listing::Listing;
+pub(crate) use left_out::DeniedResults;
+pub(crate) use listing::ResultListing;

@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::file;
 use crate::folder::Folder;
-use crate::paths::Target;
+use crate::paths::FileTarget;
 use crate::tool_error::ToolError;
 
 /// Where a search begins.
 pub(super) enum Root {
-    Folder(Tree),
+    Folder(SearchTree),
     /// It exists and is no folder.
     File,
 }
@@ -25,7 +25,7 @@ pub(super) enum Root {
 ///
 /// The walk goes by paths, in which somebody may put a link at any moment. So what it found is looked
 /// at once more from the folder that was judged, a name at a time; what is not there is left out.
-pub(super) struct Tree {
+pub(super) struct SearchTree {
     folder: Folder,
     given: PathBuf,
     resolved: PathBuf,
@@ -34,7 +34,7 @@ pub(super) struct Tree {
 }
 
 /// Something below a root.
-pub(super) struct Found {
+pub(super) struct SearchEntry {
     /// From the root.
     pub relative: PathBuf,
     /// The same below what the call named.
@@ -45,7 +45,7 @@ pub(super) struct Found {
 
 impl Root {
     /// Opens what the call was judged by, which must exist.
-    pub(super) fn open(target: &Target) -> Result<Self, ToolError> {
+    pub(super) fn open(target: &FileTarget) -> Result<Self, ToolError> {
         let opened = Folder::open_target(target, "stat", file::LOOK_AT);
         let (file, metadata) = opened.map_err(|fault| match fault.code() {
             Some("ENOENT") => {
@@ -56,7 +56,7 @@ impl Root {
         if !metadata.is_dir() {
             return Ok(Self::File);
         }
-        Ok(Self::Folder(Tree {
+        Ok(Self::Folder(SearchTree {
             folder: Folder::of_open(file),
             given: target.given.clone(),
             resolved: target.resolved()?.to_owned(),
@@ -65,13 +65,13 @@ impl Root {
     }
 }
 
-impl Tree {
+impl SearchTree {
     /// What is below, except the folder itself, until the walk is cancelled. What cannot be looked
     /// into is left out.
     pub(super) fn entries<'a>(
         &self,
         cancel: &'a CancellationToken,
-    ) -> impl Iterator<Item = Result<Found, ToolError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<SearchEntry, ToolError>> + use<'a> {
         let (given, resolved) = (self.given.clone(), self.resolved.clone());
         below(&self.resolved).filter_map(move |entry| {
             if cancel.is_cancelled() {
@@ -126,9 +126,9 @@ fn below(root: &Path) -> Walk {
         .build()
 }
 
-fn found(entry: &DirEntry, given: &Path, resolved: &Path) -> Option<Found> {
+fn found(entry: &DirEntry, given: &Path, resolved: &Path) -> Option<SearchEntry> {
     let relative = entry.path().strip_prefix(resolved).ok()?;
-    (entry.depth() > 0).then(|| Found {
+    (entry.depth() > 0).then(|| SearchEntry {
         path: given.join(relative),
         relative: relative.to_owned(),
         is_link: entry.path_is_symlink(),

@@ -18,13 +18,13 @@ const RECENT_LINES: usize = 8;
 
 /// Follows the events of a subagent's session.
 #[derive(Default)]
-pub(super) struct Activity {
+pub(super) struct SubagentActivity {
     begun_calls: u64,
     running: Vec<SubagentCall>,
     work: SubagentWork,
 }
 
-impl Activity {
+impl SubagentActivity {
     /// What an event says about what the subagent is doing, if it says anything new.
     pub fn status(&mut self, event: &Event) -> Option<String> {
         self.note(event);
@@ -172,7 +172,8 @@ mod tests {
                 thought_signature: None,
                 intent: None,
             });
-            let status = Activity::default().status(&event(EventKind::ToolStarted { call }));
+            let status =
+                SubagentActivity::default().status(&event(EventKind::ToolStarted { call }));
             assert_eq!(status, expected, "{name}");
         }
     }
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn calls_that_ended_are_remembered_the_newest_first_and_only_a_few() {
-        let mut activity = Activity::default();
+        let mut activity = SubagentActivity::default();
         for number in 1..=7 {
             let call = Arc::new(ToolCall {
                 id: number.to_string(),

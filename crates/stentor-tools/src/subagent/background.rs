@@ -16,15 +16,15 @@ use stentor_agent::undo::{JobUndo, JobWatch};
 use stentor_journal::message::text_of;
 use tokio_util::sync::CancellationToken;
 
-use super::worker::Job;
-use super::{SUBAGENT, Subagents, shown};
+use super::worker::SubagentTask;
+use super::{SUBAGENT, SubagentTool, shown};
 use crate::background::{OutputLog, end_job, jobs_of};
 use crate::tool_error::ToolError;
 
 /// Gives each task to an agent of its own, and waits for none.
 pub(super) async fn start(
-    tool: &Arc<Subagents>,
-    tasks: Vec<Job>,
+    tool: &Arc<SubagentTool>,
+    tasks: Vec<SubagentTask>,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let jobs = jobs_of(&*context.host)?;
@@ -34,7 +34,7 @@ pub(super) async fn start(
     }
     let mut ids = Vec::new();
     for task in tasks {
-        let started = Started::new(task, &jobs, context);
+        let started = StartedSubagent::new(task, &jobs, context);
         let (started, running, job) = match started {
             Ok(started) => started,
             // Those before it work already, so the model must learn of them.
@@ -51,7 +51,7 @@ pub(super) async fn start(
         let host = context.host.in_background(undo.as_ref().map(JobUndo::undo));
         let host = host.ok_or_else(nothing_here)?;
         host.report_job(JobReport::Started(job.clone())).await;
-        let Started {
+        let StartedSubagent {
             task,
             control,
             cancel,
@@ -81,15 +81,15 @@ fn nothing_here() -> ToolError {
 }
 
 /// A subagent that is about to work.
-struct Started {
-    task: Job,
+struct StartedSubagent {
+    task: SubagentTask,
     control: Arc<SubagentJob>,
     cancel: CancellationToken,
 }
 
-impl Started {
+impl StartedSubagent {
     fn new(
-        mut task: Job,
+        mut task: SubagentTask,
         jobs: &Arc<Jobs>,
         context: &ToolContext,
     ) -> Result<(Self, RunningJob, stentor_agent::jobs::Job), ToolError> {
@@ -124,8 +124,8 @@ impl Started {
 }
 
 async fn run_to_end(
-    tool: Arc<Subagents>,
-    task: Job,
+    tool: Arc<SubagentTool>,
+    task: SubagentTask,
     context: ToolContext,
     control: Arc<SubagentJob>,
     jobs: Arc<Jobs>,

@@ -13,7 +13,7 @@ use stentor_agent::tool::{Tool, ToolHost, ToolOutput};
 use stentor_journal::message::ToolCall;
 
 use super::definition;
-use super::permitted::Permitted;
+use super::permitted::PermittedTool;
 
 /// The hooks of one subagent.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl CallHooks for ParentsHooks {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.parents.tools();
         tools.retain(|tool| definition::has(&self.agent, &tool.spec().name));
-        Permitted::all(tools, &self.host)
+        PermittedTool::all(tools, &self.host)
     }
 
     fn before_tool_call(&self, call: Arc<ToolCall>) -> HookFuture<CallVerdict> {

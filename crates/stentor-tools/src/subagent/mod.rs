@@ -13,7 +13,7 @@ mod background;
 mod definition;
 mod hooked;
 mod permitted;
-mod telling;
+mod published;
 mod worker;
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ use tokio::sync::Semaphore;
 
 use crate::tool_error::ToolError;
 use crate::{tool_call, truncation};
-use worker::{Job, Report};
+use worker::{SubagentReport, SubagentTask};
 
 /// The name of the tool.
 pub const SUBAGENT: &str = SUBAGENT_TOOL;
@@ -68,7 +68,7 @@ pub struct SubagentSetup {
 pub fn subagent_tool(setup: SubagentSetup) -> Arc<dyn Tool> {
     let shelf = setup.session.commands.clone().unwrap_or_default();
     let book = shelf.seen();
-    Arc::new(Subagents {
+    Arc::new(SubagentTool {
         spec: spec(&book.all_agents()),
         book,
         setup: Arc::new(setup),
@@ -77,7 +77,7 @@ pub fn subagent_tool(setup: SubagentSetup) -> Arc<dyn Tool> {
     })
 }
 
-struct Subagents {
+struct SubagentTool {
     spec: ToolSpec,
     /// What the description was made of.
     book: Arc<CommandBook>,
@@ -106,7 +106,7 @@ struct Task {
     timeout: Option<f64>,
 }
 
-impl Tool for Subagents {
+impl Tool for SubagentTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -145,7 +145,7 @@ impl Tool for Subagents {
                 .into_iter()
                 .enumerate()
                 .map(|(index, task)| self.job(index, task, &book))
-                .collect::<Result<Vec<Job>, ToolError>>()?;
+                .collect::<Result<Vec<SubagentTask>, ToolError>>()?;
             if is_background {
                 return background::start(&self, jobs, &context).await;
             }
@@ -155,8 +155,8 @@ impl Tool for Subagents {
     }
 }
 
-impl Subagents {
-    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<Job, ToolError> {
+impl SubagentTool {
+    fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<SubagentTask, ToolError> {
         let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
         let agent = definition::find(book, name);
         let agent = agent.or_else(|why| self.other_program(book, name).ok_or(why));
@@ -174,7 +174,7 @@ impl Subagents {
                 Some(found.ok_or_else(refusal)?)
             }
         };
-        Ok(Job {
+        Ok(SubagentTask {
             agent,
             task: task.task,
             model,
@@ -196,14 +196,14 @@ impl Subagents {
         })
     }
 
-    async fn take_turn(&self, job: Job, context: &ToolContext) -> Report {
+    async fn take_turn(&self, job: SubagentTask, context: &ToolContext) -> SubagentReport {
         let turn = tokio::select! {
             turn = self.at_once.acquire() => turn,
-            () = context.cancel.cancelled() => return Report::cancelled(job),
+            () = context.cancel.cancelled() => return SubagentReport::cancelled(job),
         };
         match turn {
             Ok(_turn) => worker::work(&self.setup, job, context).await,
-            Err(_closed) => Report::cancelled(job),
+            Err(_closed) => SubagentReport::cancelled(job),
         }
     }
 }
@@ -255,7 +255,7 @@ fn limit(seconds: Option<f64>) -> Result<Option<Duration>, ToolError> {
     }
 }
 
-fn output(reports: &[Report]) -> ToolOutput {
+fn output(reports: &[SubagentReport]) -> ToolOutput {
     let text = match reports {
         [only] => shown(only),
         several => {
@@ -277,7 +277,7 @@ fn output(reports: &[Report]) -> ToolOutput {
     output
 }
 
-fn shown(report: &Report) -> String {
+fn shown(report: &SubagentReport) -> String {
     let kept = truncation::head(&report.text, truncation::MAX_LINES);
     if !kept.truncated {
         return report.text.clone();
@@ -302,7 +302,7 @@ fn shown(report: &Report) -> String {
     )
 }
 
-fn details(report: &Report) -> Value {
+fn details(report: &SubagentReport) -> Value {
     json!({
         "id": report.id,
         "agent": report.agent,

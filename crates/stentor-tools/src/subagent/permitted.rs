@@ -14,13 +14,13 @@ use crate::tool_call;
 use crate::tool_error::ToolError;
 
 /// A tool that asks another session before it runs.
-pub(super) struct Permitted {
+pub(super) struct PermittedTool {
     tool: Arc<dyn Tool>,
     /// Who is asked.
     host: Arc<dyn ToolHost>,
 }
 
-impl Permitted {
+impl PermittedTool {
     /// The same tools, each of which asks `host` first.
     pub fn all(tools: Vec<Arc<dyn Tool>>, host: &Arc<dyn ToolHost>) -> Vec<Arc<dyn Tool>> {
         tools
@@ -33,7 +33,7 @@ impl Permitted {
     }
 }
 
-impl Tool for Permitted {
+impl Tool for PermittedTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }
@@ -74,7 +74,7 @@ impl Tool for Permitted {
                 intent: None,
             });
             tokio::select! {
-                permit = self.host.permit(asked, spec, touches) => permit.map_err(ToolError::Refused)?,
+                permit = self.host.permit(asked, spec, touches) => permit?,
                 () = context.cancel.cancelled() => return Err(ToolError::Aborted),
             }
             let output: ToolOutput = Arc::clone(&self.tool).run(arguments, context).await;

@@ -13,7 +13,7 @@ use stentor_agent::session::{Environment, Session, SessionOptions, Storage};
 use stentor_journal::clock::CountingClock;
 use stentor_journal::message::ContentBlock;
 use stentor_journal::store;
-use stentor_model::script::{Format, ScriptModel};
+use stentor_model::script::{ScriptFormat, ScriptModel};
 use stentor_policy::{PermissionMode, Policy};
 
 use super::{MAX_TASKS, SubagentSetup, Task, subagent_tool, tasks};
@@ -45,7 +45,7 @@ struct Stage {
 impl Stage {
     fn new(scenario: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let model = ScriptModel::parse(scenario, Format::Toml, "play").unwrap();
+        let model = ScriptModel::parse(scenario, ScriptFormat::Toml, "play").unwrap();
         let info = Arc::clone(model.info());
         let environment = Environment {
             models: Arc::new(OneModel(model)),

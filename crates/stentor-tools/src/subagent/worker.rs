@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 use super::SubagentSetup;
 use super::definition::{self, AgentUnusable};
 use super::hooked::ParentsHooks;
-use super::permitted::Permitted;
-use super::telling::{self, CANCELLED, Telling};
+use super::permitted::PermittedTool;
+use super::published::{self, CANCELLED, PublishedSubagent};
 
 /// One task for one agent.
-pub(super) struct Job {
+pub(super) struct SubagentTask {
     pub agent: AgentDefinition,
     pub task: String,
     pub model: Option<Arc<ModelInfo>>,
@@ -40,7 +40,7 @@ pub(super) struct Job {
 }
 
 /// What became of it.
-pub(super) struct Report {
+pub(super) struct SubagentReport {
     /// Absent when it never started.
     pub id: Option<u64>,
     pub agent: String,
@@ -55,12 +55,16 @@ pub(super) struct Report {
 }
 
 /// Has the task done.
-pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext) -> Report {
+pub(super) async fn work(
+    setup: &SubagentSetup,
+    job: SubagentTask,
+    context: &ToolContext,
+) -> SubagentReport {
     let session = match start(setup, &job, context) {
         Ok(session) => session,
-        Err(why) => return Report::never_started(job, why.to_string()),
+        Err(why) => return SubagentReport::never_started(job, why.to_string()),
     };
-    let id = telling::new_id();
+    let id = published::new_id();
     if let Some(number) = &job.number {
         number.set(id).ok();
     }
@@ -82,7 +86,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
     let host = Arc::clone(&context.host);
     let progress = context.progress.clone();
     let own_job = job.number.is_none().then(|| cancel.clone());
-    let mut telling = Telling::start(host, progress, agent, own_job);
+    let mut telling = PublishedSubagent::start(host, progress, agent, own_job);
     let worker = Worker {
         session: &session,
         running: running.as_ref(),
@@ -101,7 +105,7 @@ pub(super) async fn work(setup: &SubagentSetup, job: Job, context: &ToolContext)
             (failure.for_model(&job.agent.name), failure.status)
         }
     };
-    Report {
+    SubagentReport {
         id: Some(telling.id()),
         agent: job.agent.name,
         task: job.task,
@@ -122,8 +126,8 @@ fn source(agent: &AgentDefinition, project: &Path) -> SubagentSource {
     }
 }
 
-impl Report {
-    fn never_started(job: Job, why: String) -> Self {
+impl SubagentReport {
+    fn never_started(job: SubagentTask, why: String) -> Self {
         Self {
             id: None,
             agent: job.agent.name,
@@ -137,7 +141,7 @@ impl Report {
     }
 
     /// A task that was cancelled while it waited for its turn.
-    pub fn cancelled(job: Job) -> Self {
+    pub fn cancelled(job: SubagentTask) -> Self {
         let why = "The subagent was cancelled before it began.".to_owned();
         Self {
             status: JobStatus::Cancelled,
@@ -147,7 +151,7 @@ impl Report {
 }
 
 /// Why there is no result.
-struct Failure {
+struct SubagentFailure {
     why: String,
     /// What it said before.
     said: Option<String>,
@@ -155,7 +159,7 @@ struct Failure {
     status: JobStatus,
 }
 
-impl Failure {
+impl SubagentFailure {
     fn because(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -200,22 +204,26 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     /// Gives the task to the session and watches it until it is idle, or must stop.
-    async fn attend(&self, job: &Job, telling: &mut Telling) -> Result<String, Failure> {
+    async fn attend(
+        &self,
+        job: &SubagentTask,
+        telling: &mut PublishedSubagent,
+    ) -> Result<String, SubagentFailure> {
         let mut events = self.session.subscribe();
         let mut content = vec![ContentBlock::text(job.task.clone())];
         let mut out_of_time = Box::pin(out_of_time(job.timeout));
         let outcome = loop {
             let accepted = self.session.prompt(content).await;
-            drop(accepted.map_err(|error| Failure::because(error.to_string()))?);
+            drop(accepted.map_err(|error| SubagentFailure::because(error.to_string()))?);
             let outcome = tokio::select! {
                 outcome = watch(&mut events, telling) => outcome,
                 () = self.cancel.cancelled() => {
                     self.stop(&mut events, telling).await;
-                    return Err(Failure::cancelled());
+                    return Err(SubagentFailure::cancelled());
                 }
                 limit = &mut out_of_time => {
                     self.stop(&mut events, telling).await;
-                    return Err(Failure::late(limit));
+                    return Err(SubagentFailure::late(limit));
                 }
             };
             match self.told_too_late().await {
@@ -232,7 +240,7 @@ impl Worker<'_> {
     }
 
     /// Stops it. What happens until it has stopped is told, and what it consumed counts.
-    async fn stop(&self, events: &mut Subscription, telling: &mut Telling) {
+    async fn stop(&self, events: &mut Subscription, telling: &mut PublishedSubagent) {
         self.session.abort().await.ok();
         while let Some(event) = events.try_next() {
             telling.hear(&event).await;
@@ -254,26 +262,27 @@ impl Worker<'_> {
     }
 }
 
-fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, Failure> {
+fn judge(outcome: Option<RunOutcome>, said: Option<String>) -> Result<String, SubagentFailure> {
     let why = match outcome {
         Some(RunOutcome::Completed | RunOutcome::OutputLimit) => {
-            return said.ok_or_else(|| Failure::because("it ended without saying anything"));
+            return said
+                .ok_or_else(|| SubagentFailure::because("it ended without saying anything"));
         }
         Some(RunOutcome::Refused) => "the model declined the task".to_owned(),
-        Some(RunOutcome::Aborted) => return Err(Failure::cancelled()),
+        Some(RunOutcome::Aborted) => return Err(SubagentFailure::cancelled()),
         Some(RunOutcome::Failed { message, .. } | RunOutcome::BudgetReached { message, .. }) => {
             message
         }
         None => "its session ended".to_owned(),
     };
-    Err(Failure {
+    Err(SubagentFailure {
         said,
-        ..Failure::because(why)
+        ..SubagentFailure::because(why)
     })
 }
 
 /// Tells what it does until it is idle. `None` when its session went away.
-async fn watch(events: &mut Subscription, telling: &mut Telling) -> Option<RunOutcome> {
+async fn watch(events: &mut Subscription, telling: &mut PublishedSubagent) -> Option<RunOutcome> {
     let mut outcome = None;
     while let Some(event) = events.next().await {
         telling.hear(&event).await;
@@ -297,14 +306,18 @@ async fn out_of_time(limit: Option<Duration>) -> Duration {
     }
 }
 
-fn start(setup: &SubagentSetup, job: &Job, context: &ToolContext) -> Result<Session, BoxError> {
+fn start(
+    setup: &SubagentSetup,
+    job: &SubagentTask,
+    context: &ToolContext,
+) -> Result<Session, BoxError> {
     let options = options(setup, job, context)?;
     Ok(Session::start(setup.environment.clone(), options)?)
 }
 
 fn options(
     setup: &SubagentSetup,
-    job: &Job,
+    job: &SubagentTask,
     context: &ToolContext,
 ) -> Result<SessionOptions, AgentUnusable> {
     let hooks = context.host.hooks();
@@ -328,7 +341,7 @@ fn options(
     options.place = own_place.unwrap_or_else(|| Arc::clone(&context.place));
     // The parent's policy decides: each tool asks it.
     options.policy = Policy::decided_elsewhere(context.host.path_rules());
-    options.tools = Permitted::all(tools, &context.host);
+    options.tools = PermittedTool::all(tools, &context.host);
     options.permits = Some(Arc::clone(&context.host));
     options.hooks = ParentsHooks::of(&context.host, &job.agent)
         .into_iter()
@@ -364,7 +377,7 @@ const AS_A_SUBAGENT: &str = "You work as a subagent: another agent gave you one 
 /// The call's model, else the agent's, else the one the parent uses now.
 fn model(
     setup: &SubagentSetup,
-    job: &Job,
+    job: &SubagentTask,
     context: &ToolContext,
 ) -> Result<Arc<ModelInfo>, AgentUnusable> {
     if let Some(model) = &job.model {

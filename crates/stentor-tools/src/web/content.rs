@@ -6,7 +6,7 @@ use super::error::FetchError;
 
 /// What is done with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Html,
     Text,
     Picture(&'static str),
@@ -14,7 +14,7 @@ pub(super) enum Kind {
 
 /// The type of a body as its server announces it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Announced {
+pub(super) struct AnnouncedType {
     /// `text/html`, in lower case. Empty if nothing is said.
     pub kind: String,
     charset: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Announced {
 /// What of a text tells in which encoding it is.
 const TELLING_BYTES: usize = 8 * 1024;
 
-impl Announced {
+impl AnnouncedType {
     /// Reads a `Content-Type`.
     pub fn of(header: Option<&str>) -> Self {
         let mut parts = header.unwrap_or_default().split(';');
@@ -69,10 +69,10 @@ impl Announced {
     }
 
     /// What a body with these first bytes is.
-    pub fn kind_of(&self, bytes: &[u8]) -> Result<Kind, FetchError> {
+    pub fn kind_of(&self, bytes: &[u8]) -> Result<BodyKind, FetchError> {
         let found = infer::get(bytes).map(|found| found.mime_type());
         if let Some(kind) = found.and_then(picture) {
-            return Ok(Kind::Picture(kind));
+            return Ok(BodyKind::Picture(kind));
         }
         let start = bytes.get(..TELLING_BYTES).unwrap_or(bytes);
         let is_wide = Encoding::for_bom(bytes).is_some_and(|(encoding, _)| encoding != UTF_8)
@@ -98,14 +98,14 @@ impl Announced {
             text.starts_with("<!doctype html") || text.starts_with("<html")
         };
         Ok(match self.kind.as_str() {
-            "text/html" | "application/xhtml+xml" => Kind::Html,
-            "" | "application/octet-stream" if looks_like_html() => Kind::Html,
-            _ => Kind::Text,
+            "text/html" | "application/xhtml+xml" => BodyKind::Html,
+            "" | "application/octet-stream" if looks_like_html() => BodyKind::Html,
+            _ => BodyKind::Text,
         })
     }
 
     /// The body as text. Bytes that mean nothing in its encoding become U+FFFD.
-    pub fn text(&self, bytes: &[u8], kind: Kind, is_whole: bool) -> String {
+    pub fn text(&self, bytes: &[u8], kind: BodyKind, is_whole: bool) -> String {
         let start = bytes.get(..TELLING_BYTES).unwrap_or(bytes);
         let named = || self.named().or_else(|| named_in_html(start, kind));
         let is_utf8 = || match std::str::from_utf8(bytes) {
@@ -129,8 +129,8 @@ impl Announced {
 }
 
 /// The encoding that a page names itself: `<meta charset="…">`, also inside `content="…"`.
-fn named_in_html(start: &[u8], kind: Kind) -> Option<&'static Encoding> {
-    if kind != Kind::Html {
+fn named_in_html(start: &[u8], kind: BodyKind) -> Option<&'static Encoding> {
+    if kind != BodyKind::Html {
         return None;
     }
     let text = String::from_utf8_lossy(start).to_ascii_lowercase();
@@ -178,10 +178,10 @@ mod tests {
             (Some("video/x-msvideo"), false),
             (Some("font/woff2"), false),
         ] {
-            let announced = Announced::of(header);
+            let announced = AnnouncedType::of(header);
             assert_eq!(announced.check(None).is_ok(), expected, "{header:?}");
         }
-        let error = Announced::of(Some("application/pdf")).check(Some(3 << 20));
+        let error = AnnouncedType::of(Some("application/pdf")).check(Some(3 << 20));
         assert_eq!(
             error.unwrap_err().to_string(),
             "the page is application/pdf, 3.0MB: only text and pictures (PNG, JPEG, GIF, WebP) are \
@@ -196,22 +196,22 @@ mod tests {
             (
                 Some("text/html"),
                 &png[..],
-                Some(Kind::Picture("image/png")),
+                Some(BodyKind::Picture("image/png")),
             ),
-            (Some("image/png"), b"<html>", Some(Kind::Text)),
+            (Some("image/png"), b"<html>", Some(BodyKind::Text)),
             (Some("text/html"), b"a\0b", None),
             (
                 Some("text/html; charset=utf-16le"),
                 b"a\0b\0",
-                Some(Kind::Html),
+                Some(BodyKind::Html),
             ),
-            (Some("text/plain"), b"\xff\xfea\0", Some(Kind::Text)),
-            (None, b"\n <!DOCTYPE html><p>", Some(Kind::Html)),
-            (None, b"plain", Some(Kind::Text)),
-            (Some("text/plain"), b"<html>", Some(Kind::Text)),
+            (Some("text/plain"), b"\xff\xfea\0", Some(BodyKind::Text)),
+            (None, b"\n <!DOCTYPE html><p>", Some(BodyKind::Html)),
+            (None, b"plain", Some(BodyKind::Text)),
+            (Some("text/plain"), b"<html>", Some(BodyKind::Text)),
             (Some("application/octet-stream"), b"PK\x03\x04\0\0", None),
         ] {
-            let found = Announced::of(header).kind_of(bytes).ok();
+            let found = AnnouncedType::of(header).kind_of(bytes).ok();
             assert_eq!(found, expected, "{header:?}");
         }
     }
@@ -243,11 +243,11 @@ mod tests {
                 "<meta charset=koi8-r>Ä",
             ),
         ] {
-            let announced = Announced::of(Some(header));
+            let announced = AnnouncedType::of(Some(header));
             let kind = announced.kind_of(bytes).unwrap();
             assert_eq!(announced.text(bytes, kind, true), expected, "{header}");
         }
-        let cut = Announced::default().text(b"caf\xc3", Kind::Text, false);
+        let cut = AnnouncedType::default().text(b"caf\xc3", BodyKind::Text, false);
         assert_eq!(cut, "caf\u{fffd}");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use stentor_agent::permission::CallRefused;
+
 use crate::tool_error::ToolError;
 use crate::truncation::size;
 
@@ -50,7 +52,7 @@ pub(super) enum FetchError {
     #[error("the page redirects (HTTP {0}) without saying where to")]
     NoLocation(u16),
     #[error("the redirect to {url} was not followed: {why}")]
-    NotPermitted { url: String, why: String },
+    NotPermitted { url: String, why: CallRefused },
     #[error("the redirect to {to} was not followed: {reason}")]
     BadRedirect { to: String, reason: Box<FetchError> },
     #[error("{0} sends the page compressed ({1}) though that was not asked for; it is not read")]

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::not_public;
 use super::error::FetchError;
-use super::location::{AllowedPrivate, Location};
+use super::location::{AllowedPrivate, WebLocation};
 use super::resolver::{GuardedResolver, refused_address, system_lookup};
 
 /// Pages as text are worth most.
@@ -23,7 +23,7 @@ const WANTED: &str = "text/markdown, text/html;q=0.9, application/json;q=0.9, te
                       */*;q=0.5";
 
 /// How requests are made.
-pub(super) struct Exchange {
+pub(super) struct WebExchange {
     http: Arc<Http>,
     pub allowed: AllowedPrivate,
     pub timeout: Duration,
@@ -34,30 +34,30 @@ pub(super) struct Exchange {
 }
 
 /// What a server answers.
-pub(super) enum Answer {
-    Page(Opened),
+pub(super) enum WebAnswer {
+    Page(OpenedResponse),
     /// Somewhere else, and how much of the time is left.
     Redirect {
-        location: Location,
+        location: WebLocation,
         left: Duration,
     },
 }
 
 /// A response whose body is still to be read.
-pub(super) struct Opened {
-    pub location: Location,
+pub(super) struct OpenedResponse {
+    pub location: WebLocation,
     pub response: Response,
     left: Duration,
     seconds: u64,
 }
 
 /// The beginning of a body, or all of it.
-pub(super) struct Body {
+pub(super) struct PageBody {
     pub bytes: Vec<u8>,
     pub is_whole: bool,
 }
 
-impl Exchange {
+impl WebExchange {
     pub fn new(http: Arc<Http>, allowed: AllowedPrivate, timeout: Duration) -> Self {
         Self {
             http,
@@ -71,21 +71,21 @@ impl Exchange {
     /// Asks for `location`, once. Of the time for a whole call so much is `left`.
     pub async fn ask(
         &self,
-        location: Location,
+        location: WebLocation,
         headers: &HeaderMap,
         left: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Answer, FetchError> {
+    ) -> Result<WebAnswer, FetchError> {
         let opened = self.open(location, headers, left, cancel).await?;
         if !opened.response.status().is_redirection() {
-            return Ok(Answer::Page(opened));
+            return Ok(WebAnswer::Page(opened));
         }
         let status = opened.response.status().as_u16();
         let to = opened.response.headers().get(LOCATION);
         let to = to.map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
         let to = to.ok_or(FetchError::NoLocation(status))?;
         let location = opened.location.redirected(&to, &self.allowed);
-        Ok(Answer::Redirect {
+        Ok(WebAnswer::Redirect {
             location: location.map_err(|reason| FetchError::BadRedirect {
                 to,
                 reason: Box::new(reason),
@@ -96,11 +96,11 @@ impl Exchange {
 
     async fn open(
         &self,
-        location: Location,
+        location: WebLocation,
         headers: &HeaderMap,
         left: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Opened, FetchError> {
+    ) -> Result<OpenedResponse, FetchError> {
         let seconds = self.timeout.as_secs();
         let client = self.client(&location)?;
         let request = client
@@ -127,7 +127,7 @@ impl Exchange {
             }
             Err(_) => return Err(FetchError::TooSlow { host, seconds }),
         };
-        Ok(Opened {
+        Ok(OpenedResponse {
             location,
             response,
             left: left.saturating_sub(since.elapsed()),
@@ -135,7 +135,7 @@ impl Exchange {
         })
     }
 
-    fn client(&self, location: &Location) -> Result<&Client, FetchError> {
+    fn client(&self, location: &WebLocation) -> Result<&Client, FetchError> {
         let proxies = self.http.proxy_hosts();
         if location.is_allowed_private {
             return built(&self.unguarded, || self.build(None));
@@ -178,7 +178,7 @@ fn built(
     Ok(cell.get_or_init(|| client))
 }
 
-impl Opened {
+impl OpenedResponse {
     /// How long the body is, if the server says so.
     pub fn length(&self) -> Option<u64> {
         let length = self.response.headers().get(CONTENT_LENGTH)?;
@@ -202,7 +202,7 @@ impl Opened {
         mut self,
         most_bytes: usize,
         cancel: &CancellationToken,
-    ) -> Result<Body, FetchError> {
+    ) -> Result<PageBody, FetchError> {
         let host = || self.location.host().to_owned();
         let mut bytes = Vec::new();
         let response = &mut self.response;
@@ -239,6 +239,6 @@ impl Opened {
         }
         let is_whole = bytes.len() <= most_bytes;
         bytes.truncate(most_bytes);
-        Ok(Body { bytes, is_whole })
+        Ok(PageBody { bytes, is_whole })
     }
 }

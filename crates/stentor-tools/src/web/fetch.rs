@@ -15,11 +15,11 @@ use stentor_agent::tool::{
 use stentor_journal::message::{ContentBlock, ToolCall};
 
 use super::WebSettings;
-use super::content::{Announced, Kind};
+use super::content::{AnnouncedType, BodyKind};
 use super::error::FetchError;
-use super::exchange::{Answer, Body, Exchange, Opened};
+use super::exchange::{OpenedResponse, PageBody, WebAnswer, WebExchange};
 use super::html;
-use super::location::Location;
+use super::location::WebLocation;
 use crate::process::Spill;
 use crate::tool_call;
 use crate::tool_error::ToolError;
@@ -37,7 +37,7 @@ const REDIRECTS: usize = 10;
 /// Reads pages.
 pub(super) struct Fetch {
     settings: WebSettings,
-    exchange: Exchange,
+    exchange: WebExchange,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,19 +79,19 @@ impl Fetch {
         } = settings.clone();
         Self {
             settings,
-            exchange: Exchange::new(http, allowed, timeout),
+            exchange: WebExchange::new(http, allowed, timeout),
         }
     }
 
     /// Where a call goes, unless it is certain that it may not.
-    fn location(&self, url: &str) -> Result<Location, FetchError> {
+    fn location(&self, url: &str) -> Result<WebLocation, FetchError> {
         match self.settings.network {
-            true => Location::parse(url, &self.settings.allowed),
+            true => WebLocation::parse(url, &self.settings.allowed),
             false => Err(FetchError::NoNetwork),
         }
     }
 
-    fn location_of(&self, arguments: &Map<String, Value>) -> Option<Location> {
+    fn location_of(&self, arguments: &Map<String, Value>) -> Option<WebLocation> {
         let url = arguments.get("url").and_then(Value::as_str)?;
         self.location(url).ok()
     }
@@ -106,11 +106,11 @@ impl Fetch {
         let opened = self.follow(location, context).await?;
         let status = opened.response.status();
         let header = opened.response.headers().get(CONTENT_TYPE);
-        let announced = Announced::of(header.and_then(|value| value.to_str().ok()));
+        let announced = AnnouncedType::of(header.and_then(|value| value.to_str().ok()));
         let length = opened.length();
         opened.check_encoding()?;
         announced.check(length)?;
-        let read = Read {
+        let read = PageReading {
             asked: url,
             location: opened.location.clone(),
             status,
@@ -124,7 +124,11 @@ impl Fetch {
 
     /// Asks for a page and follows redirects, each looked at like the first address. Hosts that
     /// nobody has permitted yet are asked about; the time that takes does not count.
-    async fn follow(&self, start: Location, context: &ToolContext) -> Result<Opened, FetchError> {
+    async fn follow(
+        &self,
+        start: WebLocation,
+        context: &ToolContext,
+    ) -> Result<OpenedResponse, FetchError> {
         let (no_more, cancel) = (HeaderMap::new(), &context.cancel);
         let mut permitted = vec![start.address().host];
         let mut asked_for = start;
@@ -132,8 +136,8 @@ impl Fetch {
         for _ in 0..=REDIRECTS {
             let answer = self.exchange.ask(asked_for, &no_more, time, cancel);
             let (location, left) = match answer.await? {
-                Answer::Page(opened) => return Ok(opened),
-                Answer::Redirect { location, left } => (location, left),
+                WebAnswer::Page(opened) => return Ok(opened),
+                WebAnswer::Redirect { location, left } => (location, left),
             };
             let host = location.address().host;
             if !permitted.contains(&host) {
@@ -147,10 +151,10 @@ impl Fetch {
 
     async fn body(
         &self,
-        opened: Opened,
-        read: &Read,
+        opened: OpenedResponse,
+        read: &PageReading,
         context: &ToolContext,
-    ) -> Result<Body, FetchError> {
+    ) -> Result<PageBody, FetchError> {
         let most_bytes = match read.announced.kind.starts_with("image/") {
             true => MAX_PICTURE_BYTES,
             false => self.settings.max_bytes,
@@ -167,7 +171,7 @@ impl Tool for Fetch {
     fn touches(&self, arguments: &Map<String, Value>, _: &Path) -> Touches {
         let location = self.location_of(arguments);
         Touches {
-            web: location.iter().map(Location::address).collect(),
+            web: location.iter().map(WebLocation::address).collect(),
             ..Touches::default()
         }
     }
@@ -190,7 +194,7 @@ impl Tool for Fetch {
 }
 
 /// Asks the session's policy about a host that a redirect leads to.
-async fn permit_redirect(next: &Location, context: &ToolContext) -> Result<(), FetchError> {
+async fn permit_redirect(next: &WebLocation, context: &ToolContext) -> Result<(), FetchError> {
     let mut arguments = Map::new();
     arguments.insert("url".into(), next.url.as_str().into());
     let call = ToolCall {
@@ -215,19 +219,19 @@ async fn permit_redirect(next: &Location, context: &ToolContext) -> Result<(), F
 }
 
 /// A page that is being read.
-struct Read {
+struct PageReading {
     asked: String,
-    location: Location,
+    location: WebLocation,
     status: StatusCode,
-    announced: Announced,
+    announced: AnnouncedType,
     length: Option<u64>,
     raw: bool,
 }
 
-impl Read {
-    async fn output(self, body: Body, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+impl PageReading {
+    async fn output(self, body: PageBody, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let kind = self.announced.kind_of(&body.bytes)?;
-        if let Kind::Picture(mime) = kind {
+        if let BodyKind::Picture(mime) = kind {
             if !body.is_whole || body.bytes.len() > MAX_PICTURE_BYTES {
                 return Err(FetchError::LargePicture(MAX_PICTURE_BYTES as u64).into());
             }
@@ -239,7 +243,7 @@ impl Read {
                 is_error: !self.status.is_success(),
             });
         }
-        let is_html = kind == Kind::Html && !self.raw;
+        let is_html = kind == BodyKind::Html && !self.raw;
         let (base, announced) = (self.location.url.clone(), self.announced.clone());
         let (bytes, is_whole) = (body.bytes.len(), body.is_whole);
         let (title, text) = tool_call::blocking(&context.cancel, move || {

@@ -20,7 +20,7 @@ pub(super) const MAX_URL_BYTES: usize = 8 * 1024;
 
 /// A URL that may be asked for, if the policy lets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Location {
+pub(super) struct WebLocation {
     pub url: Url,
     /// True when the user allows it whatever its address is.
     pub is_allowed_private: bool,
@@ -94,7 +94,7 @@ impl AllowedPrivate {
     }
 }
 
-impl Location {
+impl WebLocation {
     /// Looks at a URL as it was written.
     pub fn parse(text: &str, allowed: &AllowedPrivate) -> Result<Self, FetchError> {
         if text.len() > MAX_URL_BYTES {
@@ -192,7 +192,7 @@ mod tests {
     fn parsed(text: &str, allowed: &[&str]) -> Result<String, String> {
         let allowed: Vec<String> = allowed.iter().map(|text| (*text).to_owned()).collect();
         let allowed = AllowedPrivate::read(&allowed).unwrap();
-        let location = Location::parse(text, &allowed).map_err(|error| error.to_string())?;
+        let location = WebLocation::parse(text, &allowed).map_err(|error| error.to_string())?;
         Ok(location.address().host)
     }
 
@@ -257,7 +257,7 @@ mod tests {
             ("wiki.corp", "https://a.wiki.corp/", false),
         ] {
             let allowed = AllowedPrivate::read(&[allowed.to_owned()]).unwrap();
-            let location = Location::parse(text, &allowed);
+            let location = WebLocation::parse(text, &allowed);
             let found = location.is_ok_and(|location| location.is_allowed_private);
             assert_eq!(found, is_allowed, "{text}");
         }

@@ -51,7 +51,7 @@ pub fn search_tool(
     settings: WebSettings,
     service: SearchService,
 ) -> Result<Arc<dyn Tool>, InvalidService> {
-    Ok(Arc::new(search::Search::new(settings, service)?))
+    Ok(Arc::new(search::WebSearchTool::new(settings, service)?))
 }
 
 /// The tool that has the provider of the session's model search.

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Asks for the addresses of a name.
-pub(super) type Lookup = Arc<dyn Fn(String) -> Looking + Send + Sync>;
-type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+pub(super) type NameLookup = Arc<dyn Fn(String) -> LookupFuture + Send + Sync>;
+type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// What an address is that may not be used.
-pub(super) type Guard = fn(IpAddr) -> Option<&'static str>;
+pub(super) type AddressGuard = fn(IpAddr) -> Option<&'static str>;
 
 /// Resolves names to addresses that the guard lets through.
 pub(super) struct GuardedResolver {
-    pub lookup: Lookup,
-    pub guard: Guard,
+    pub lookup: NameLookup,
+    pub guard: AddressGuard,
     /// The proxies, to which the guard does not apply.
     pub exempt: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(super) struct NotPublic {
 }
 
 /// The system's way.
-pub(super) fn system_lookup() -> Lookup {
+pub(super) fn system_lookup() -> NameLookup {
     Arc::new(|name| {
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
     })
@@ -99,7 +99,7 @@ mod tests {
     use crate::web::address::not_public;
 
     /// Answers with one list after the other.
-    fn answers(mut lists: Vec<Vec<&'static str>>) -> Lookup {
+    fn answers(mut lists: Vec<Vec<&'static str>>) -> NameLookup {
         lists.reverse();
         let lists = Mutex::new(lists);
         Arc::new(move |_| {

@@ -16,8 +16,8 @@ use stentor_agent::tool::{
 
 use super::WebSettings;
 use super::error::FetchError;
-use super::exchange::{Answer, Exchange};
-use super::location::{AllowedPrivate, Location};
+use super::exchange::{WebAnswer, WebExchange};
+use super::location::{AllowedPrivate, WebLocation};
 use crate::tool_call;
 use crate::tool_error::ToolError;
 use crate::truncation::cut;
@@ -56,11 +56,11 @@ pub enum InvalidService {
 }
 
 /// Searches the web.
-pub(super) struct Search {
+pub(super) struct WebSearchTool {
     settings: WebSettings,
     service: String,
     headers: HeaderMap,
-    exchange: Exchange,
+    exchange: WebExchange,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +82,7 @@ pub(super) fn wanted(arguments: Map<String, Value>) -> Result<(String, usize), T
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Found {
+struct SearchResult {
     title: String,
     url: String,
     snippet: String,
@@ -107,7 +107,7 @@ pub(super) static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
     effect: ToolEffect::Executes,
 });
 
-impl Search {
+impl WebSearchTool {
     pub fn new(settings: WebSettings, service: SearchService) -> Result<Self, InvalidService> {
         if !service.url.contains(QUERY) {
             return Err(InvalidService::NoQuery);
@@ -116,7 +116,7 @@ impl Search {
         let url = Url::parse(&example).map_err(|error| InvalidService::Url(error.to_string()))?;
         // The user has named it, so it may be wherever it is.
         let allowed = AllowedPrivate::of(&url);
-        Location::parse(&example, &allowed)
+        WebLocation::parse(&example, &allowed)
             .map_err(|error| InvalidService::Url(error.to_string()))?;
         let mut headers = HeaderMap::new();
         if let Some((name, key)) = service.key {
@@ -129,7 +129,7 @@ impl Search {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let exchange = Exchange::new(Arc::clone(&settings.http), allowed, settings.timeout);
+        let exchange = WebExchange::new(Arc::clone(&settings.http), allowed, settings.timeout);
         Ok(Self {
             settings,
             service: service.url,
@@ -138,14 +138,14 @@ impl Search {
         })
     }
 
-    fn location(&self, query: &str) -> Result<Location, FetchError> {
+    fn location(&self, query: &str) -> Result<WebLocation, FetchError> {
         match self.settings.network {
-            true => Location::parse(&address(&self.service, query), &self.exchange.allowed),
+            true => WebLocation::parse(&address(&self.service, query), &self.exchange.allowed),
             false => Err(FetchError::NoNetwork),
         }
     }
 
-    fn location_of(&self, arguments: &Map<String, Value>) -> Option<Location> {
+    fn location_of(&self, arguments: &Map<String, Value>) -> Option<WebLocation> {
         let query = arguments.get("query").and_then(Value::as_str)?;
         self.location(query).ok()
     }
@@ -163,8 +163,8 @@ impl Search {
         let (time, cancel) = (self.settings.timeout, &context.cancel);
         let answer = self.exchange.ask(location, &self.headers, time, cancel);
         let opened = match answer.await.map_err(|error| failed(error.to_string()))? {
-            Answer::Page(opened) => opened,
-            Answer::Redirect { location, .. } => {
+            WebAnswer::Page(opened) => opened,
+            WebAnswer::Redirect { location, .. } => {
                 return Err(failed(format!("it redirects to {}", location.host())));
             }
         };
@@ -187,7 +187,7 @@ impl Search {
     }
 }
 
-impl Tool for Search {
+impl Tool for WebSearchTool {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
@@ -195,7 +195,7 @@ impl Tool for Search {
     fn touches(&self, arguments: &Map<String, Value>, _: &Path) -> Touches {
         let location = self.location_of(arguments);
         Touches {
-            web: location.iter().map(Location::address).collect(),
+            web: location.iter().map(WebLocation::address).collect(),
             ..Touches::default()
         }
     }
@@ -233,7 +233,7 @@ fn address(service: &str, query: &str) -> String {
 
 /// The results in an answer: SearXNG has them in `results`, Brave in `web.results`, Google in
 /// `items`, others in `organic`.
-fn results(answer: &Value) -> Option<Vec<Found>> {
+fn results(answer: &Value) -> Option<Vec<SearchResult>> {
     let lists = [
         answer.get("results"),
         answer.pointer("/web/results"),
@@ -255,7 +255,7 @@ fn results(answer: &Value) -> Option<Vec<Found>> {
                 .to_owned()
         };
         let url = text(&["url", "link"]);
-        (!url.is_empty()).then(|| Found {
+        (!url.is_empty()).then(|| SearchResult {
             title: cut(text(&["title"]), MAX_TITLE_BYTES),
             url,
             snippet: cut(
@@ -269,9 +269,9 @@ fn results(answer: &Value) -> Option<Vec<Found>> {
 
 static EMPTY: Value = Value::Array(Vec::new());
 
-fn output(query: &str, found: Vec<Found>) -> ToolOutput {
+fn output(query: &str, found: Vec<SearchResult>) -> ToolOutput {
     let lines = found.iter().enumerate().map(|(n, found)| {
-        let Found {
+        let SearchResult {
             title,
             url,
             snippet,

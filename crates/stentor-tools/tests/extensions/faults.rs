@@ -206,7 +206,7 @@ async fn a_result_too_long_to_read_is_a_failed_call() {
 #[tokio::test]
 async fn one_that_does_not_listen_loses_events_and_holds_up_nothing() {
     let scenario = stentor_model::script::Scenario::new()
-        .turn(stentor_model::script::Turn::new().repeat("x", 5_000))
+        .turn(stentor_model::script::ScriptTurn::new().repeat("x", 5_000))
         .text("done");
     let mut spec = fault("deaf");
     spec.timeout = Duration::from_millis(200);

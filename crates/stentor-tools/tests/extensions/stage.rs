@@ -12,7 +12,7 @@ use stentor_agent::model::{Model, ModelError, ModelInfo, ModelRegistry, NamedBy}
 use stentor_agent::session::{Environment, Session, SessionOptions};
 use stentor_journal::clock::SystemClock;
 use stentor_journal::message::{ContentBlock, KnownMessage, Message};
-use stentor_model::script::{Format, Scenario, ScriptModel};
+use stentor_model::script::{Scenario, ScriptFormat, ScriptModel};
 use stentor_policy::{PermissionMode, Policy};
 use stentor_tools::extension::{ExtensionSpec, Extensions, RestartPolicy, event_name};
 use stentor_tools::{SubagentSetup, subagent_tool};
@@ -68,7 +68,7 @@ impl Stage {
 
     /// The same with the tool for subagents, and a scenario that may tell who asks.
     pub fn with_subagents(scenario: &str, extensions: Vec<ExtensionSpec>) -> Self {
-        let model = ScriptModel::parse(scenario, Format::Toml, "one").unwrap();
+        let model = ScriptModel::parse(scenario, ScriptFormat::Toml, "one").unwrap();
         Self::playing(model, extensions, true)
     }
 

@@ -94,15 +94,15 @@ fn has_duplicate<'v, 'a: 'v>(
         });
     }
     let mut seen = HashSet::with_capacity(values.len());
-    !values.all(|value| seen.insert(Key(value)))
+    !values.all(|value| seen.insert(HashedValue(value)))
 }
 
 /// A value as a key of a hash table. NaN is not equal to itself; a table then merely holds it
 /// twice.
 #[derive(PartialEq, Hash)]
-struct Key<'v, 'a>(&'v Value<'a>);
+struct HashedValue<'v, 'a>(&'v Value<'a>);
 
-impl Eq for Key<'_, '_> {}
+impl Eq for HashedValue<'_, '_> {}
 
 impl PartialEq for Map<'_> {
     fn eq(&self, other: &Self) -> bool {
@@ -114,9 +114,15 @@ impl PartialEq for Map<'_> {
                 .iter()
                 .all(|(key, value)| other.get_value(key) == Some(value));
         }
-        let others: HashMap<_, _> = other.iter().map(|(key, value)| (Key(key), value)).collect();
-        self.iter()
-            .all(|(key, value)| others.get(&Key(key)).is_some_and(|other| *other == value))
+        let others: HashMap<_, _> = other
+            .iter()
+            .map(|(key, value)| (HashedValue(key), value))
+            .collect();
+        self.iter().all(|(key, value)| {
+            others
+                .get(&HashedValue(key))
+                .is_some_and(|other| *other == value)
+        })
     }
 }
 
@@ -128,8 +134,9 @@ impl PartialEq for Set<'_> {
         if self.len() <= SMALL {
             return self.iter().all(|value| other.contains(value));
         }
-        let others: HashSet<_> = other.iter().map(Key).collect();
-        self.iter().all(|value| others.contains(&Key(value)))
+        let others: HashSet<_> = other.iter().map(HashedValue).collect();
+        self.iter()
+            .all(|value| others.contains(&HashedValue(value)))
     }
 }
 

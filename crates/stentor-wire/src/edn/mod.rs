@@ -32,5 +32,5 @@ pub use collections::{Map, Set};
 pub use error::{ReadError, ReadErrorKind};
 pub use reader::{MAX_DEPTH, Reader, read_one};
 pub use value::{Tagged, Value};
-pub use write::{Keyword, WriteEdn};
+pub use write::{Fields, Keyword, WriteEdn};
 pub use writer::{EdnWriter, escape_into};

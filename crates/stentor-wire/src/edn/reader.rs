@@ -31,7 +31,7 @@ pub struct Reader<'a> {
     pub(super) at: usize,
     max_depth: usize,
     keep_tags: bool,
-    open: Vec<Open<'a>>,
+    open: Vec<OpenForm<'a>>,
     /// Finished forms of the open collections, innermost last.
     done: Vec<Value<'a>>,
     /// How many of `open` are discards.
@@ -39,8 +39,8 @@ pub struct Reader<'a> {
 }
 
 #[derive(Debug)]
-struct Open<'a> {
-    kind: OpenKind<'a>,
+struct OpenForm<'a> {
+    kind: OpenFormKind<'a>,
     /// Where it starts in the text.
     offset: usize,
     /// Where its forms start in `done`.
@@ -48,7 +48,7 @@ struct Open<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum OpenKind<'a> {
+enum OpenFormKind<'a> {
     List,
     Vector,
     Set,
@@ -98,9 +98,9 @@ impl<'a> Reader<'a> {
                 };
             };
             let value = match byte {
-                b'(' => self.open_after(1, OpenKind::List)?,
-                b'[' => self.open_after(1, OpenKind::Vector)?,
-                b'{' => self.open_after(1, OpenKind::Map { namespace: None })?,
+                b'(' => self.open_after(1, OpenFormKind::List)?,
+                b'[' => self.open_after(1, OpenFormKind::Vector)?,
+                b'{' => self.open_after(1, OpenFormKind::Map { namespace: None })?,
                 b')' | b']' | b'}' => Some(self.close(byte)?),
                 b'"' => Some(Value::Str(self.string()?)),
                 b'\\' => Some(self.character()?),
@@ -130,17 +130,17 @@ impl<'a> Reader<'a> {
         loop {
             match self.open.last().map(|open| (open.kind, open.offset)) {
                 None => return Ok(Some(value)),
-                Some((OpenKind::Discard, _)) => {
+                Some((OpenFormKind::Discard, _)) => {
                     self.open.pop();
                     self.discards -= 1;
                     return Ok(None);
                 }
-                Some((OpenKind::Tag(tag), offset)) => {
+                Some((OpenFormKind::Tag(tag), offset)) => {
                     self.open.pop();
                     value = self.tagged(tag, offset, value)?;
                 }
                 Some((
-                    OpenKind::Map {
+                    OpenFormKind::Map {
                         namespace: Some(namespace),
                     },
                     _,
@@ -190,15 +190,15 @@ impl<'a> Reader<'a> {
     fn open_after(
         &mut self,
         len: usize,
-        kind: OpenKind<'a>,
+        kind: OpenFormKind<'a>,
     ) -> Result<Option<Value<'a>>, ReadError> {
         let offset = self.at;
         if self.open.len() >= self.max_depth {
             return Err(self.error(offset, ReadErrorKind::TooDeep(self.max_depth)));
         }
         self.at += len;
-        self.discards += usize::from(kind == OpenKind::Discard);
-        self.open.push(Open {
+        self.discards += usize::from(kind == OpenFormKind::Discard);
+        self.open.push(OpenForm {
             kind,
             offset,
             first: self.done.len(),
@@ -214,24 +214,26 @@ impl<'a> Reader<'a> {
         };
         self.at += 1;
         match (open.kind, bracket) {
-            (OpenKind::List, b')') => Ok(Value::List(self.done.drain(open.first..).collect())),
-            (OpenKind::Vector, b']') => Ok(Value::Vector(self.done.drain(open.first..).collect())),
-            (OpenKind::Set, b'}') => {
+            (OpenFormKind::List, b')') => Ok(Value::List(self.done.drain(open.first..).collect())),
+            (OpenFormKind::Vector, b']') => {
+                Ok(Value::Vector(self.done.drain(open.first..).collect()))
+            }
+            (OpenFormKind::Set, b'}') => {
                 let set: Set<'a> = self.done.drain(open.first..).collect();
                 if set.has_duplicate() {
                     return Err(self.error(open.offset, ReadErrorKind::DuplicateElement));
                 }
                 Ok(Value::Set(set))
             }
-            (OpenKind::Map { .. }, b'}') => self.close_map(&open),
-            (OpenKind::Tag(_) | OpenKind::Discard, _) => {
+            (OpenFormKind::Map { .. }, b'}') => self.close_map(&open),
+            (OpenFormKind::Tag(_) | OpenFormKind::Discard, _) => {
                 Err(self.error(open.offset, unfinished(open.kind)))
             }
             _ => Err(self.error(here, unexpected)),
         }
     }
 
-    fn close_map(&mut self, open: &Open<'a>) -> Result<Value<'a>, ReadError> {
+    fn close_map(&mut self, open: &OpenForm<'a>) -> Result<Value<'a>, ReadError> {
         let forms = self.done.len() - open.first;
         if !forms.is_multiple_of(2) {
             return Err(self.error(open.offset, ReadErrorKind::OddMap));
@@ -248,8 +250,8 @@ impl<'a> Reader<'a> {
     fn dispatch(&mut self) -> Result<Option<Value<'a>>, ReadError> {
         let start = self.at;
         match self.text.as_bytes().get(start + 1) {
-            Some(b'{') => self.open_after(2, OpenKind::Set),
-            Some(b'_') => self.open_after(2, OpenKind::Discard),
+            Some(b'{') => self.open_after(2, OpenFormKind::Set),
+            Some(b'_') => self.open_after(2, OpenFormKind::Discard),
             Some(b'#') => self.symbolic().map(Some),
             Some(b':') => self.namespaced_map(),
             Some(first) if first.is_ascii_alphabetic() => {
@@ -257,7 +259,7 @@ impl<'a> Reader<'a> {
                 if !token::is_symbol(tag) {
                     return Err(self.error(start, ReadErrorKind::InvalidSymbol));
                 }
-                self.open_after(1 + tag.len(), OpenKind::Tag(tag))
+                self.open_after(1 + tag.len(), OpenFormKind::Tag(tag))
             }
             _ => Err(self.error(start, ReadErrorKind::InvalidDispatch)),
         }
@@ -289,7 +291,7 @@ impl<'a> Reader<'a> {
         }
         self.open_after(
             1,
-            OpenKind::Map {
+            OpenFormKind::Map {
                 namespace: Some(namespace),
             },
         )
@@ -368,14 +370,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn unfinished(kind: OpenKind<'_>) -> ReadErrorKind {
+fn unfinished(kind: OpenFormKind<'_>) -> ReadErrorKind {
     match kind {
-        OpenKind::Tag(_) => ReadErrorKind::Dangling("a tag"),
-        OpenKind::Discard => ReadErrorKind::Dangling("#_"),
-        OpenKind::List => ReadErrorKind::Unclosed("list"),
-        OpenKind::Vector => ReadErrorKind::Unclosed("vector"),
-        OpenKind::Set => ReadErrorKind::Unclosed("set"),
-        OpenKind::Map { .. } => ReadErrorKind::Unclosed("map"),
+        OpenFormKind::Tag(_) => ReadErrorKind::Dangling("a tag"),
+        OpenFormKind::Discard => ReadErrorKind::Dangling("#_"),
+        OpenFormKind::List => ReadErrorKind::Unclosed("list"),
+        OpenFormKind::Vector => ReadErrorKind::Unclosed("vector"),
+        OpenFormKind::Set => ReadErrorKind::Unclosed("set"),
+        OpenFormKind::Map { .. } => ReadErrorKind::Unclosed("map"),
     }
 }
 

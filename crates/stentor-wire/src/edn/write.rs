@@ -15,6 +15,18 @@ pub trait WriteEdn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keyword<'a>(pub &'a str);
 
+/// A map with these keywords and values.
+#[derive(Clone, Copy)]
+pub struct Fields<'a>(pub &'a [(&'a str, &'a dyn WriteEdn)]);
+
+impl WriteEdn for Fields<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|map| {
+            map.fields(self.0);
+        });
+    }
+}
+
 macro_rules! write_edn {
     ($($type:ty => |$it:ident, $writer:ident| $body:expr;)*) => {
         $(impl WriteEdn for $type {

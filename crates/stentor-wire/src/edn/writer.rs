@@ -71,6 +71,27 @@ impl<'b> EdnWriter<'b> {
         self
     }
 
+    /// Keywords and their values.
+    pub fn fields(&mut self, fields: &[(&str, &dyn WriteEdn)]) -> &mut Self {
+        for (key, value) in fields {
+            self.field(key, *value);
+        }
+        self
+    }
+
+    /// A vector of maps: `entries` fills one for each item.
+    pub fn maps<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut entries: impl FnMut(&mut Self, T),
+    ) -> &mut Self {
+        self.vector_start();
+        for item in items {
+            self.map(|map| entries(map, item));
+        }
+        self.vector_end()
+    }
+
     /// Any value.
     pub fn value(&mut self, value: &(impl WriteEdn + ?Sized)) -> &mut Self {
         value.write_edn(self);

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{KEEP_CAPACITY_BYTES, Line, LineReader};
+use super::{FramedLine, KEEP_CAPACITY_BYTES, LineReader};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Owned {
@@ -9,12 +9,12 @@ enum Owned {
     InvalidUtf8,
 }
 
-impl From<Line<'_>> for Owned {
-    fn from(line: Line<'_>) -> Self {
+impl From<FramedLine<'_>> for Owned {
+    fn from(line: FramedLine<'_>) -> Self {
         match line {
-            Line::Text(text) => Owned::Text(text.to_owned()),
-            Line::TooLong => Owned::TooLong,
-            Line::InvalidUtf8 => Owned::InvalidUtf8,
+            FramedLine::Text(text) => Owned::Text(text.to_owned()),
+            FramedLine::TooLong => Owned::TooLong,
+            FramedLine::InvalidUtf8 => Owned::InvalidUtf8,
         }
     }
 }
@@ -116,7 +116,7 @@ fn a_line_inside_a_chunk_is_not_copied() {
     let mut reader = LineReader::new(100);
     let input = b"hello\n";
     let mut chunk: &[u8] = input;
-    let Some(Line::Text(line)) = reader.next_line(&mut chunk) else {
+    let Some(FramedLine::Text(line)) = reader.next_line(&mut chunk) else {
         panic!("no line")
     };
     assert_eq!(line.as_ptr(), input.as_ptr());
@@ -132,7 +132,10 @@ fn memory_is_flat_during_an_endless_line_and_small_after_a_large_one() {
         assert_eq!(reader.next_line(&mut block.as_slice()), None);
         assert!(reader.capacity_bytes() <= limit_bytes);
     }
-    assert_eq!(reader.next_line(&mut b"\n".as_slice()), Some(Line::TooLong));
+    assert_eq!(
+        reader.next_line(&mut b"\n".as_slice()),
+        Some(FramedLine::TooLong)
+    );
 
     for _ in 0..50 {
         assert_eq!(reader.next_line(&mut block.as_slice()), None);
@@ -140,11 +143,11 @@ fn memory_is_flat_during_an_endless_line_and_small_after_a_large_one() {
     assert!(reader.capacity_bytes() >= 500_000);
     assert!(matches!(
         reader.next_line(&mut b"\n".as_slice()),
-        Some(Line::Text(_))
+        Some(FramedLine::Text(_))
     ));
     assert_eq!(reader.next_line(&mut b"next".as_slice()), None);
     assert!(reader.capacity_bytes() <= KEEP_CAPACITY_BYTES);
-    assert_eq!(reader.finish(), Some(Line::Text("next")));
+    assert_eq!(reader.finish(), Some(FramedLine::Text("next")));
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn endless_cr_is_counted_not_stored() {
     assert!(reader.capacity_bytes() <= 8);
     assert_eq!(
         reader.next_line(&mut b"\n".as_slice()),
-        Some(Line::Text("ab"))
+        Some(FramedLine::Text("ab"))
     );
 }
 

@@ -30,7 +30,7 @@ pub fn error(
     data: Option<&serde_json::Value>,
 ) -> Result<(), serde_json::Error> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct ErrorBody<'a> {
         code: i64,
         message: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub fn error(
         out.extend_from_slice(b",\"error\":");
         serde_json::to_writer(
             out,
-            &Body {
+            &ErrorBody {
                 code,
                 message,
                 data,

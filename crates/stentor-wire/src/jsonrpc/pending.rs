@@ -10,13 +10,13 @@ use super::Id;
 /// Ids count down from -1, so that none of ours can be taken for one of the client's, or up from 1
 /// for servers that expect what clients usually send. Deadlines are the caller's.
 #[derive(Debug)]
-pub struct Pending<W> {
+pub struct OwnRequests<W> {
     last_id: i64,
     step: i64,
     waiters: HashMap<i64, W>,
 }
 
-impl<W> Pending<W> {
+impl<W> OwnRequests<W> {
     /// An empty table.
     pub fn new() -> Self {
         Self {
@@ -70,7 +70,7 @@ impl<W> Pending<W> {
     }
 }
 
-impl<W> Default for Pending<W> {
+impl<W> Default for OwnRequests<W> {
     fn default() -> Self {
         Self::new()
     }

@@ -93,8 +93,8 @@ struct BorrowedText<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for BorrowedText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
             type Value = Cow<'de, str>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,6 +109,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for BorrowedText<'a> {
                 Ok(Cow::Owned(text.to_owned()))
             }
         }
-        deserializer.deserialize_str(Text).map(BorrowedText)
+        deserializer.deserialize_str(TextVisitor).map(BorrowedText)
     }
 }

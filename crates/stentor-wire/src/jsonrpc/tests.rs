@@ -364,7 +364,7 @@ fn a_frame_that_cannot_be_serialised_leaves_the_buffer_alone() {
 
 #[test]
 fn section_1_7_own_ids_count_down_and_are_taken_once() {
-    let mut pending = Pending::new();
+    let mut pending = OwnRequests::new();
     let (first, second) = (pending.issue("a"), pending.issue("b"));
     assert_eq!((first.as_i64(), second.as_i64()), (Some(-1), Some(-2)));
     assert_eq!(pending.take(&second), Some("b"));

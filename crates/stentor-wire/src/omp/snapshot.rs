@@ -3,7 +3,7 @@
 //! A `message_update` carries the message so far, twice. Making its JSON anew for each delta would
 //! cost more with every delta; so the JSON is kept as it was, the new text is appended to it
 //! escaped, and a frame is made of two copies of those bytes. A long message is left open in its
-//! frames instead ([`Gaps`]), to be put in while they go out. For a tool call the arguments so far are
+//! frames instead ([`FrameGaps`]), to be put in while they go out. For a tool call the arguments so far are
 //! shown as an object (see [`PartialObject`]).
 
 use std::io::Write;
@@ -21,9 +21,9 @@ const LONG_BYTES: usize = 512 * 1024;
 /// The places of a frame that were left open, in their order: where, and which bytes of the message
 /// belong there.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Gaps(Vec<(usize, Range<usize>)>);
+pub struct FrameGaps(Vec<(usize, Range<usize>)>);
 
-impl Gaps {
+impl FrameGaps {
     /// True when the frame is complete as it is.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -65,21 +65,21 @@ pub struct Snapshot {
     /// The JSON behind the usage.
     end: Vec<u8>,
     blocks: usize,
-    open: Option<Open>,
+    open: Option<GrowingBlock>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct GrowingBlock {
     index: usize,
     /// Where it begins in `grown`.
     block_start: usize,
     /// Where its growing text begins in `grown`.
     start: usize,
-    kind: OpenKind,
+    kind: GrowingKind,
 }
 
 #[derive(Debug)]
-enum OpenKind {
+enum GrowingKind {
     Text(TextKind),
     Call {
         arguments: PartialObject,
@@ -127,7 +127,7 @@ impl Snapshot {
 
     /// Appends the bytes `range` of a frame that was written with gaps, as `around`, since the
     /// message last changed.
-    pub fn fill(&self, around: &[u8], gaps: &Gaps, range: Range<usize>, out: &mut Vec<u8>) {
+    pub fn fill(&self, around: &[u8], gaps: &FrameGaps, range: Range<usize>, out: &mut Vec<u8>) {
         // Where the piece that is looked at begins: in the frame, and in what is around the gaps.
         let (mut begin, mut around_from) = (0, 0);
         let mut piece = |bytes: &[u8]| {
@@ -160,7 +160,7 @@ impl Snapshot {
             frame.push(b',');
         }
         frame.extend_from_slice(br#""message":"#);
-        self.write_message(&mut Target::whole(frame));
+        self.write_message(&mut FrameTarget::whole(frame));
         frame.push(b'}');
     }
 
@@ -171,7 +171,7 @@ impl Snapshot {
             TextKind::Text => br#"{"type":"text","text":""#.as_slice(),
             TextKind::Thinking => br#"{"type":"thinking","thinking":""#.as_slice(),
         });
-        self.opened(index, block_start, OpenKind::Text(kind));
+        self.opened(index, block_start, GrowingKind::Text(kind));
     }
 
     /// A tool call opens.
@@ -187,7 +187,7 @@ impl Snapshot {
         named.extend_from_slice(b",\"toolName\":");
         json(&mut named, &name);
         let arguments = PartialObject::default();
-        self.opened(index, block_start, OpenKind::Call { arguments, named });
+        self.opened(index, block_start, GrowingKind::Call { arguments, named });
     }
 
     /// A block that is complete at once and of which no update tells.
@@ -198,48 +198,53 @@ impl Snapshot {
 
     /// `message_update` of the block that has just been opened. This and the other updates return
     /// what they leave open.
-    pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
+    pub fn write_opened(&self, updates: MessageUpdates, frame: &mut Vec<u8>) -> FrameGaps {
         let Some(open) = &self.open else {
-            return Gaps::default();
+            return FrameGaps::default();
         };
         self.update(updates, frame, open, "start", |frame| {
-            if let OpenKind::Call { named, .. } = &open.kind {
+            if let GrowingKind::Call { named, .. } = &open.kind {
                 frame.bytes(named);
             }
         })
     }
 
     /// Takes a delta of the open block and writes its `message_update`.
-    pub fn append(&mut self, delta: &str, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
+    pub fn append(
+        &mut self,
+        delta: &str,
+        updates: MessageUpdates,
+        frame: &mut Vec<u8>,
+    ) -> FrameGaps {
         let from = self.grown.len();
         match &mut self.open {
-            Some(Open {
-                kind: OpenKind::Text(_),
+            Some(GrowingBlock {
+                kind: GrowingKind::Text(_),
                 ..
             }) => escape_into(delta, &mut self.grown),
-            Some(Open {
-                kind: OpenKind::Call { arguments, .. },
+            Some(GrowingBlock {
+                kind: GrowingKind::Call { arguments, .. },
                 ..
             }) => arguments.append(delta),
-            None => return Gaps::default(),
+            None => return FrameGaps::default(),
         }
         let Some(open) = &self.open else {
-            return Gaps::default();
+            return FrameGaps::default();
         };
         self.update(updates, frame, open, "delta", |frame| {
             frame.bytes(b",\"delta\":\"");
             match &open.kind {
-                OpenKind::Text(_) => frame.repeat(&self.grown, from..self.grown.len()),
-                OpenKind::Call { .. } => escape_into(delta, frame.out),
+                GrowingKind::Text(_) => frame.repeat(&self.grown, from..self.grown.len()),
+                GrowingKind::Call { .. } => escape_into(delta, frame.out),
             }
             frame.bytes(b"\"");
         })
     }
 
     /// Closes the open text block and writes its `message_update`.
-    pub fn close_text(&mut self, updates: MessageUpdates, frame: &mut Vec<u8>) -> Gaps {
+    pub fn close_text(&mut self, updates: MessageUpdates, frame: &mut Vec<u8>) -> FrameGaps {
         let Some(open) = self.open.take() else {
-            return Gaps::default();
+            return FrameGaps::default();
         };
         let end = self.grown.len();
         self.grown.extend_from_slice(b"\"}");
@@ -256,9 +261,9 @@ impl Snapshot {
         block: &impl Serialize,
         updates: MessageUpdates,
         frame: &mut Vec<u8>,
-    ) -> Gaps {
+    ) -> FrameGaps {
         let Some(open) = self.open.take() else {
-            return Gaps::default();
+            return FrameGaps::default();
         };
         // The complete block takes the place of the one that showed partial arguments.
         let block_start = open.block_start;
@@ -279,8 +284,8 @@ impl Snapshot {
         self.grown.len()
     }
 
-    fn opened(&mut self, index: usize, block_start: usize, kind: OpenKind) {
-        self.open = Some(Open {
+    fn opened(&mut self, index: usize, block_start: usize, kind: GrowingKind) {
+        self.open = Some(GrowingBlock {
             index,
             block_start,
             start: self.grown.len(),
@@ -292,11 +297,11 @@ impl Snapshot {
         &self,
         updates: MessageUpdates,
         frame: &mut Vec<u8>,
-        open: &Open,
+        open: &GrowingBlock,
         step: &str,
-        more: impl FnOnce(&mut Target<'_>),
-    ) -> Gaps {
-        let mut frame = Target::whole(frame);
+        more: impl FnOnce(&mut FrameTarget<'_>),
+    ) -> FrameGaps {
+        let mut frame = FrameTarget::whole(frame);
         // Without snapshots a frame has little to repeat, and goes on to whom only whole frames help.
         frame.leaves_open = updates == MessageUpdates::Full && self.grown.len() >= LONG_BYTES;
         frame.bytes(br#"{"type":"message_update","#);
@@ -315,9 +320,9 @@ impl Snapshot {
             MessageUpdates::Bare => {}
         }
         let kind = match open.kind {
-            OpenKind::Text(TextKind::Text) => "text",
-            OpenKind::Text(TextKind::Thinking) => "thinking",
-            OpenKind::Call { .. } => "toolcall",
+            GrowingKind::Text(TextKind::Text) => "text",
+            GrowingKind::Text(TextKind::Thinking) => "thinking",
+            GrowingKind::Call { .. } => "toolcall",
         };
         write(
             frame.out,
@@ -339,15 +344,15 @@ impl Snapshot {
         frame.gaps
     }
 
-    fn write_message(&self, frame: &mut Target<'_>) {
+    fn write_message(&self, frame: &mut FrameTarget<'_>) {
         frame.repeat(&self.grown, 0..self.grown.len());
         match &self.open {
-            Some(Open {
-                kind: OpenKind::Text(_),
+            Some(GrowingBlock {
+                kind: GrowingKind::Text(_),
                 ..
             }) => frame.bytes(b"\"}"),
-            Some(Open {
-                kind: OpenKind::Call { arguments, .. },
+            Some(GrowingBlock {
+                kind: GrowingKind::Call { arguments, .. },
                 ..
             }) => {
                 arguments.write(frame.out);
@@ -362,20 +367,20 @@ impl Snapshot {
 }
 
 /// A frame in the making.
-struct Target<'a> {
+struct FrameTarget<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
     leaves_open: bool,
-    gaps: Gaps,
+    gaps: FrameGaps,
 }
 
-impl<'a> Target<'a> {
+impl<'a> FrameTarget<'a> {
     fn whole(out: &'a mut Vec<u8>) -> Self {
         Self {
             start: out.len(),
             out,
             leaves_open: false,
-            gaps: Gaps::default(),
+            gaps: FrameGaps::default(),
         }
     }
 

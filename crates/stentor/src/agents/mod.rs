@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use stentor_agent::model::{Model, ModelError, ModelErrorKind, ModelInfo};
-use stentor_agents::{AgentModel, AgentSettings, ConfiguredAgent, DialectName, Form, PROVIDER};
+use stentor_agents::{
+    AgentModel, AgentSettings, AgentVariant, ConfiguredAgent, DialectName, PROVIDER,
+};
 use stentor_model::registry::PluggedProvider;
 use stentor_tools::process::Launcher;
 
@@ -91,7 +93,7 @@ impl Agents {
     }
 
     /// The agent that an id means, and in which form.
-    fn named(&self, id: &str) -> Option<(&Arc<ConfiguredAgent>, Form)> {
+    fn named(&self, id: &str) -> Option<(&Arc<ConfiguredAgent>, AgentVariant)> {
         let mut agents = self.agents.iter();
         agents.find_map(|agent| Some((agent, agent.form_of(id)?)))
     }

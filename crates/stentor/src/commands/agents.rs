@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use stentor_agents::{AgentError, AgentSettings, CheckReport, KNOWN, KnownBy, PROVIDER};
+use stentor_agents::{AgentSettings, CheckReport, ChildAgentError, KNOWN, KnownBy, PROVIDER};
 use stentor_model::registry::Registry;
 use stentor_text::visible::visible;
-use stentor_tools::sandbox::Refused;
+use stentor_tools::sandbox::SandboxRefusal;
 
 use crate::agents;
 use crate::config::{Config, ConfigErrors};
@@ -24,9 +24,9 @@ pub enum AgentsFailure {
     /// The configuration cannot be read.
     Config(ConfigErrors),
     /// The sandbox it would run in cannot be had.
-    Sandbox(Refused),
+    Sandbox(SandboxRefusal),
     /// The agent does not work.
-    Agent(AgentError),
+    Agent(ChildAgentError),
 }
 
 /// Lists the agents, or starts the one of this name and prints what it can do.

@@ -18,17 +18,17 @@ use stentor_text::visible::visible;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::asked_session::{AskedSession, AskedSessionError, Wanted};
+use crate::asked_session::{AskedSession, AskedSessionError, SessionSelector};
 use crate::checked_result::{ResultSchema, TRIES};
 use crate::commands::pick_session::pick;
 use crate::print::call_line::one_line;
-use crate::print::{Format, PrintOptions, Printer};
+use crate::print::{OutputFormat, PrintOptions, Printer};
 use crate::prompt_text::PromptText;
 use crate::repeated_calls::RepeatedCalls;
 use crate::run_ending::last_answer;
-use crate::session_name::{NameError, check_name};
+use crate::session_name::{SessionNameError, check_name};
 use crate::slash::{self, BUILTINS, Builtin};
-use crate::terminal::questions::{self, Question};
+use crate::terminal::questions::{self, TerminalQuestion};
 use crate::terminal::styled::Row;
 use crate::terminal::tty::{self, Typed};
 use crate::typed_prompt::{TypedPrompt, TypedPromptError, not_attached};
@@ -43,7 +43,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 
 /// What one prompt needs.
-pub struct Ask<'a> {
+pub struct PromptCommand<'a> {
     pub asked: AskedSession<'a>,
     pub prompt: PromptText,
     pub images: &'a [PathBuf],
@@ -87,7 +87,7 @@ pub enum CommandError {
     #[error(transparent)]
     Rewind(#[from] RewindError),
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] SessionNameError),
     #[error("use {flag} to choose a {what}")]
     IsFlag {
         flag: &'static str,
@@ -101,12 +101,14 @@ pub enum CommandError {
     Print(#[from] io::Error),
 }
 
-impl Ask<'_> {
+impl PromptCommand<'_> {
     /// Asks and prints until nothing follows any more. Returns the exit status.
     pub async fn run(self, out: &mut impl Write, err: &mut impl Write) -> Result<u8, AskError> {
         let file = match self.asked.wanted {
-            Wanted::Chosen => Some(self.pick()?),
-            Wanted::New | Wanted::Last | Wanted::Named(_) => self.asked.file()?,
+            SessionSelector::Chosen => Some(self.pick()?),
+            SessionSelector::New | SessionSelector::Last | SessionSelector::Named(_) => {
+                self.asked.file()?
+            }
         };
         let session = self.asked.open(file.as_deref())?;
         session.set_can_ask(self.person.is_some()).await?;
@@ -117,7 +119,7 @@ impl Ask<'_> {
             }
             let state = session.state().await?;
             let answering = self.asked.answering(&state);
-            if builtin == Builtin::Compact && self.print.format == Format::Text {
+            if builtin == Builtin::Compact && self.print.format == OutputFormat::Text {
                 let mut printer = Printer::new(self.print);
                 let printed = printer.on_start(&state, answering.as_ref(), out, err);
                 printed.map_err(AskError::Print)?;
@@ -143,11 +145,11 @@ impl Ask<'_> {
                     close(&session).await;
                     return Err(why);
                 }
-                let mut following = Following {
+                let mut following = FollowedRun {
                     session: &session,
                     events,
                     printer,
-                    person: Person::at(self.person),
+                    person: PersonAtTerminal::at(self.person),
                     repeated: RepeatedCalls::default(),
                     stopped: stopped_by(signals, &session),
                     answer: String::new(),
@@ -173,7 +175,7 @@ impl Ask<'_> {
     }
 }
 
-impl Ask<'_> {
+impl PromptCommand<'_> {
     /// Hands the prompt to the session; what follows comes as events.
     async fn send(&self, session: &Session, err: &mut impl Write) -> Result<(), AskError> {
         let PromptText {
@@ -266,14 +268,14 @@ async fn help(session: &Session, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The person at the terminal, and what they have still to answer.
-struct Person {
+struct PersonAtTerminal {
     terminal: Option<File>,
     /// Lines are read from the first question on: before, they are nobody's.
     lines: Option<mpsc::Receiver<Typed>>,
-    question: Option<Question>,
+    question: Option<TerminalQuestion>,
 }
 
-impl Person {
+impl PersonAtTerminal {
     fn at(terminal: Option<File>) -> Self {
         Self {
             terminal,
@@ -291,7 +293,7 @@ impl Person {
     }
 }
 
-impl Ask<'_> {
+impl PromptCommand<'_> {
     /// The session that the person at the terminal chooses.
     fn pick(&self) -> Result<PathBuf, AskError> {
         let tty = File::open("/dev/tty")
@@ -312,11 +314,11 @@ impl Ask<'_> {
 }
 
 /// Prints events until the session is settled. A signal stops the run, a second one the program.
-struct Following<'a> {
+struct FollowedRun<'a> {
     session: &'a Session,
     events: Subscription,
     printer: Printer,
-    person: Person,
+    person: PersonAtTerminal,
     repeated: RepeatedCalls,
     stopped: Arc<OnceLock<EndSignal>>,
     /// The last answer of the last run.
@@ -329,7 +331,7 @@ struct Following<'a> {
     after: u64,
 }
 
-impl Following<'_> {
+impl FollowedRun<'_> {
     /// Asks again until the last answer matches `schema`, or has been asked for often enough.
     async fn follow_to_result(
         &mut self,
@@ -492,7 +494,7 @@ impl Following<'_> {
         if person.terminal.is_none() && person.lines.is_none() {
             return Ok(());
         }
-        let Some((question, rows)) = Question::of_event(kind).await else {
+        let Some((question, rows)) = TerminalQuestion::of_event(kind).await else {
             return Ok(());
         };
         if let Some(terminal) = person.terminal.take() {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use stentor_agent::sandbox::SandboxState;
-use stentor_tools::sandbox::Refused;
+use stentor_tools::sandbox::SandboxRefusal;
 
 use crate::commands::permissions::sandbox_json;
 use crate::config::{Config, show};
@@ -11,7 +11,7 @@ use crate::config::{Config, show};
 /// Prints the configuration, and what of the sandbox holds on this machine.
 pub fn run(
     config: &Config,
-    sandbox: &Result<SandboxState, Refused>,
+    sandbox: &Result<SandboxState, SandboxRefusal>,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {

@@ -13,7 +13,7 @@ use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use stentor_tools::mcp::ServerAccess;
 
-use crate::commands::models::Known;
+use crate::commands::models::ModelOverview;
 use crate::config::Config;
 use crate::models::Models;
 use crate::untrusted::brought;
@@ -21,7 +21,7 @@ use crate::{commands, extensions, mcp_servers, session_places, setup};
 
 /// How one thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CheckState {
     Good,
     /// Works, and could be better.
     Note,
@@ -32,7 +32,7 @@ enum State {
 #[derive(Debug, PartialEq, Eq)]
 struct Check {
     section: &'static str,
-    state: State,
+    state: CheckState,
     what: String,
     /// What to do about it.
     advice: Option<String>,
@@ -40,11 +40,11 @@ struct Check {
 
 /// Everything that was looked at.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct DoctorReport {
     checks: Vec<Check>,
 }
 
-impl Report {
+impl DoctorReport {
     /// The report about a configuration that cannot be read.
     pub fn of_broken(problems: &str) -> Self {
         let mut report = Self::default();
@@ -78,7 +78,9 @@ impl Report {
 
     /// True when nothing is broken.
     pub fn is_good(&self) -> bool {
-        self.checks.iter().all(|check| check.state != State::Bad)
+        self.checks
+            .iter()
+            .all(|check| check.state != CheckState::Bad)
     }
 
     /// Prints it.
@@ -96,9 +98,9 @@ impl Report {
                 writeln!(out, "{gap}{section}")?;
             }
             let mark = match check.state {
-                State::Good => "ok  ",
-                State::Note => "note",
-                State::Bad => "BAD ",
+                CheckState::Good => "ok  ",
+                CheckState::Note => "note",
+                CheckState::Bad => "BAD ",
             };
             writeln!(out, "  {mark}  {}", check.what)?;
             if let Some(advice) = &check.advice {
@@ -111,7 +113,7 @@ impl Report {
                 .filter(|check| check.state == state)
                 .count()
         };
-        let (bad, notes) = (of(State::Bad), of(State::Note));
+        let (bad, notes) = (of(CheckState::Bad), of(CheckState::Note));
         match bad {
             0 => writeln!(out, "\nNothing is broken ({notes} notes)."),
             _ => writeln!(out, "\n{bad} broken, {notes} notes."),
@@ -119,13 +121,13 @@ impl Report {
     }
 
     fn good(&mut self, section: &'static str, what: impl Display) {
-        self.add(section, State::Good, what.to_string(), None);
+        self.add(section, CheckState::Good, what.to_string(), None);
     }
 
     fn note(&mut self, section: &'static str, what: impl Display, advice: &str) {
         self.add(
             section,
-            State::Note,
+            CheckState::Note,
             what.to_string(),
             Some(advice.to_owned()),
         );
@@ -134,13 +136,19 @@ impl Report {
     fn bad(&mut self, section: &'static str, what: impl Display, advice: &str) {
         self.add(
             section,
-            State::Bad,
+            CheckState::Bad,
             what.to_string(),
             Some(advice.to_owned()),
         );
     }
 
-    fn add(&mut self, section: &'static str, state: State, what: String, advice: Option<String>) {
+    fn add(
+        &mut self,
+        section: &'static str,
+        state: CheckState,
+        what: String,
+        advice: Option<String>,
+    ) {
         self.checks.push(Check {
             section,
             state,
@@ -221,7 +229,7 @@ impl Report {
         // What is chosen is known when everybody has been asked.
         let (listed, silent) = registry.list_asking();
         let chosen = setup::chosen_model(config, models);
-        let known = Known {
+        let known = ModelOverview {
             listed: &listed,
             silent: &silent,
             chosen: &chosen,
@@ -390,9 +398,9 @@ impl Report {
 
 fn check_json(check: &Check) -> Value {
     let state = match check.state {
-        State::Good => "ok",
-        State::Note => "note",
-        State::Bad => "bad",
+        CheckState::Good => "ok",
+        CheckState::Note => "note",
+        CheckState::Bad => "bad",
     };
     json!({ "section": check.section, "state": state, "what": check.what, "advice": check.advice })
 }

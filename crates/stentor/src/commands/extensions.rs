@@ -6,20 +6,20 @@ use std::path::Path;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_text::spelling::nearest;
-use stentor_tools::extension::{ProbeError, Probed, probe};
+use stentor_tools::extension::{ProbeError, ProbedExtension, probe};
 use stentor_tools::process::Launcher;
 use stentor_wire::extension::SCHEMA;
 
 use crate::config::error::did_you_mean;
-use crate::extensions::Found;
+use crate::extensions::FoundExtension;
 
 /// An extension that was tried out.
-pub struct Tested {
+pub struct TestedExtension {
     name: String,
-    result: Result<Probed, ProbeError>,
+    result: Result<ProbedExtension, ProbeError>,
 }
 
-impl Tested {
+impl TestedExtension {
     /// True when everything it registers can be used.
     pub fn works(&self) -> bool {
         let probed = self.result.as_ref();
@@ -46,7 +46,7 @@ pub fn schema(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Lists the extensions and where they are configured.
-pub fn list(found: &[Found], json: bool, out: &mut impl Write) -> io::Result<()> {
+pub fn list(found: &[FoundExtension], json: bool, out: &mut impl Write) -> io::Result<()> {
     if json {
         let listed: Vec<Value> = found
             .iter()
@@ -87,7 +87,10 @@ pub struct UnknownExtension {
 }
 
 /// The extensions of these names, or all.
-pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, UnknownExtension> {
+pub fn choose(
+    found: Vec<FoundExtension>,
+    names: &[String],
+) -> Result<Vec<FoundExtension>, UnknownExtension> {
     if names.is_empty() {
         return Ok(found);
     }
@@ -100,15 +103,19 @@ pub fn choose(found: Vec<Found>, names: &[String]) -> Result<Vec<Found>, Unknown
             });
         }
     }
-    let wanted = |found: &Found| names.contains(&found.spec.name);
+    let wanted = |found: &FoundExtension| names.contains(&found.spec.name);
     Ok(found.into_iter().filter(wanted).collect())
 }
 
 /// Starts the extensions, all at once, and has them register.
-pub async fn test(found: Vec<Found>, launcher: &Launcher, cwd: &Path) -> Vec<Tested> {
+pub async fn test(
+    found: Vec<FoundExtension>,
+    launcher: &Launcher,
+    cwd: &Path,
+) -> Vec<TestedExtension> {
     let tests = found.into_iter().map(|found| async move {
         let spec = found.spec_in(launcher);
-        Tested {
+        TestedExtension {
             name: spec.name.clone(),
             result: probe(spec, cwd).await,
         }
@@ -117,13 +124,13 @@ pub async fn test(found: Vec<Found>, launcher: &Launcher, cwd: &Path) -> Vec<Tes
 }
 
 /// Prints what came of it.
-pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result<()> {
+pub fn report(tested: &[TestedExtension], json: bool, out: &mut impl Write) -> io::Result<()> {
     if json {
         let reports: Vec<Value> = tested.iter().map(report_json).collect();
         serde_json::to_writer_pretty(&mut *out, &json!({ "extensions": reports }))?;
         return writeln!(out);
     }
-    for Tested { name, result } in tested {
+    for TestedExtension { name, result } in tested {
         match result {
             Err(why) => writeln!(out, "{name}  fails: {why}")?,
             Ok(probed) => {
@@ -155,7 +162,7 @@ fn line(out: &mut impl Write, what: &str, names: Vec<String>) -> io::Result<()> 
     writeln!(out, "  {what}: {}", names.join(", "))
 }
 
-fn report_json(tested: &Tested) -> Value {
+fn report_json(tested: &TestedExtension) -> Value {
     match &tested.result {
         Err(why) => json!({ "name": tested.name, "works": false, "error": why.to_string() }),
         Ok(probed) => json!({

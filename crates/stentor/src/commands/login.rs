@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use stentor_model::login::{self, LoginInput, LoginStep, Logins};
 use stentor_model::registry::{Registry, StoreKeyError};
-use stentor_serve::input::{Input, InputLines};
+use stentor_serve::input::{InputLine, InputLines};
 
 use crate::terminal::tty::Modes;
 
@@ -15,7 +15,7 @@ pub(super) const PASTED_BYTES: usize = 64 * 1024;
 
 /// Why nobody was logged in or out.
 #[derive(Debug, thiserror::Error)]
-pub enum LoginError {
+pub enum LoginCommandError {
     #[error(transparent)]
     Provider(#[from] login::LoginError),
     #[error(transparent)]
@@ -41,13 +41,13 @@ pub async fn login(
     provider: Option<&str>,
     stdin: &mut File,
     out: &mut impl Write,
-) -> Result<(), LoginError> {
+) -> Result<(), LoginCommandError> {
     let Some(provider) = provider else {
         return list(logins, out);
     };
     let step = logins.begin(provider).await.map_err(|error| match error {
         login::LoginError::UnknownProvider { .. } if registry.knows_provider(provider) => {
-            LoginError::OnlyKeys(provider.to_owned())
+            LoginCommandError::OnlyKeys(provider.to_owned())
         }
         error => error.into(),
     })?;
@@ -64,7 +64,7 @@ pub async fn login(
         }
     } else {
         let text = pasted_line(&mut lines).await;
-        let text = text.ok_or(LoginError::NothingPasted)?;
+        let text = text.ok_or(LoginCommandError::NothingPasted)?;
         complete_with(logins, provider, text).await?;
     }
     Ok(writeln!(out, "Logged in to {provider}.")?)
@@ -76,11 +76,11 @@ pub async fn store_key(
     provider: &str,
     stdin: &File,
     out: &mut impl Write,
-) -> Result<(), LoginError> {
+) -> Result<(), LoginCommandError> {
     let key = match stdin.is_terminal() {
         true => {
             // Before anybody is asked to type.
-            let _hidden = Modes::hidden(stdin).map_err(LoginError::NotHidden)?;
+            let _hidden = Modes::hidden(stdin).map_err(LoginCommandError::NotHidden)?;
             write!(out, "Key for {provider} (it is not shown): ")?;
             out.flush()?;
             let key = first_line(stdin);
@@ -90,18 +90,18 @@ pub async fn store_key(
         false => first_line(stdin)?,
     };
     if key.is_empty() || key.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err(LoginError::NoKey);
+        return Err(LoginCommandError::NoKey);
     }
     let file = registry.store_key(provider, &key).await?;
     let stored = format!("The key for {provider} is stored in {}.", file.display());
     Ok(writeln!(out, "{stored}")?)
 }
 
-fn first_line(stdin: &File) -> Result<String, LoginError> {
+fn first_line(stdin: &File) -> Result<String, LoginCommandError> {
     let mut line = String::new();
     let limited = stdin.take(PASTED_BYTES as u64);
     let read = BufReader::new(limited).read_line(&mut line);
-    read.map_err(LoginError::KeyNotRead)?;
+    read.map_err(LoginCommandError::KeyNotRead)?;
     Ok(line.trim().to_owned())
 }
 
@@ -111,7 +111,7 @@ pub async fn logout(
     registry: &Registry,
     provider: &str,
     out: &mut impl Write,
-) -> Result<(), LoginError> {
+) -> Result<(), LoginCommandError> {
     let had_key = registry.forget_key(provider).await?;
     let was = match logins.logout(provider).await {
         Ok(was) => was || had_key,
@@ -126,7 +126,7 @@ pub async fn logout(
     Ok(writeln!(out, "{text} {provider}.")?)
 }
 
-fn list(logins: &Logins, out: &mut impl Write) -> Result<(), LoginError> {
+fn list(logins: &Logins, out: &mut impl Write) -> Result<(), LoginCommandError> {
     let status = logins.status()?;
     let width = status.iter().map(|one| one.id.len()).max().unwrap_or(0);
     for one in status {
@@ -156,7 +156,7 @@ fn show_step(step: &LoginStep, out: &mut impl Write) -> io::Result<()> {
 /// The first line that says something; `None` when the input ends without one.
 pub(super) async fn pasted_line(lines: &mut InputLines) -> Option<String> {
     while let Some(line) = lines.next().await {
-        if let Input::Line(text) = line
+        if let InputLine::Line(text) = line
             && !text.trim().is_empty()
         {
             return Some(text.trim().to_owned());
@@ -165,7 +165,11 @@ pub(super) async fn pasted_line(lines: &mut InputLines) -> Option<String> {
     None
 }
 
-async fn complete_with(logins: &Logins, provider: &str, text: String) -> Result<(), LoginError> {
+async fn complete_with(
+    logins: &Logins,
+    provider: &str,
+    text: String,
+) -> Result<(), LoginCommandError> {
     let input = LoginInput::Pasted(text);
     Ok(logins.complete(provider, input).await?)
 }

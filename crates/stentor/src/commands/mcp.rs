@@ -7,21 +7,21 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stentor_text::spelling::nearest;
 use stentor_tools::mcp::oauth::McpLogins;
-use stentor_tools::mcp::{Brought, Probed, ServerAccess, probe};
+use stentor_tools::mcp::{ProbedServer, ServerAccess, ServerContents, probe};
 use toml::Table;
 
 use crate::args::{McpAdd, McpScope, McpTransport};
 use crate::config::Scope;
 use crate::config::error::did_you_mean;
-use crate::mcp_servers::{AllFound, Found, ServerError, check, edit};
+use crate::mcp_servers::{AllFound, FoundServer, ServerError, check, edit};
 
 /// A server that was tried out.
-pub struct Tested {
+pub struct TestedServer {
     name: String,
-    probed: Probed,
+    probed: ProbedServer,
 }
 
-impl Tested {
+impl TestedServer {
     /// True when it can be used.
     pub fn works(&self) -> bool {
         self.probed.result.is_ok()
@@ -43,12 +43,12 @@ impl Tested {
 
 /// Lists the servers, where they are configured, and to which one is logged in.
 pub fn list(
-    found: &[Found],
+    found: &[FoundServer],
     logins: &McpLogins,
     json: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let is_logged_in = |found: &Found| {
+    let is_logged_in = |found: &FoundServer| {
         let server = found.server.as_ref();
         server.is_ok_and(|server| logins.is_logged_in(server))
     };
@@ -69,7 +69,7 @@ pub fn list(
     let names = found.iter().map(|found| found.name.chars().count());
     let width = names.max().unwrap_or(0);
     for found in found {
-        let Found { name, shown, .. } = found;
+        let FoundServer { name, shown, .. } = found;
         let state = match &found.server {
             _ if !found.is_enabled => ", disabled".to_owned(),
             Ok(_) if is_logged_in(found) => ", logged in".to_owned(),
@@ -97,7 +97,7 @@ pub enum AddError {
     #[error(transparent)]
     Server(#[from] ServerError),
     #[error(transparent)]
-    Edit(#[from] edit::EditError),
+    Edit(#[from] edit::ServerEditError),
 }
 
 /// Why a name means no server.
@@ -158,7 +158,7 @@ pub fn added(
 }
 
 /// The servers of these names, or all that are enabled.
-pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, ChooseError> {
+pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<FoundServer>, ChooseError> {
     let AllFound {
         servers: found,
         untrusted,
@@ -183,18 +183,18 @@ pub fn choose(found: AllFound, names: &[String]) -> Result<Vec<Found>, ChooseErr
             near: nearest(name, known.iter().copied()).map(str::to_owned),
         });
     }
-    let wanted = |found: &Found| names.contains(&found.name);
+    let wanted = |found: &FoundServer| names.contains(&found.name);
     Ok(found.into_iter().filter(wanted).collect())
 }
 
 /// Starts the servers, all at once, and asks what they bring.
-pub async fn test(found: Vec<Found>, access: &ServerAccess, cwd: &Path) -> Vec<Tested> {
+pub async fn test(found: Vec<FoundServer>, access: &ServerAccess, cwd: &Path) -> Vec<TestedServer> {
     let tests = found.into_iter().map(|found| async move {
-        Tested {
+        TestedServer {
             name: found.name,
             probed: match found.server {
                 Ok(server) => probe(&server, cwd, access).await,
-                Err(why) => Probed {
+                Err(why) => ProbedServer {
                     result: Err(why.to_string()),
                     stderr: None,
                 },
@@ -205,7 +205,7 @@ pub async fn test(found: Vec<Found>, access: &ServerAccess, cwd: &Path) -> Vec<T
 }
 
 /// Prints what came of it.
-pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result<()> {
+pub fn report(tested: &[TestedServer], json: bool, out: &mut impl Write) -> io::Result<()> {
     if json {
         let reports: Vec<Value> = tested.iter().map(report_json).collect();
         serde_json::to_writer_pretty(&mut *out, &json!({ "mcpServers": reports }))?;
@@ -214,7 +214,7 @@ pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result
     if tested.is_empty() {
         return writeln!(out, "There are no MCP servers to test.");
     }
-    for Tested { name, probed } in tested {
+    for TestedServer { name, probed } in tested {
         match &probed.result {
             Err(why) => writeln!(out, "{name}  fails: {why}")?,
             Ok(brought) => print_brought(name, brought, out)?,
@@ -229,7 +229,7 @@ pub fn report(tested: &[Tested], json: bool, out: &mut impl Write) -> io::Result
     Ok(())
 }
 
-fn print_brought(name: &str, brought: &Brought, out: &mut impl Write) -> io::Result<()> {
+fn print_brought(name: &str, brought: &ServerContents, out: &mut impl Write) -> io::Result<()> {
     let itself = match (&brought.server, &brought.protocol) {
         (Some(server), Some(protocol)) => format!(" ({server}, MCP {protocol})"),
         (None, Some(protocol)) => format!(" (MCP {protocol})"),
@@ -258,7 +258,7 @@ fn print_brought(name: &str, brought: &Brought, out: &mut impl Write) -> io::Res
     Ok(())
 }
 
-fn listed_json(found: &Found, is_logged_in: bool) -> Value {
+fn listed_json(found: &FoundServer, is_logged_in: bool) -> Value {
     json!({
         "name": found.name,
         "transport": found.transport,
@@ -275,7 +275,7 @@ fn listed_json(found: &Found, is_logged_in: bool) -> Value {
     })
 }
 
-fn report_json(tested: &Tested) -> Value {
+fn report_json(tested: &TestedServer) -> Value {
     let stderr = &tested.probed.stderr;
     match &tested.probed.result {
         Err(why) => {

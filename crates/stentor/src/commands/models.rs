@@ -10,7 +10,7 @@ use crate::choose_model::{ChooseModelError, ChosenModel};
 
 /// Which models are wanted.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct ModelFilter<'a> {
     /// Only those whose name contains this.
     pub filter: Option<&'a str>,
     /// Also those that cannot be used.
@@ -19,14 +19,14 @@ pub struct Wanted<'a> {
 
 /// What is known of the models.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct ModelOverview<'a> {
     pub listed: &'a [ListedModel],
     /// The providers that the user has configured and that do not tell which models they have.
     pub silent: &'a [SilentProvider],
     pub chosen: &'a Result<ChosenModel, ChooseModelError>,
 }
 
-impl Known<'_> {
+impl ModelOverview<'_> {
     /// Why the model that would be used cannot be, as far as is known.
     pub fn problem(&self) -> Option<&str> {
         let chosen = &self.chosen.as_ref().ok()?.info;
@@ -45,7 +45,12 @@ impl Known<'_> {
 
     /// Prints the models. Unless all are wanted or some by name, of the models that cannot be used only
     /// what would make them usable is printed.
-    pub fn print(&self, wanted: Wanted<'_>, json: bool, out: &mut impl Write) -> io::Result<()> {
+    pub fn print(
+        &self,
+        wanted: ModelFilter<'_>,
+        json: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let part = wanted.filter.unwrap_or_default().to_lowercase();
         let matches = |model: &&ListedModel| {
             model.info.full_name().to_lowercase().contains(&part)

@@ -5,23 +5,23 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use stentor_agent::sandbox::SandboxState;
-use stentor_tools::sandbox::Refused;
+use stentor_tools::sandbox::SandboxRefusal;
 
 use crate::config::{Config, show};
 use crate::stored_answers::StoredAnswer;
 
 /// What is shown.
-pub struct Permissions<'a> {
+pub struct PermissionOverview<'a> {
     pub config: &'a Config,
     pub project: &'a Path,
     /// Of all projects, or of this one.
     pub answers: &'a [StoredAnswer],
     pub all_projects: bool,
     /// What holds, or why nothing would start.
-    pub sandbox: &'a Result<SandboxState, Refused>,
+    pub sandbox: &'a Result<SandboxState, SandboxRefusal>,
 }
 
-impl Permissions<'_> {
+impl PermissionOverview<'_> {
     /// Prints them for a person.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.config.settings.permission_mode {
@@ -95,7 +95,7 @@ pub fn print_forgotten(
 }
 
 /// The sandbox for a program.
-pub fn sandbox_json(sandbox: &Result<SandboxState, Refused>) -> Value {
+pub fn sandbox_json(sandbox: &Result<SandboxState, SandboxRefusal>) -> Value {
     match sandbox {
         Ok(state) => json!(state),
         Err(refused) => json!({ "refused": refused.to_string() }),

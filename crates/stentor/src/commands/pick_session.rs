@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use stentor_journal::store::{Listed, short_id};
+use stentor_journal::store::{ListedSession, short_id};
 
 use super::sessions::about;
 use crate::local_time::moment;
@@ -14,13 +14,13 @@ const OFFERED: usize = 15;
 
 /// Shows the newest sessions and reads a number. `None` when nothing was chosen.
 pub fn pick(
-    sessions: impl Iterator<Item = Listed>,
+    sessions: impl Iterator<Item = ListedSession>,
     zone: &TimeZone,
     answers: &mut impl BufRead,
     questions: &mut impl Write,
 ) -> io::Result<Option<PathBuf>> {
     let usable = sessions.filter(|session| session.problem.is_none());
-    let offered: Vec<Listed> = usable.take(OFFERED).collect();
+    let offered: Vec<ListedSession> = usable.take(OFFERED).collect();
     if offered.is_empty() {
         writeln!(questions, "There is no session of this folder to resume.")?;
         return Ok(None);
@@ -55,11 +55,11 @@ mod tests {
     use super::*;
 
     fn picked(answers: &str) -> (Option<PathBuf>, String) {
-        let session = |id: &str| Listed {
+        let session = |id: &str| ListedSession {
             id: id.into(),
             path: format!("/s/{id}").into(),
             first_message: Some(format!("do {id}")),
-            ..Listed::default()
+            ..ListedSession::default()
         };
         let sessions = ["one", "two"].map(session).into_iter();
         let mut shown = Vec::new();

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stentor_agent::session::{
     CommandAnswer, Environment, RewindCommand, RewindError, RewindScope, RewindWay, Session,
     SessionError, SessionOptions,
 };
+use stentor_agent::tool::Tool;
 use stentor_agent::undo::UndoSource;
 use stentor_journal::store::{self, StoreError};
 
@@ -34,15 +36,17 @@ pub async fn run(
     file: &Path,
     environment: Environment,
     undo: impl Fn(&Path) -> Option<UndoSource>,
+    tools: impl Fn(&Path) -> Vec<Arc<dyn Tool>>,
     wanted: &RewindArgs,
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), RewindSessionError> {
     let mut opened = with_released(file, || store::open(file))?;
     let folder = PathBuf::from(&opened.journal.header().cwd);
-    // Nothing but its file and its folder is needed: no model, no tools, no servers.
+    // Nothing but its file and its folder is needed: no model, no servers, and of the tools only what
+    // their calls change.
     opened.model = None;
-    let mut options = SessionOptions::in_memory(&folder, Vec::new());
+    let mut options = SessionOptions::in_memory(&folder, tools(&folder));
     options.undo = undo(&folder);
     let session = Session::resume(environment, options, opened)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);

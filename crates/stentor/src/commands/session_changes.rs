@@ -4,10 +4,10 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use stentor_journal::clock::Clock;
-use stentor_journal::store::{self, Entry, StoreError, View, short_id};
+use stentor_journal::store::{self, Entry, SessionView, StoreError, short_id};
 
 use crate::released::with_released;
-use crate::session_name::{NameError, check_name};
+use crate::session_name::{SessionNameError, check_name};
 
 /// Gives the session in `file` a name, as every dialect does: with an entry at its end.
 pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), RenameError> {
@@ -19,7 +19,7 @@ pub fn rename(file: &Path, name: &str, clock: &dyn Clock) -> Result<(), RenameEr
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] SessionNameError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -47,7 +47,7 @@ pub enum DeleteError {
 }
 
 /// The first line of what was asked first.
-fn first_prompt(view: &View) -> Option<String> {
+fn first_prompt(view: &SessionView) -> Option<String> {
     const LONGEST: usize = 60;
     let messages = view.entries.iter().filter_map(Entry::to_message);
     let mut texts = messages.filter_map(|message| Some(message.as_user()?.content.text()));

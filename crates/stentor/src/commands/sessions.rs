@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use stentor_journal::clock::iso_time;
-use stentor_journal::store::{self, Consumed, Listed, Occurrence, short_id};
+use stentor_journal::store::{self, ListedSession, Occurrence, SessionConsumption, short_id};
 
 use crate::local_time::moment;
 
@@ -14,15 +14,15 @@ const MAX_PLACES: usize = 3;
 
 /// A session with what it consumed.
 pub struct SessionLine {
-    pub listed: Listed,
-    pub consumed: Consumed,
+    pub listed: ListedSession,
+    pub consumed: SessionConsumption,
     /// Where the text that was searched for occurs.
     pub found: Vec<Occurrence>,
 }
 
 impl SessionLine {
     /// Reads the whole file; what cannot be read counts as nothing.
-    pub fn of(listed: Listed) -> Self {
+    pub fn of(listed: ListedSession) -> Self {
         let consumed = store::consumed(&listed.path).unwrap_or_default();
         Self {
             listed,
@@ -32,7 +32,7 @@ impl SessionLine {
     }
 
     /// The same if `text` occurs in it.
-    pub fn with(listed: Listed, text: &str) -> Option<Self> {
+    pub fn with(listed: ListedSession, text: &str) -> Option<Self> {
         let mut found = store::occurrences(&listed.path, text, MAX_PLACES).unwrap_or_default();
         let name = listed.name.as_deref().unwrap_or_default();
         if found.is_empty() && name.to_lowercase().contains(&text.to_lowercase()) {
@@ -111,7 +111,7 @@ fn write_session(
 }
 
 /// The name, else the first prompt, else what is wrong with the file.
-pub fn about(session: &Listed) -> String {
+pub fn about(session: &ListedSession) -> String {
     const LONGEST: usize = 90;
     let text = match (&session.problem, &session.name, &session.first_message) {
         (Some(problem), _, _) => format!("cannot be opened: {problem}"),
@@ -177,7 +177,12 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    fn line(listed: Listed, messages: u64, model: Option<&str>, dollars: f64) -> SessionLine {
+    fn line(
+        listed: ListedSession,
+        messages: u64,
+        model: Option<&str>,
+        dollars: f64,
+    ) -> SessionLine {
         let cost = Cost {
             total: dollars,
             ..Cost::default()
@@ -193,7 +198,7 @@ mod tests {
         };
         SessionLine {
             listed,
-            consumed: Consumed {
+            consumed: SessionConsumption {
                 totals,
                 model: model.map(str::to_owned),
             },
@@ -203,22 +208,22 @@ mod tests {
 
     #[test]
     fn a_session_shows_its_model_its_cost_and_its_name_or_first_prompt_or_problem() {
-        let listed = |id: &str| Listed {
+        let listed = |id: &str| ListedSession {
             id: id.into(),
             cwd: "/work".into(),
             modified_ms: 1_794_728_738_409,
             first_message: Some("\n fix it\nplease".into()),
-            ..Listed::default()
+            ..ListedSession::default()
         };
-        let named = Listed {
+        let named = ListedSession {
             name: Some("Name".into()),
             ..listed("0198c5aa-1111-7222-8333-abcdef012345")
         };
-        let broken = Listed {
+        let broken = ListedSession {
             problem: Some("it is empty".into()),
             ..listed("c")
         };
-        let long = Listed {
+        let long = ListedSession {
             first_message: Some("é".repeat(200)),
             ..listed("d")
         };

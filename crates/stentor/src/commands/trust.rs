@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::config::Wanted;
-use crate::trust::store::{StoreError, TrustStore, TrustedFolder};
+use crate::config::TrustRequirement;
+use crate::trust::store::{TrustStore, TrustStoreError, TrustedFolder};
 use stentor_text::visible::visible;
 
 /// What became of a folder that was to be trusted.
 pub struct Trusted<'a> {
     pub root: &'a Path,
     /// What it brings that waited.
-    pub wanted: &'a [Wanted],
+    pub wanted: &'a [TrustRequirement],
     /// It was trusted before.
     pub already: bool,
 }
@@ -88,7 +88,7 @@ pub fn revoke(
     store: &TrustStore,
     root: &Path,
     config: &Config,
-) -> Result<(String, bool), StoreError> {
+) -> Result<(String, bool), TrustStoreError> {
     let revoked = store.revoke(root)?;
     let shown = root.display();
     let listed = &config.settings.trusted_projects;

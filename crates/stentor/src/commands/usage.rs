@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use stentor_journal::store::{self, Consumer, Listed};
+use stentor_journal::store::{self, Consumer, ListedSession};
 use stentor_journal::usage::{Usage, short_count};
+
+use crate::local_time;
 
 /// What subagents and other tools consumed where no model is recorded with it.
 const TOOLS: &str = "tools";
@@ -54,8 +58,8 @@ impl Sum {
 
 /// What many sessions consumed.
 #[derive(Debug, Default)]
-pub struct Report {
-    days: BTreeMap<String, Sum>,
+pub struct UsageReport {
+    days: BTreeMap<Date, Sum>,
     models: BTreeMap<String, Sum>,
     folders: BTreeMap<String, Sum>,
     total: Sum,
@@ -63,9 +67,13 @@ pub struct Report {
     unreadable: u64,
 }
 
-impl Report {
-    /// Adds up what `sessions` consumed on the day `since` and later.
-    pub fn of(sessions: impl Iterator<Item = Listed>, since: Option<&str>) -> Self {
+impl UsageReport {
+    /// Adds up what `sessions` consumed on the day `since` and later, by the days of `zone`.
+    pub fn of(
+        sessions: impl Iterator<Item = ListedSession>,
+        since: Option<Date>,
+        zone: &TimeZone,
+    ) -> Self {
         let mut report = Self::default();
         // A fork has the entries of the session it began as, which were paid for once.
         let mut counted = HashSet::new();
@@ -80,8 +88,9 @@ impl Report {
                     Consumer::Summary => model.clone(),
                     Consumer::Tools(name) => name.unwrap_or_else(|| TOOLS.to_owned()),
                 };
-                let day = consumed.entry.1.get(..10).unwrap_or_default().to_owned();
-                let in_time = since.is_none_or(|since| day.as_str() >= since);
+                // Of what has no time that can be read, nobody knows on which day it was.
+                let day = local_time::day(&consumed.entry.1, zone).unwrap_or_default();
+                let in_time = since.is_none_or(|since| day >= since);
                 if in_time && !consumed.usage.is_zero() && counted.insert(consumed.entry) {
                     let usage = &consumed.usage;
                     report.days.entry(day).or_default().add(usage, number);
@@ -103,8 +112,8 @@ impl Report {
             return self.print_unreadable(out);
         }
         let scale = Scale::of(&self.total);
-        let days = self.days.iter().map(|(day, sum)| (day.clone(), sum));
-        table("By day (UTC)", days.collect(), scale, out)?;
+        let days = self.days.iter().map(|(day, sum)| (day.to_string(), sum));
+        table("By day", days.collect(), scale, out)?;
         let models = self.models.iter().map(|(model, sum)| (model.clone(), sum));
         table("By model", most_first(models.collect(), scale), scale, out)?;
         let folders = self.folders.iter();
@@ -142,7 +151,7 @@ impl Report {
     }
 
     /// The same for programs.
-    pub fn print_json(&self, since: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    pub fn print_json(&self, since: Option<Date>, out: &mut impl Write) -> io::Result<()> {
         let named = |key: &str, sums: &BTreeMap<String, Sum>| -> Value {
             let sums = sums.iter().map(|(name, sum)| {
                 let mut value = sum.as_json();
@@ -151,10 +160,13 @@ impl Report {
             });
             sums.collect()
         };
+        let days = self.days.iter();
+        let days = days.map(|(day, sum)| (day.to_string(), sum.clone()));
+        let days = days.collect();
         let report = json!({
-            "since": since,
+            "since": since.map(|since| since.to_string()),
             "total": self.total.as_json(),
-            "days": named("day", &self.days),
+            "days": named("day", &days),
             "models": named("model", &self.models),
             "folders": named("folder", &self.folders),
             "unreadableSessions": self.unreadable,
@@ -187,14 +199,19 @@ impl Scale {
     }
 }
 
-type Row<'a> = (String, &'a Sum);
+type UsageRow<'a> = (String, &'a Sum);
 
-fn most_first(mut rows: Vec<Row<'_>>, scale: Scale) -> Vec<Row<'_>> {
+fn most_first(mut rows: Vec<UsageRow<'_>>, scale: Scale) -> Vec<UsageRow<'_>> {
     rows.sort_by(|(_, a), (_, b)| scale.length(b).total_cmp(&scale.length(a)));
     rows
 }
 
-fn table(title: &str, rows: Vec<Row<'_>>, scale: Scale, out: &mut impl Write) -> io::Result<()> {
+fn table(
+    title: &str,
+    rows: Vec<UsageRow<'_>>,
+    scale: Scale,
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "{title}")?;
     let lengths = rows.iter().map(|(_, sum)| scale.length(sum));
     let longest = lengths.fold(0.0, f64::max);

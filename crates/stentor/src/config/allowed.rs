@@ -8,7 +8,7 @@ use stentor_tools::memory::MEMORY;
 
 use super::file::FileContent;
 use super::keys::{DEFAULT_RETRIES, Layer};
-use super::wanted::{RUNS_PROGRAM, Wanted};
+use super::trust_requirement::{RUNS_PROGRAM, TrustRequirement};
 
 /// A key that an untrusted folder may set.
 struct Allowed {
@@ -146,7 +146,7 @@ const AT_ONCE: [&str; 6] = [
 const SENDS_KEYS: &str = "it could send your keys elsewhere";
 
 /// Takes out of what a folder's file says what waits for trust, and returns that.
-pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
+pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<TrustRequirement> {
     let mut wanted = Vec::new();
     let said = folder.layer.clone();
     for (key, source) in said.keys_set() {
@@ -158,7 +158,12 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
         };
         folder.layer.unset(key);
         let at_once = AT_ONCE.contains(&key);
-        wanted.extend(Wanted::of(format!("`{key}`"), &source, why, at_once));
+        wanted.extend(TrustRequirement::of(
+            format!("`{key}`"),
+            &source,
+            why,
+            at_once,
+        ));
     }
     let FileContent {
         layer: _,
@@ -178,7 +183,7 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
     ] {
         wanted.extend(tables.drain(..).map(|raw| {
             let what = format!("[{section}.{}]", raw.name);
-            Wanted::at(what, &raw.at, why, at_once)
+            TrustRequirement::at(what, &raw.at, why, at_once)
         }));
     }
     // Those are found where the servers are found.
@@ -196,7 +201,7 @@ pub fn restrict(folder: &mut FileContent, user: &FileContent) -> Vec<Wanted> {
             }
             RuleDecision::Ask | RuleDecision::Deny => return true,
         };
-        wanted.extend(Wanted::of(
+        wanted.extend(TrustRequirement::of(
             "a permission rule".to_owned(),
             &rule.source,
             why,
@@ -236,10 +241,10 @@ fn fewer_tools(folder: &Layer, user: &Layer) -> bool {
     names.value.iter().all(is_had)
 }
 
-type Set<T> = Option<crate::config::Sourced<T>>;
+type OptionalSetting<T> = Option<crate::config::Sourced<T>>;
 
 /// Not above the user's value; any limit is stricter than none.
-fn no_higher<T: PartialOrd>(folder: &Set<T>, user: &Set<T>) -> bool {
+fn no_higher<T: PartialOrd>(folder: &OptionalSetting<T>, user: &OptionalSetting<T>) -> bool {
     match (folder, user) {
         (Some(folder), Some(user)) => folder.value <= user.value,
         (None, _) | (_, None) => true,
@@ -247,7 +252,11 @@ fn no_higher<T: PartialOrd>(folder: &Set<T>, user: &Set<T>) -> bool {
 }
 
 /// Not above the user's value, else not above what holds where nobody said anything.
-fn lower<T: PartialOrd>(folder: &Set<T>, user: &Set<T>, otherwise: Option<T>) -> bool {
+fn lower<T: PartialOrd>(
+    folder: &OptionalSetting<T>,
+    user: &OptionalSetting<T>,
+    otherwise: Option<T>,
+) -> bool {
     let Some(folder) = folder else {
         return true;
     };

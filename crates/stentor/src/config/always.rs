@@ -10,7 +10,7 @@ use stentor_model::script;
 use stentor_policy::PermissionMode;
 
 use super::file::FileContent;
-use super::{Location, RawTable, Source, Sourced, Warning};
+use super::{ConfigLocation, RawTable, Sourced, ValueSource, Warning};
 
 /// Why a key is left out that is the user's own business.
 macro_rules! only_yours {
@@ -32,7 +32,7 @@ pub fn restrict(
     user_file: &FileContent,
     place: &Project,
 ) -> Vec<Warning> {
-    let mut refused = Refused(Vec::new());
+    let mut refused = RefusedSettings(Vec::new());
     let layer = &mut project.layer;
     let mode = user_file.layer.sandbox_mode.as_ref();
     refused.drop_if(&mut layer.sandbox_mode, OPENS, |asked| {
@@ -125,9 +125,9 @@ fn is_looser(a: SandboxMode, b: SandboxMode) -> bool {
 }
 
 /// What was left out, and why.
-struct Refused(Vec<Warning>);
+struct RefusedSettings(Vec<Warning>);
 
-impl Refused {
+impl RefusedSettings {
     fn drop_if<T>(
         &mut self,
         field: &mut Option<Sourced<T>>,
@@ -135,7 +135,7 @@ impl Refused {
         is_refused: impl FnOnce(&T) -> bool,
     ) {
         let dropped = field.take_if(|set| is_refused(&set.value));
-        if let Some(Source::File(at)) = dropped.map(|set| set.source) {
+        if let Some(ValueSource::File(at)) = dropped.map(|set| set.source) {
             self.warn(at, why);
         }
     }
@@ -146,7 +146,7 @@ impl Refused {
         }
     }
 
-    fn warn(&mut self, at: Location, why: &str) {
+    fn warn(&mut self, at: ConfigLocation, why: &str) {
         let message = format!("left out: {why}");
         self.0.push(Warning { at, message });
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::error::Problem;
-use super::value::{Input, Setting};
+use super::error::ValueProblem;
+use super::value::{SettingValue, WrittenValue};
 
 /// When a frontend is served by a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl AttachMode {
     }
 }
 
-impl Setting for AttachMode {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for AttachMode {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&Self::ALL.map(|mode| (mode.as_str(), mode)))
     }
 

@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use stentor_journal::private_file::{self, PRIVATE, Replacement};
+use stentor_journal::private_file::{self, FileReplacement, PRIVATE};
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value};
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum EditError {
+pub enum ConfigEditError {
     #[error("cannot {what} {}: {error}", path.display())]
     Io {
         what: &'static str,
@@ -38,14 +38,14 @@ pub struct Document {
 
 impl Document {
     /// Reads a file. One that is not there says nothing yet.
-    pub fn open(path: &Path) -> Result<Self, EditError> {
+    pub fn open(path: &Path) -> Result<Self, ConfigEditError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(cannot("read", path)(error)),
         };
         let parsed = text.parse();
-        let content = parsed.map_err(|error: TomlError| EditError::Syntax {
+        let content = parsed.map_err(|error: TomlError| ConfigEditError::Syntax {
             path: path.to_owned(),
             message: error.message().trim_end().replace('\n', ", "),
         })?;
@@ -71,7 +71,7 @@ impl Document {
 
     /// Sets a key that stands above all tables. One that is there already keeps its line, with
     /// whatever else is on it.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), EditError> {
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigEditError> {
         let has_plain = self.content.iter().any(|(_, item)| item.is_value());
         match self.content.get_mut(key) {
             Some(Item::Value(old)) => {
@@ -112,7 +112,7 @@ impl Document {
     }
 
     /// The tables in a section such as `mcp_servers`, whichever way they are written.
-    pub fn section(&mut self, name: &str) -> Result<Option<&mut dyn TableLike>, EditError> {
+    pub fn section(&mut self, name: &str) -> Result<Option<&mut dyn TableLike>, ConfigEditError> {
         let unusual = self.unusual(name, "not a table");
         match self.content.get_mut(name) {
             None => Ok(None),
@@ -126,7 +126,7 @@ impl Document {
         section: &str,
         name: &str,
         mut table: Table,
-    ) -> Result<(), EditError> {
+    ) -> Result<(), ConfigEditError> {
         let is_empty = self.content.to_string().is_empty();
         if self.section(section)?.is_none() {
             let mut tables = Table::new();
@@ -149,8 +149,8 @@ impl Document {
         Ok(())
     }
 
-    fn unusual(&self, key: &str, found: &'static str) -> EditError {
-        EditError::Unusual {
+    fn unusual(&self, key: &str, found: &'static str) -> ConfigEditError {
+        ConfigEditError::Unusual {
             path: self.path.clone(),
             key: key.to_owned(),
             found,
@@ -167,16 +167,16 @@ impl Document {
 
     /// Writes the file. A reader sees the old one or the new one; a link to a file elsewhere stays
     /// a link. A new file may carry secrets, and only its owner may read it.
-    pub fn save(&self) -> Result<(), EditError> {
+    pub fn save(&self) -> Result<(), ConfigEditError> {
         self.save_with(PRIVATE)
     }
 
     /// The same for a file that others are to read too: a new one is as open as other new files.
-    pub fn save_shared(&self) -> Result<(), EditError> {
+    pub fn save_shared(&self) -> Result<(), ConfigEditError> {
         self.save_with(0o666)
     }
 
-    fn save_with(&self, mode_of_new: u32) -> Result<(), EditError> {
+    fn save_with(&self, mode_of_new: u32) -> Result<(), ConfigEditError> {
         let target = behind_links(&self.path);
         if let Some(folder) = target.parent() {
             // The folder of a file with secrets is its owner's alone, too.
@@ -189,7 +189,7 @@ impl Document {
         // An old file stays as open as its owner made it.
         let mode =
             fs::metadata(&target).map_or(mode_of_new, |known| known.permissions().mode() & 0o777);
-        let written = Replacement::begin(&target, mode).and_then(|mut new| {
+        let written = FileReplacement::begin(&target, mode).and_then(|mut new| {
             new.file().write_all(self.text().as_bytes())?;
             new.finish()
         });
@@ -226,9 +226,9 @@ fn behind_links(path: &Path) -> PathBuf {
     target
 }
 
-fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> EditError {
+fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> ConfigEditError {
     let path = path.to_owned();
-    move |error| EditError::Io {
+    move |error| ConfigEditError::Io {
         what,
         path: path.clone(),
         error,
@@ -239,7 +239,7 @@ fn cannot(what: &'static str, path: &Path) -> impl Fn(io::Error) -> EditError {
 mod tests {
     use super::*;
 
-    fn set(text: &str, key: &str, value: &str) -> Result<String, EditError> {
+    fn set(text: &str, key: &str, value: &str) -> Result<String, ConfigEditError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         fs::write(&path, text).unwrap();
@@ -290,10 +290,16 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_as_toml_is_left_alone() {
         let refused = set("model = \n", "model", "a/b").unwrap_err();
-        assert!(matches!(refused, EditError::Syntax { .. }), "{refused}");
+        assert!(
+            matches!(refused, ConfigEditError::Syntax { .. }),
+            "{refused}"
+        );
         // The key is a table here, which no name can take the place of.
         let refused = set("model.x = 1\n", "model", "a/b").unwrap_err();
-        assert!(matches!(refused, EditError::Unusual { .. }), "{refused}");
+        assert!(
+            matches!(refused, ConfigEditError::Unusual { .. }),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use super::error::{ConfigError, Problem};
+use super::error::{ConfigError, ValueProblem};
 use super::keys::{KEYS, Layer, variable};
-use super::locate::Lookup;
-use super::source::Source;
-use super::value::{Input, Raw};
+use super::locate::EnvLookup;
+use super::source::ValueSource;
+use super::value::{RawSetting, WrittenValue};
 
 /// Reads `STENTOR_…`. An empty variable counts as not set.
 pub fn read_environment(
-    env: Lookup<'_>,
+    env: EnvLookup<'_>,
     cwd: &Path,
     home: Option<&Path>,
 ) -> Result<Layer, Vec<ConfigError>> {
@@ -21,18 +21,18 @@ pub fn read_environment(
         let Some(value) = env(&name).filter(|value| !value.is_empty()) else {
             continue;
         };
-        let source = Source::Environment(name);
+        let source = ValueSource::Environment(name);
         let set = match value.to_str() {
             Some(text) => layer.set(
                 key.name,
-                &Input {
-                    raw: Raw::Text(text),
+                &WrittenValue {
+                    raw: RawSetting::Text(text),
                     source: source.clone(),
                     base: cwd,
                     home,
                 },
             ),
-            None => Some(Err(Problem {
+            None => Some(Err(ValueProblem {
                 found: "not UTF-8".to_owned(),
                 expected: "UTF-8 text".to_owned(),
                 suggestion: None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stentor_agent::project_files::NotRead;
 
-use super::source::{Location, Scope, Source};
+use super::source::{ConfigLocation, Scope, ValueSource};
 use crate::shell_argument::shell_argument;
 
 /// Everything that is wrong, in the order it was found. Never empty.
@@ -34,34 +34,34 @@ pub enum ConfigError {
     #[error("{}: is not UTF-8 (byte {offset})", path.display())]
     NotUtf8 { path: PathBuf, offset: usize },
     #[error("{at}: {message}")]
-    Syntax { at: Location, message: String },
+    Syntax { at: ConfigLocation, message: String },
     #[error("{at}: unknown key `{key}`{}", did_you_mean(.suggestion))]
     UnknownKey {
-        at: Location,
+        at: ConfigLocation,
         key: String,
         suggestion: Option<String>,
     },
     #[error("{at}: [extensions.{name}]: {message}")]
     BadExtension {
-        at: Location,
+        at: ConfigLocation,
         name: String,
         message: String,
     },
     #[error("{at}: [mcp_servers.{name}]: {message}")]
     BadServer {
-        at: Location,
+        at: ConfigLocation,
         name: String,
         message: String,
     },
     #[error("{}: there is no file {}", place(.at), file.display())]
-    NoSuchFile { at: Source, file: PathBuf },
+    NoSuchFile { at: ValueSource, file: PathBuf },
     #[error("{}: {message}", place(.at))]
-    BadRule { at: Source, message: String },
+    BadRule { at: ValueSource, message: String },
     #[error("{}: `{key}` {problem}", place(.at))]
     BadValue {
-        at: Source,
+        at: ValueSource,
         key: String,
-        problem: Problem,
+        problem: ValueProblem,
     },
 }
 
@@ -80,7 +80,7 @@ pub enum NoFileToChange {
 
 /// What is wrong with a value: what it is, what is expected, and perhaps what was meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ValueProblem {
     pub found: String,
     pub expected: String,
     pub suggestion: Option<String>,
@@ -89,7 +89,7 @@ pub struct Problem {
 /// Something that was left out of account, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    pub at: Location,
+    pub at: ConfigLocation,
     pub message: String,
 }
 
@@ -97,7 +97,7 @@ impl Warning {
     /// About a whole file.
     pub fn of_file(file: &Path, scope: Scope, message: impl fmt::Display) -> Self {
         Self {
-            at: Location {
+            at: ConfigLocation {
                 file: file.into(),
                 scope,
                 line: 1,
@@ -108,7 +108,7 @@ impl Warning {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ValueProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -134,11 +134,13 @@ pub fn did_you_mean(suggestion: &Option<String>) -> String {
     }
 }
 
-/// An error points at the column, too, where `Source` shows only the line.
-fn place(source: &Source) -> String {
+/// An error points at the column, too, where `ValueSource` shows only the line.
+fn place(source: &ValueSource) -> String {
     match source {
-        Source::File(at) => at.to_string(),
-        Source::Default | Source::Environment(_) | Source::Flag(_) => source.to_string(),
+        ValueSource::File(at) => at.to_string(),
+        ValueSource::Default | ValueSource::Environment(_) | ValueSource::Flag(_) => {
+            source.to_string()
+        }
     }
 }
 

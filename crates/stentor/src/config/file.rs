@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::project_files::{NotRead, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead};
 use stentor_policy::Rule;
 use stentor_text::spelling::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, Problem};
+use super::error::{ConfigError, ValueProblem};
 use super::keys::{KEYS, Layer};
 use super::rules::read_rules;
-use super::source::{Location, Scope, Source, Sourced};
-use super::value::{Input, Raw};
+use super::source::{ConfigLocation, Scope, Sourced, ValueSource};
+use super::value::{RawSetting, WrittenValue};
 
 /// What a file says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub struct FileContent {
 pub struct RawTable {
     pub name: String,
     pub table: toml::Table,
-    pub at: Location,
+    pub at: ConfigLocation,
 }
 
 /// Which file is read, and what its relative paths and `~` mean.
@@ -58,7 +58,7 @@ const LARGEST_BYTES: u64 = 1024 * 1024;
 /// Reads a file. A file that does not exist says nothing.
 pub fn read_file(
     place: &FilePlace<'_>,
-    reader: Reader<'_>,
+    reader: FileOwner<'_>,
 ) -> Result<FileContent, Vec<ConfigError>> {
     match text_of(&place.path, reader) {
         Ok(Some(text)) => parse(&text, place),
@@ -78,7 +78,7 @@ pub fn parse(text: &str, place: &FilePlace<'_>) -> Result<FileContent, Vec<Confi
             }]);
         }
     };
-    let mut reader = Parser {
+    let mut reader = ConfigParser {
         text,
         place,
         content: FileContent::default(),
@@ -94,19 +94,19 @@ pub fn parse(text: &str, place: &FilePlace<'_>) -> Result<FileContent, Vec<Confi
 
 impl FilePlace<'_> {
     /// The place of a byte of the file's text.
-    pub fn at(&self, text: &str, offset: usize) -> Location {
-        Location::in_text(&self.path, self.scope, text, offset)
+    pub fn at(&self, text: &str, offset: usize) -> ConfigLocation {
+        ConfigLocation::in_text(&self.path, self.scope, text, offset)
     }
 }
 
-struct Parser<'a> {
+struct ConfigParser<'a> {
     text: &'a str,
     place: &'a FilePlace<'a>,
     content: FileContent,
     errors: Vec<ConfigError>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ConfigParser<'a> {
     fn document(&mut self, document: &DeTable<'_>) {
         for (key, value) in in_order(document) {
             let name = key.get_ref().as_ref();
@@ -205,19 +205,19 @@ impl<'a> Parser<'a> {
         self.bad(input.source, name, problem);
     }
 
-    fn input<'v>(&self, value: &'v Spanned<DeValue<'v>>) -> Input<'v>
+    fn input<'v>(&self, value: &'v Spanned<DeValue<'v>>) -> WrittenValue<'v>
     where
         'a: 'v,
     {
-        Input {
-            raw: Raw::Toml(value.get_ref()),
-            source: Source::File(self.place.at(self.text, value.span().start)),
+        WrittenValue {
+            raw: RawSetting::Toml(value.get_ref()),
+            source: ValueSource::File(self.place.at(self.text, value.span().start)),
             base: self.place.base,
             home: self.place.home,
         }
     }
 
-    fn bad(&mut self, at: Source, key: &str, problem: Problem) {
+    fn bad(&mut self, at: ValueSource, key: &str, problem: ValueProblem) {
         self.errors.push(ConfigError::BadValue {
             at,
             key: key.to_owned(),
@@ -274,7 +274,7 @@ fn raw_tables(text: &str, section: &str) -> Option<toml::Table> {
     }
 }
 
-fn text_of(path: &Path, reader: Reader<'_>) -> Result<Option<String>, Vec<ConfigError>> {
+fn text_of(path: &Path, reader: FileOwner<'_>) -> Result<Option<String>, Vec<ConfigError>> {
     let bytes = match reader.read(path, LARGEST_BYTES) {
         Ok(bytes) => bytes,
         Err(NotRead::Missing) => return Ok(None),

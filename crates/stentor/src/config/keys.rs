@@ -10,9 +10,9 @@ use stentor_agent::session::MAX_ANSWER_BYTES;
 use stentor_policy::PermissionMode;
 
 use super::attach_mode::AttachMode;
-use super::error::Problem;
-use super::source::{Source, Sourced};
-use super::value::{Folders, Hosts, Input, Name, Seconds, Setting};
+use super::error::ValueProblem;
+use super::source::{Sourced, ValueSource};
+use super::value::{FolderList, Hosts, NonEmptyName, Seconds, SettingValue, WrittenValue};
 use super::web_search::WebSearch;
 
 /// How often a model is asked again where nobody says.
@@ -20,7 +20,7 @@ pub const DEFAULT_RETRIES: u64 = 3;
 
 /// What is known about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
+pub struct ConfigKey {
     /// As it is written in a file, the section before a dot.
     pub name: &'static str,
     pub about: &'static str,
@@ -28,8 +28,8 @@ pub struct Key {
 
 /// A setting as `stentor config` shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
-    pub key: Key,
+pub struct ShownSetting {
+    pub key: ConfigKey,
     /// Absent when nobody set it and there is no default.
     pub value: Option<Sourced<Json>>,
 }
@@ -41,9 +41,9 @@ macro_rules! settings {
         defaulted { $( $dname:literal $dfield:ident : $dtype:ty = $default:expr , $dabout:literal ; )* }
     ) => {
         /// Every key there is.
-        pub const KEYS: &[Key] = &[
-            $( Key { name: $oname, about: $oabout }, )*
-            $( Key { name: $dname, about: $dabout }, )*
+        pub const KEYS: &[ConfigKey] = &[
+            $( ConfigKey { name: $oname, about: $oabout }, )*
+            $( ConfigKey { name: $dname, about: $dabout }, )*
         ];
 
         /// What one file, the environment or the command line says.
@@ -62,7 +62,7 @@ macro_rules! settings {
 
         impl Layer {
             /// Sets the key of that name. `None` means that there is no such key.
-            pub fn set(&mut self, name: &str, input: &Input<'_>) -> Option<Result<(), Problem>> {
+            pub fn set(&mut self, name: &str, input: &WrittenValue<'_>) -> Option<Result<(), ValueProblem>> {
                 let set = match name {
                     $( $oname => read(input).map(|value| self.$ofield = Some(value)), )*
                     $( $dname => read(input).map(|value| self.$dfield = Some(value)), )*
@@ -72,7 +72,7 @@ macro_rules! settings {
             }
 
             /// Every key that is set, and where.
-            pub fn keys_set(&self) -> Vec<(&'static str, Source)> {
+            pub fn keys_set(&self) -> Vec<(&'static str, ValueSource)> {
                 let mut said = Vec::new();
                 $( said.extend(self.$ofield.as_ref().map(|set| ($oname, set.source.clone()))); )*
                 $( said.extend(self.$dfield.as_ref().map(|set| ($dname, set.source.clone()))); )*
@@ -108,14 +108,14 @@ macro_rules! settings {
 
         impl Settings {
             /// Every key with its value, in the order of the table.
-            pub fn shown(&self) -> Vec<Shown> {
+            pub fn shown(&self) -> Vec<ShownSetting> {
                 vec![
-                    $( Shown {
-                        key: Key { name: $oname, about: $oabout },
+                    $( ShownSetting {
+                        key: ConfigKey { name: $oname, about: $oabout },
                         value: self.$ofield.as_ref().map(show),
                     }, )*
-                    $( Shown {
-                        key: Key { name: $dname, about: $dabout },
+                    $( ShownSetting {
+                        key: ConfigKey { name: $dname, about: $dabout },
                         value: Some(show(&self.$dfield)),
                     }, )*
                 ]
@@ -126,8 +126,8 @@ macro_rules! settings {
 
 settings! {
     optional {
-        "provider" provider: Name, "The provider of the model.";
-        "model" model: Name, "The model, as `id` or `provider/id`, with `:level` for its thinking level.";
+        "provider" provider: NonEmptyName, "The provider of the model.";
+        "model" model: NonEmptyName, "The model, as `id` or `provider/id`, with `:level` for its thinking level.";
         "thinking" thinking: ThinkingLevel, "How much the model may think before it answers.";
         "permission_mode" permission_mode: PermissionMode, "What may run without asking you.";
         "tools" tools: Vec<String>, "The tools the model may use.";
@@ -137,11 +137,11 @@ settings! {
         "ca_file" ca_file: PathBuf, "Additional certificates to trust for models, logins and MCP servers.";
         "data_dir" data_dir: PathBuf, "The folder for Stentor's data.";
         "session_dir" session_dir: PathBuf, "The folder for session files.";
-        "extension_files" extension_files: Folders, "Files of additional extensions.";
+        "extension_files" extension_files: FolderList, "Files of additional extensions.";
         "retry.fallback" retry_fallback: Vec<String>, "The models to use when one fails, as `provider/id`, in this order.";
         "todo_clear_after_s" todo_clear_after_s: Seconds, "Seconds until completed items leave the todo list, or `never`.";
-        "web.search_url" web_search_url: Name, "The address of the search service; `{query}` stands for the words.";
-        "web.search_key_env" web_search_key_env: Name, "The environment variable with the key of the search service.";
+        "web.search_url" web_search_url: NonEmptyName, "The address of the search service; `{query}` stands for the words.";
+        "web.search_key_env" web_search_key_env: NonEmptyName, "The environment variable with the key of the search service.";
         "limits.memory_mb" limits_memory_mb: u64, "The maximum memory of a command in MiB, all its processes together; 0 means no limit.";
         "budget.tokens" budget_tokens: u64, "The maximum number of tokens per session.";
         "budget.cost" budget_cost: f64, "The maximum cost per session in US dollars.";
@@ -165,8 +165,8 @@ settings! {
         "background.wake" background_wake: bool = true, "Whether the end of a background job wakes an idle agent.";
         "sandbox.mode" sandbox_mode: SandboxMode = SandboxMode::Off, "What commands may change.";
         "sandbox.network" sandbox_network: bool = false, "Whether commands in the sandbox may use the network.";
-        "sandbox.writable" sandbox_writable: Folders = Folders::default(), "Additional folders that commands in the sandbox may write to.";
-        "sandbox.unreadable" sandbox_unreadable: Folders = Folders::default(), "Files and folders that commands in the sandbox may not read.";
+        "sandbox.writable" sandbox_writable: FolderList = FolderList::default(), "Additional folders that commands in the sandbox may write to.";
+        "sandbox.unreadable" sandbox_unreadable: FolderList = FolderList::default(), "Files and folders that commands in the sandbox may not read.";
         "sandbox.required" sandbox_required: bool = true, "Whether to refuse to start if the sandbox cannot be enforced.";
         "limits.processes" limits_processes: u64 = 2_000, "The maximum number of processes of a command at a time; 0 means no limit.";
         "limits.file_mb" limits_file_mb: u64 = 16_384, "The maximum size in MiB of a file that a command writes; 0 means no limit.";
@@ -183,9 +183,9 @@ settings! {
         "web.timeout_s" web_timeout_s: u64 = 30, "Seconds that fetching a page may take.";
         "web.max_bytes" web_max_bytes: u64 = 5 << 20, "How much of a page is read, in bytes.";
         "web.search" web_search: WebSearch = WebSearch::Off, "Who searches the web: `service`, `provider` or `off`.";
-        "web.search_key_header" web_search_key_header: Name = Name("X-Subscription-Token".to_owned()), "The header in which the search service takes its key.";
+        "web.search_key_header" web_search_key_header: NonEmptyName = NonEmptyName("X-Subscription-Token".to_owned()), "The header in which the search service takes its key.";
         "attach" attach: AttachMode = AttachMode::Never, "Whether frontends are relays to `stentor serve`.";
-        "trusted_projects" trusted_projects: Folders = Folders::default(), "Folders whose own configuration is trusted fully.";
+        "trusted_projects" trusted_projects: FolderList = FolderList::default(), "Folders whose own configuration is trusted fully.";
     }
 }
 
@@ -194,14 +194,14 @@ pub fn variable(key: &str) -> String {
     format!("STENTOR_{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-fn read<T: Setting>(input: &Input<'_>) -> Result<Sourced<T>, Problem> {
+fn read<T: SettingValue>(input: &WrittenValue<'_>) -> Result<Sourced<T>, ValueProblem> {
     T::read(input).map(|value| Sourced {
         value,
         source: input.source.clone(),
     })
 }
 
-fn show<T: Setting>(sourced: &Sourced<T>) -> Sourced<Json> {
+fn show<T: SettingValue>(sourced: &Sourced<T>) -> Sourced<Json> {
     Sourced {
         value: sourced.value.shown(),
         source: sourced.source.clone(),

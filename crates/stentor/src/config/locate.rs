@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use stentor_agent::project_files::Project;
 
 /// The environment, given so that a test can fix it.
-pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub type EnvLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The folders stentor uses. Without a home there may be none, which is no failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct StandardFolders {
     pub home: Option<PathBuf>,
     pub config_dir: Option<PathBuf>,
     /// The user named that folder, which may have been there for other things.
@@ -44,7 +44,7 @@ pub struct ProjectFile {
 }
 
 /// Finds the folders.
-pub fn places(env: Lookup<'_>, platform: Platform) -> Places {
+pub fn places(env: EnvLookup<'_>, platform: Platform) -> StandardFolders {
     let folder = |name: &str| {
         env(name)
             .map(PathBuf::from)
@@ -65,7 +65,7 @@ pub fn places(env: Lookup<'_>, platform: Platform) -> Places {
     };
     let ours = |base: Option<PathBuf>| base.map(|base| base.join("stentor"));
     let named = set(env, "STENTOR_CONFIG_DIR");
-    Places {
+    StandardFolders {
         is_named: named.is_some(),
         config_dir: named.or_else(|| ours(config_base)),
         data_dir: ours(data_base),
@@ -88,7 +88,7 @@ pub fn project_file(project: &Project) -> Option<ProjectFile> {
 }
 
 /// A path of our own variables may be relative to where we are.
-fn set(env: Lookup<'_>, name: &str) -> Option<PathBuf> {
+fn set(env: EnvLookup<'_>, name: &str) -> Option<PathBuf> {
     env(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)

@@ -18,8 +18,8 @@ pub mod rules;
 pub mod show;
 pub mod source;
 pub mod table;
+pub mod trust_requirement;
 pub mod value;
-pub mod wanted;
 pub mod web_search;
 
 use std::ffi::OsString;
@@ -27,17 +27,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::model::NamedBy;
-use stentor_agent::project_files::{NotRead, Project, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead, Project};
 use stentor_policy::{PermissionMode, Rule};
 
 pub use attach_mode::AttachMode;
 pub use error::{ConfigError, ConfigErrors, NoFileToChange, Warning};
 pub use file::RawTable;
 pub use keys::{Layer, Settings};
-pub use locate::{Lookup, Places, Platform};
-pub use model_choice::{ModelChoice, ModelName};
-pub use source::{Location, Scope, Source, Sourced};
-pub use wanted::{RUNS_PROGRAM, Wanted};
+pub use locate::{EnvLookup, Platform, StandardFolders};
+pub use model_choice::{ModelName, RequestedModel};
+pub use source::{ConfigLocation, Scope, Sourced, ValueSource};
+pub use trust_requirement::{RUNS_PROGRAM, TrustRequirement};
 pub use web_search::WebSearch;
 
 use crate::environment::Variables;
@@ -66,12 +66,12 @@ pub struct Config {
     /// Those of a project that is not trusted, which are left out.
     pub untrusted_mcp_servers: Vec<RawTable>,
     /// What the project's file says that waits until the project is trusted.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<TrustRequirement>,
     pub warnings: Vec<Warning>,
     /// The project, and how its files are read.
     pub project: Project,
-    pub files: Files,
-    pub places: Places,
+    pub files: ConfigFiles,
+    pub places: StandardFolders,
     /// The environment of whoever it holds for.
     pub variables: Variables,
     /// The stance an untrusted project asks for; it counts only where it is stricter.
@@ -80,7 +80,7 @@ pub struct Config {
 
 /// The files that were looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct ConfigFiles {
     pub user: Option<FoundFile>,
     pub project: Option<FoundFile>,
     /// Whether the project's file was trusted.
@@ -100,7 +100,7 @@ pub struct FoundFile {
 
 /// What the configuration is read from, besides the files.
 pub struct Surroundings<'a> {
-    pub env: Lookup<'a>,
+    pub env: EnvLookup<'a>,
     pub cwd: &'a Path,
     pub platform: Platform,
 }
@@ -124,7 +124,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         for path in [base, path] {
             warnings.extend(rights::check(path, &mut errors));
         }
-        content((path, Reader::Own), Scope::User, base, home, &mut errors)
+        content((path, FileOwner::Own), Scope::User, base, home, &mut errors)
     });
     let user = user.unwrap_or_default();
     let mut wrong_variables = Vec::new();
@@ -203,7 +203,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
         untrusted_mcp_servers,
         wanted,
         warnings,
-        files: Files {
+        files: ConfigFiles {
             user: user_file.map(found),
             project: project_file.map(|project| found(project.file)),
             project_trusted,
@@ -217,7 +217,7 @@ pub fn load(surroundings: &Surroundings<'_>, flags: Layer) -> Result<Config, Con
     })
 }
 
-impl Files {
+impl ConfigFiles {
     /// The file that a change of the configuration goes to, whether it is there or not.
     fn to_change(&self, scope: Scope) -> Result<PathBuf, NoFileToChange> {
         let found = |file: &Option<FoundFile>| file.as_ref().map(|file| file.path.clone());
@@ -234,6 +234,15 @@ impl Config {
     /// A variable of the environment of whoever it holds for.
     pub fn variable(&self, name: &str) -> Option<OsString> {
         self.variables.get(name)
+    }
+
+    /// The folders with the program's own configuration and data, which decide what it may do.
+    pub fn own_folders(&self) -> Vec<PathBuf> {
+        let data_dir = self.settings.data_dir.as_ref().map(|data| &data.value);
+        let folders = self.places.config_dir.iter().chain(data_dir);
+        folders
+            .map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()))
+            .collect()
     }
 
     /// The permission mode, where the way in has its own `default`.
@@ -260,8 +269,8 @@ impl Config {
     }
 
     /// The model that was asked for.
-    pub fn model_choice(&self) -> ModelChoice {
-        let mut choice = ModelChoice::of(&self.settings);
+    pub fn model_choice(&self) -> RequestedModel {
+        let mut choice = RequestedModel::of(&self.settings);
         let sources = choice.provider.iter().chain(&choice.model);
         let by = sources.map(|set| self.named_by(&set.source));
         choice.by = match by.max().unwrap_or(NamedBy::User) {
@@ -276,11 +285,13 @@ impl Config {
     }
 
     /// Who names a model that a value of the configuration names.
-    pub fn named_by(&self, source: &Source) -> NamedBy {
+    pub fn named_by(&self, source: &ValueSource) -> NamedBy {
         match source {
-            Source::File(at) if at.scope == Scope::Project => self.named_by_project(),
-            Source::File(_) => NamedBy::OwnFile,
-            Source::Default | Source::Environment(_) | Source::Flag(_) => NamedBy::User,
+            ValueSource::File(at) if at.scope == Scope::Project => self.named_by_project(),
+            ValueSource::File(_) => NamedBy::OwnFile,
+            ValueSource::Default | ValueSource::Environment(_) | ValueSource::Flag(_) => {
+                NamedBy::User
+            }
         }
     }
 
@@ -293,7 +304,7 @@ impl Config {
 }
 
 fn content(
-    (path, reader): (&Path, Reader<'_>),
+    (path, reader): (&Path, FileOwner<'_>),
     scope: Scope,
     base: &Path,
     home: Option<&Path>,
@@ -320,7 +331,7 @@ fn project_content(
 ) -> Result<FileContent, Warning> {
     match project.look(&found.file) {
         Ok(_) | Err(NotRead::Missing | NotRead::Io(_)) => {
-            let file = (found.file.as_path(), Reader::Project(project));
+            let file = (found.file.as_path(), FileOwner::Project(project));
             Ok(content(file, Scope::Project, &found.root, home, errors))
         }
         Err(why) => {
@@ -339,7 +350,7 @@ fn ignored(file: &Path, wrong: &[ConfigError]) -> Option<Warning> {
     Some(Warning::of_file(file, Scope::Project, message))
 }
 
-fn fill_in_folders(settings: &mut Settings, places: &Places) {
+fn fill_in_folders(settings: &mut Settings, places: &StandardFolders) {
     if settings.data_dir.is_none() {
         settings.data_dir = places.data_dir.clone().map(Sourced::default_value);
     }

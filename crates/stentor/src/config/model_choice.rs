@@ -7,7 +7,7 @@ use super::source::Sourced;
 
 /// The model that was asked for, as far as anybody asked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ModelChoice {
+pub struct RequestedModel {
     pub provider: Option<Sourced<String>>,
     /// The id, perhaps as `provider/id`, without a thinking level.
     pub model: Option<Sourced<String>>,
@@ -33,13 +33,13 @@ impl ModelName {
     }
 }
 
-impl ModelChoice {
+impl RequestedModel {
     /// What the settings ask for.
     ///
     /// A provider asked for more strongly than the model drops a model that belongs to another
     /// one: `--provider openai` does not mean the Claude model of the user's file.
     pub fn of(settings: &Settings) -> Self {
-        let text = |set: &Option<Sourced<super::value::Name>>| {
+        let text = |set: &Option<Sourced<super::value::NonEmptyName>>| {
             set.clone().map(|set| set.map(|name| name.0))
         };
         let mut choice = Self {
@@ -123,19 +123,19 @@ fn below<'a>(model: &'a str, provider: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::super::keys::Layer;
-    use super::super::source::Source;
-    use super::super::value::Name;
+    use super::super::source::ValueSource;
+    use super::super::value::NonEmptyName;
     use super::*;
 
     /// `--x` for a flag, `X` for the environment, as in `openai --` or `openai X`.
-    fn setting(text: Option<&str>) -> Option<Sourced<Name>> {
+    fn setting(text: Option<&str>) -> Option<Sourced<NonEmptyName>> {
         let (value, source) = text?.split_once(' ')?;
         let source = match source {
-            "flag" => Source::Flag("--x".into()),
-            _ => Source::Environment("X".into()),
+            "flag" => ValueSource::Flag("--x".into()),
+            _ => ValueSource::Environment("X".into()),
         };
         Some(Sourced {
-            value: Name(value.into()),
+            value: NonEmptyName(value.into()),
             source,
         })
     }
@@ -146,7 +146,7 @@ mod tests {
             model: setting(model),
             ..Layer::default()
         };
-        let choice = ModelChoice::of(&layer.settle());
+        let choice = RequestedModel::of(&layer.settle());
         let names = choice
             .candidates()
             .into_iter()

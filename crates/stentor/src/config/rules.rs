@@ -10,10 +10,10 @@ use stentor_tools::{ALL_TOOLS, ASKING_TOOLS, SUBAGENT};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::error::{ConfigError, Problem};
+use super::error::{ConfigError, ValueProblem};
 use super::file::in_order;
-use super::source::{Location, Source, Sourced};
-use super::value::{Input, Name, Setting};
+use super::source::{ConfigLocation, Sourced, ValueSource};
+use super::value::{NonEmptyName, SettingValue, WrittenValue};
 
 /// The rules that could be read, and what is wrong with the others.
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ const DECISIONS: [(&str, RuleDecision); 3] = [
 /// the place of a byte.
 pub fn read_rules<'a>(
     list: &'a Spanned<DeValue<'a>>,
-    input: impl Fn(&'a Spanned<DeValue<'a>>) -> Input<'a>,
-    locate: impl Fn(usize) -> Location,
+    input: impl Fn(&'a Spanned<DeValue<'a>>) -> WrittenValue<'a>,
+    locate: impl Fn(usize) -> ConfigLocation,
 ) -> ReadRules {
     const EXPECTED: &str = "tables, as in [[permissions]]";
     let mut read = ReadRules::default();
@@ -63,8 +63,8 @@ pub fn read_rules<'a>(
     read
 }
 
-impl Setting for ToolEffect {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for ToolEffect {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&EFFECTS)
     }
 
@@ -73,8 +73,8 @@ impl Setting for ToolEffect {
     }
 }
 
-impl Setting for RuleDecision {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for RuleDecision {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&DECISIONS)
     }
 
@@ -90,8 +90,8 @@ impl ReadRules {
     fn draft<'a>(
         &mut self,
         table: &'a toml::de::DeTable<'a>,
-        input: &impl Fn(&'a Spanned<DeValue<'a>>) -> Input<'a>,
-        locate: &impl Fn(usize) -> Location,
+        input: &impl Fn(&'a Spanned<DeValue<'a>>) -> WrittenValue<'a>,
+        locate: &impl Fn(usize) -> ConfigLocation,
     ) -> Draft {
         let mut draft = Draft::default();
         for (key, value) in in_order(table) {
@@ -99,7 +99,7 @@ impl ReadRules {
             let input = input(value);
             let part = match name {
                 "tool" => tool(&input),
-                "path" | "command" | "host" => Name::read(&input).map(|part| part.shown()),
+                "path" | "command" | "host" => NonEmptyName::read(&input).map(|part| part.shown()),
                 "effect" => ToolEffect::read(&input).map(|part| part.shown()),
                 "decision" => RuleDecision::read(&input).map(|part| part.shown()),
                 _ => {
@@ -121,9 +121,9 @@ impl ReadRules {
         draft
     }
 
-    fn finish(&mut self, draft: Draft, source: Source) {
+    fn finish(&mut self, draft: Draft, source: ValueSource) {
         if !draft.contains_key("decision") {
-            let problem = Problem {
+            let problem = ValueProblem {
                 found: "missing".to_owned(),
                 expected: "allow, ask or deny".to_owned(),
                 suggestion: None,
@@ -139,11 +139,11 @@ impl ReadRules {
         }
     }
 
-    fn wrong(&mut self, key: &str, input: &Input<'_>, expected: &str) {
+    fn wrong(&mut self, key: &str, input: &WrittenValue<'_>, expected: &str) {
         self.bad(key, input.source.clone(), input.problem(expected));
     }
 
-    fn bad(&mut self, key: &str, at: Source, problem: Problem) {
+    fn bad(&mut self, key: &str, at: ValueSource, problem: ValueProblem) {
         self.errors.push(ConfigError::BadValue {
             at,
             key: key.to_owned(),
@@ -155,8 +155,8 @@ impl ReadRules {
 /// The tool of a rule. A name that no tool has would leave a rule without any effect, so it must be
 /// one of ours, or one that a server gives (`mcp__SERVER__TOOL`). Which tools an extension or a
 /// client brings is known only when it runs: a pattern covers them.
-fn tool(input: &Input<'_>) -> Result<Json, Problem> {
-    let Name(name) = Name::read(input)?;
+fn tool(input: &WrittenValue<'_>) -> Result<Json, ValueProblem> {
+    let NonEmptyName(name) = NonEmptyName::read(input)?;
     let known = || {
         ALL_TOOLS
             .into_iter()
@@ -172,7 +172,7 @@ fn tool(input: &Input<'_>) -> Result<Json, Problem> {
          extensions need",
         known().collect::<Vec<_>>().join(", ")
     );
-    Err(Problem {
+    Err(ValueProblem {
         suggestion: nearest(&name, known()).map(str::to_owned),
         ..input.problem(&expected)
     })

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::source::{Scope, Source};
-use super::{Config, Location, RawTable};
+use super::source::{Scope, ValueSource};
+use super::{Config, ConfigLocation, RawTable};
 
 /// The configuration as text for a person.
 pub fn as_text(config: &Config) -> String {
@@ -186,16 +186,16 @@ fn short(value: &str) -> String {
     }
 }
 
-fn source_json(source: &Source) -> Json {
+fn source_json(source: &ValueSource) -> Json {
     match source {
-        Source::Default => json!({ "kind": "default" }),
-        Source::File(at) => location_json(at),
-        Source::Environment(name) => json!({ "kind": "environment", "variable": name }),
-        Source::Flag(name) => json!({ "kind": "flag", "flag": name }),
+        ValueSource::Default => json!({ "kind": "default" }),
+        ValueSource::File(at) => location_json(at),
+        ValueSource::Environment(name) => json!({ "kind": "environment", "variable": name }),
+        ValueSource::Flag(name) => json!({ "kind": "flag", "flag": name }),
     }
 }
 
-fn location_json(at: &Location) -> Json {
+fn location_json(at: &ConfigLocation) -> Json {
     let scope = match at.scope {
         Scope::User => "user",
         Scope::Project => "project",

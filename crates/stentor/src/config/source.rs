@@ -8,15 +8,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sourced<T> {
     pub value: T,
-    pub source: Source,
+    pub source: ValueSource,
 }
 
 /// The places a value can come from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ValueSource {
     /// Nobody said anything.
     Default,
-    File(Location),
+    File(ConfigLocation),
     /// The environment variable of that name.
     Environment(String),
     /// The flag of that name.
@@ -25,7 +25,7 @@ pub enum Source {
 
 /// A place in a configuration file. Lines and columns count from one, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct ConfigLocation {
     pub file: Arc<Path>,
     pub scope: Scope,
     pub line: usize,
@@ -46,7 +46,7 @@ impl<T> Sourced<T> {
     pub fn default_value(value: T) -> Self {
         Self {
             value,
-            source: Source::Default,
+            source: ValueSource::Default,
         }
     }
 
@@ -59,15 +59,15 @@ impl<T> Sourced<T> {
     }
 }
 
-impl Source {
+impl ValueSource {
     /// Its strength: a value with the higher rank wins.
     pub fn rank(&self) -> u8 {
         match self {
             Self::Default => 0,
-            Self::File(Location {
+            Self::File(ConfigLocation {
                 scope: Scope::User, ..
             }) => 1,
-            Self::File(Location {
+            Self::File(ConfigLocation {
                 scope: Scope::Project,
                 ..
             }) => 2,
@@ -77,7 +77,7 @@ impl Source {
     }
 }
 
-impl Location {
+impl ConfigLocation {
     /// Where the byte at `offset` of `text` is.
     pub fn in_text(file: &Arc<Path>, scope: Scope, text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
@@ -91,13 +91,13 @@ impl Location {
     }
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for ConfigLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ValueSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -117,7 +117,7 @@ mod tests {
         let file: Arc<Path> = Path::new("c.toml").into();
         let text = "a = 1\nä = \"ö\" # x\n";
         for (offset, line, column) in [(0, 1, 1), (4, 1, 5), (6, 2, 1), (8, 2, 2), (999, 3, 1)] {
-            let at = Location::in_text(&file, Scope::User, text, offset);
+            let at = ConfigLocation::in_text(&file, Scope::User, text, offset);
             assert_eq!((at.line, at.column), (line, column), "offset {offset}");
         }
     }

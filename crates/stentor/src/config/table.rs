@@ -8,7 +8,7 @@ use stentor_text::spelling::nearest;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::file::RawTable;
-use super::source::{Location, Scope};
+use super::source::{ConfigLocation, Scope};
 
 /// What is wrong with a table: an unknown key with its line and the nearest right one, else the
 /// words of the reader with the line of the table.
@@ -57,7 +57,7 @@ fn without_value(message: &str) -> String {
 }
 
 /// Where `key` stands in its table, or where the table begins if that cannot be told.
-fn line_of(key: &str, table: &RawTable) -> Location {
+fn line_of(key: &str, table: &RawTable) -> ConfigLocation {
     let mut at = table.at.clone();
     let text = std::fs::read_to_string(&at.file).unwrap_or_default();
     let below = text.lines().enumerate().skip(at.line);

@@ -4,7 +4,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-use super::value::{Input, Raw};
+use super::value::{RawSetting, WrittenValue};
 use super::*;
 use crate::trust::store::TrustStore;
 use stentor_agent::sandbox::SandboxMode;
@@ -62,9 +62,9 @@ impl World {
     }
 
     fn flag(mut self, key: &str, text: &str) -> Self {
-        let input = Input {
-            raw: Raw::Text(text),
-            source: Source::Flag(format!("--{key}")),
+        let input = WrittenValue {
+            raw: RawSetting::Text(text),
+            source: ValueSource::Flag(format!("--{key}")),
             base: Path::new("/"),
             home: None,
         };
@@ -214,7 +214,10 @@ fn without_a_home_there_is_no_user_file_and_no_failure() {
     let config = world.var("STENTOR_DATA_DIR", "/data").load().unwrap();
     let dir = config.settings.session_dir.unwrap();
     assert_eq!(dir.value, Path::new("/data/sessions"));
-    assert_eq!(dir.source, Source::Environment("STENTOR_DATA_DIR".into()));
+    assert_eq!(
+        dir.source,
+        ValueSource::Environment("STENTOR_DATA_DIR".into())
+    );
 }
 
 #[test]

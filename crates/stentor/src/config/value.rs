@@ -11,14 +11,14 @@ use stentor_text::spelling::nearest;
 use stentor_tools::web::AllowedPrivate;
 use toml::de::DeValue;
 
-use super::error::Problem;
-use super::source::Source;
+use super::error::ValueProblem;
+use super::source::ValueSource;
 
 /// A value as somebody wrote it.
 #[derive(Clone)]
-pub struct Input<'a> {
-    pub raw: Raw<'a>,
-    pub source: Source,
+pub struct WrittenValue<'a> {
+    pub raw: RawSetting<'a>,
+    pub source: ValueSource,
     /// What a relative path is relative to.
     pub base: &'a Path,
     /// What `~` stands for.
@@ -27,47 +27,47 @@ pub struct Input<'a> {
 
 /// The two ways to write a value.
 #[derive(Clone, Copy)]
-pub enum Raw<'a> {
+pub enum RawSetting<'a> {
     Toml(&'a DeValue<'a>),
     Text(&'a str),
 }
 
 /// A kind of value.
-pub trait Setting: Sized {
+pub trait SettingValue: Sized {
     /// Reads it, or says what is wrong.
-    fn read(input: &Input<'_>) -> Result<Self, Problem>;
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem>;
 
     /// As `stentor config` shows it.
     fn shown(&self) -> Json;
 }
 
-impl Input<'_> {
-    fn text(&self, expected: &str) -> Result<String, Problem> {
+impl WrittenValue<'_> {
+    fn text(&self, expected: &str) -> Result<String, ValueProblem> {
         match self.raw {
-            Raw::Text(text) => Ok(text.to_owned()),
-            Raw::Toml(DeValue::String(text)) => Ok(text.clone().into_owned()),
-            Raw::Toml(_) => Err(self.problem(expected)),
+            RawSetting::Text(text) => Ok(text.to_owned()),
+            RawSetting::Toml(DeValue::String(text)) => Ok(text.clone().into_owned()),
+            RawSetting::Toml(_) => Err(self.problem(expected)),
         }
     }
 
     /// A word out of a list, with the nearest one as a hint.
-    pub(super) fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Result<T, Problem> {
+    pub(super) fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Result<T, ValueProblem> {
         let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
         let expected = one_of(&names);
         let text = self.text(&expected)?;
         let found = words.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| Problem {
+        found.map(|(_, value)| *value).ok_or_else(|| ValueProblem {
             suggestion: nearest(&text, names.iter().copied()).map(str::to_owned),
             ..self.problem(&expected)
         })
     }
 
     /// What was found instead of what was `expected`.
-    pub fn problem(&self, expected: &str) -> Problem {
-        Problem {
+    pub fn problem(&self, expected: &str) -> ValueProblem {
+        ValueProblem {
             found: match self.raw {
-                Raw::Text(text) => quoted(text),
-                Raw::Toml(value) => described(value),
+                RawSetting::Text(text) => quoted(text),
+                RawSetting::Toml(value) => described(value),
             },
             expected: expected.to_owned(),
             suggestion: None,
@@ -75,8 +75,8 @@ impl Input<'_> {
     }
 }
 
-impl Setting for String {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for String {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.text("text in quotes")
     }
 
@@ -87,10 +87,10 @@ impl Setting for String {
 
 /// Text that names something, so it cannot be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name(pub String);
+pub struct NonEmptyName(pub String);
 
-impl Setting for Name {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for NonEmptyName {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         let text = input.text("a name")?;
         if text.trim().is_empty() || text.contains(char::is_control) {
             return Err(input.problem("a name"));
@@ -103,8 +103,8 @@ impl Setting for Name {
     }
 }
 
-impl Setting for PathBuf {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for PathBuf {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         let text = input.text("a path in quotes")?;
         if text.is_empty() || text.contains('\0') {
             return Err(input.problem("a path in quotes"));
@@ -126,17 +126,17 @@ impl Setting for PathBuf {
     }
 }
 
-impl Setting for Vec<String> {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for Vec<String> {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         const EXPECTED: &str = "a list of names, as in [\"read\", \"bash\"]";
         match input.raw {
-            Raw::Text(text) => Ok(text
+            RawSetting::Text(text) => Ok(text
                 .split(',')
                 .map(str::trim)
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .collect()),
-            Raw::Toml(DeValue::Array(items)) => items
+            RawSetting::Toml(DeValue::Array(items)) => items
                 .iter()
                 .map(|item| match item.get_ref() {
                     DeValue::String(name) if !name.trim().is_empty() => {
@@ -145,7 +145,7 @@ impl Setting for Vec<String> {
                     _ => Err(input.problem(EXPECTED)),
                 })
                 .collect(),
-            Raw::Toml(_) => Err(input.problem(EXPECTED)),
+            RawSetting::Toml(_) => Err(input.problem(EXPECTED)),
         }
     }
 
@@ -156,15 +156,15 @@ impl Setting for Vec<String> {
 
 /// Folders, each with `~` and relative paths resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Folders(pub Vec<PathBuf>);
+pub struct FolderList(pub Vec<PathBuf>);
 
-impl Setting for Folders {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for FolderList {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         let texts =
             Vec::read(input).map_err(|_| input.problem("a list of folders, as in [\"~/work\"]"))?;
         let read_one = |text: &String| {
-            PathBuf::read(&Input {
-                raw: Raw::Text(text),
+            PathBuf::read(&WrittenValue {
+                raw: RawSetting::Text(text),
                 ..input.clone()
             })
         };
@@ -176,7 +176,7 @@ impl Setting for Folders {
     }
 
     fn shown(&self) -> Json {
-        self.0.iter().map(Setting::shown).collect()
+        self.0.iter().map(SettingValue::shown).collect()
     }
 }
 
@@ -184,11 +184,11 @@ impl Setting for Folders {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts(pub AllowedPrivate, Vec<String>);
 
-impl Setting for Hosts {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for Hosts {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         const EXPECTED: &str = "a list of hosts, as in [\"localhost:3000\", \"wiki.corp\"]";
         let texts = Vec::read(input).map_err(|_| input.problem(EXPECTED))?;
-        let allowed = AllowedPrivate::read(&texts).map_err(|wrong| Problem {
+        let allowed = AllowedPrivate::read(&texts).map_err(|wrong| ValueProblem {
             found: format!("a list in which {wrong}"),
             ..input.problem(EXPECTED)
         })?;
@@ -200,13 +200,13 @@ impl Setting for Hosts {
     }
 }
 
-impl Setting for bool {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for bool {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         match input.raw {
-            Raw::Toml(DeValue::Boolean(value)) => Ok(*value),
-            Raw::Text("true" | "1" | "yes" | "on") => Ok(true),
-            Raw::Text("false" | "0" | "no" | "off") => Ok(false),
-            Raw::Toml(_) | Raw::Text(_) => Err(input.problem("true or false")),
+            RawSetting::Toml(DeValue::Boolean(value)) => Ok(*value),
+            RawSetting::Text("true" | "1" | "yes" | "on") => Ok(true),
+            RawSetting::Text("false" | "0" | "no" | "off") => Ok(false),
+            RawSetting::Toml(_) | RawSetting::Text(_) => Err(input.problem("true or false")),
         }
     }
 
@@ -215,14 +215,14 @@ impl Setting for bool {
     }
 }
 
-impl Setting for u64 {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for u64 {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         let number = match input.raw {
-            Raw::Toml(DeValue::Integer(number)) => {
+            RawSetting::Toml(DeValue::Integer(number)) => {
                 u64::from_str_radix(number.as_str(), number.radix()).ok()
             }
-            Raw::Text(text) => count(text),
-            Raw::Toml(_) => None,
+            RawSetting::Text(text) => count(text),
+            RawSetting::Toml(_) => None,
         };
         number.ok_or_else(|| input.problem("a whole number, zero or more"))
     }
@@ -236,8 +236,8 @@ impl Setting for u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub Option<u64>);
 
-impl Setting for Seconds {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for Seconds {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         if input.text("").is_ok_and(|text| text == "never") {
             return Ok(Self(None));
         }
@@ -253,15 +253,15 @@ impl Setting for Seconds {
     }
 }
 
-impl Setting for f64 {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for f64 {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         let number: Option<f64> = match input.raw {
-            Raw::Toml(DeValue::Float(number)) => number.as_str().parse().ok(),
-            Raw::Toml(DeValue::Integer(number)) if number.radix() == 10 => {
+            RawSetting::Toml(DeValue::Float(number)) => number.as_str().parse().ok(),
+            RawSetting::Toml(DeValue::Integer(number)) if number.radix() == 10 => {
                 number.as_str().parse().ok()
             }
-            Raw::Text(text) => text.parse().ok(),
-            Raw::Toml(_) => None,
+            RawSetting::Text(text) => text.parse().ok(),
+            RawSetting::Toml(_) => None,
         };
         number
             .filter(|number| number.is_finite() && *number >= 0.0)
@@ -273,8 +273,8 @@ impl Setting for f64 {
     }
 }
 
-impl Setting for ThinkingLevel {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for ThinkingLevel {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&Self::ALL.map(|level| (level.as_str(), level)))
     }
 
@@ -283,8 +283,8 @@ impl Setting for ThinkingLevel {
     }
 }
 
-impl Setting for PermissionMode {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for PermissionMode {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&Self::ALL.map(|mode| (mode.as_str(), mode)))
     }
 
@@ -293,8 +293,8 @@ impl Setting for PermissionMode {
     }
 }
 
-impl Setting for SandboxMode {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for SandboxMode {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&Self::ALL.map(|mode| (mode.as_str(), mode)))
     }
 
@@ -303,8 +303,8 @@ impl Setting for SandboxMode {
     }
 }
 
-impl Setting for QueueMode {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for QueueMode {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&[Self::All, Self::OneAtATime].map(|mode| (mode.as_str(), mode)))
     }
 
@@ -313,8 +313,8 @@ impl Setting for QueueMode {
     }
 }
 
-impl Setting for InterruptMode {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for InterruptMode {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&[Self::Immediate, Self::Wait].map(|mode| (mode.as_str(), mode)))
     }
 
@@ -371,22 +371,22 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn input<'a>(raw: Raw<'a>) -> Input<'a> {
-        Input {
+    fn input<'a>(raw: RawSetting<'a>) -> WrittenValue<'a> {
+        WrittenValue {
             raw,
-            source: Source::Flag("--x".into()),
+            source: ValueSource::Flag("--x".into()),
             base: Path::new("/base"),
             home: Some(Path::new("/home/u")),
         }
     }
 
-    fn from_text<T: Setting>(text: &str) -> Result<T, String> {
-        T::read(&input(Raw::Text(text))).map_err(|problem| problem.to_string())
+    fn from_text<T: SettingValue>(text: &str) -> Result<T, String> {
+        T::read(&input(RawSetting::Text(text))).map_err(|problem| problem.to_string())
     }
 
-    fn from_toml<T: Setting>(text: &str) -> Result<T, String> {
+    fn from_toml<T: SettingValue>(text: &str) -> Result<T, String> {
         let value = DeValue::parse(text).unwrap();
-        T::read(&input(Raw::Toml(value.get_ref()))).map_err(|problem| problem.to_string())
+        T::read(&input(RawSetting::Toml(value.get_ref()))).map_err(|problem| problem.to_string())
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
             Err("is a list with other values in it, expected a list of names, as in [\"read\", \"bash\"]".into())
         );
         assert_eq!(
-            from_toml::<Name>("\" \""),
+            from_toml::<NonEmptyName>("\" \""),
             Err("is \" \", expected a name".into())
         );
     }
@@ -467,9 +467,9 @@ mod tests {
                 "{text}"
             );
         }
-        let homeless = Input {
+        let homeless = WrittenValue {
             home: None,
-            ..input(Raw::Text("~/x"))
+            ..input(RawSetting::Text("~/x"))
         };
         assert_eq!(
             PathBuf::read(&homeless).unwrap_err().to_string(),

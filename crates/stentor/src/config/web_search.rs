@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::error::Problem;
-use super::value::{Input, Setting};
+use super::error::ValueProblem;
+use super::value::{SettingValue, WrittenValue};
 
 /// Who searches the web for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ const WORDS: [(&str, WebSearch); 3] = [
     ("provider", WebSearch::Provider),
 ];
 
-impl Setting for WebSearch {
-    fn read(input: &Input<'_>) -> Result<Self, Problem> {
+impl SettingValue for WebSearch {
+    fn read(input: &WrittenValue<'_>) -> Result<Self, ValueProblem> {
         input.word(&WORDS)
     }
 

@@ -9,7 +9,7 @@ use super::table::{self, check_name};
 /// Checks a server before it is written.
 pub fn check(name: &str, server: &toml::Table) -> Result<(), ServerError> {
     check_name(name)?;
-    let server: table::Table = server.clone().try_into()?;
+    let server: table::ServerTable = server.clone().try_into()?;
     table::kind_and_look(&server)?;
     if let Some(url) = &server.url {
         check_url(url)?;

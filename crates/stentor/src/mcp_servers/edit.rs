@@ -10,9 +10,9 @@ use crate::config::edit::{self, Document};
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum EditError {
+pub enum ServerEditError {
     #[error(transparent)]
-    File(#[from] edit::EditError),
+    File(#[from] edit::ConfigEditError),
     #[error("{} already has a server `{name}`; remove it first, or choose another name", path.display())]
     Exists { path: PathBuf, name: String },
     #[error("{} has no server `{name}`", path.display())]
@@ -20,11 +20,11 @@ pub enum EditError {
 }
 
 /// Adds a server at the end of a file, which need not be there. The project's is for others too.
-pub fn add(path: &Path, scope: Scope, name: &str, server: &Table) -> Result<(), EditError> {
+pub fn add(path: &Path, scope: Scope, name: &str, server: &Table) -> Result<(), ServerEditError> {
     let mut document = Document::open(path)?;
     let servers = document.section(SECTION)?;
     if servers.is_some_and(|servers| servers.contains_key(name)) {
-        return Err(EditError::Exists {
+        return Err(ServerEditError::Exists {
             path: path.to_owned(),
             name: name.to_owned(),
         });
@@ -38,13 +38,13 @@ pub fn add(path: &Path, scope: Scope, name: &str, server: &Table) -> Result<(), 
 }
 
 /// Removes a server from a file.
-pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
+pub fn remove(path: &Path, name: &str) -> Result<(), ServerEditError> {
     let mut document = Document::open(path)?;
     let removed = document
         .section(SECTION)?
         .and_then(|servers| servers.remove(name));
     if removed.is_none() {
-        return Err(EditError::Missing {
+        return Err(ServerEditError::Missing {
             path: path.to_owned(),
             name: name.to_owned(),
         });
@@ -97,7 +97,7 @@ mod tests {
             "\n[mcp_servers.three]\nargs = [\"-y\", \"a b\"]\ncommand = \"npx\"\nenv = { K = 'v\"w' }\n"
         );
         let twice = add(&path, Scope::User, "three", &server()).unwrap_err();
-        assert!(matches!(twice, EditError::Exists { .. }), "{twice}");
+        assert!(matches!(twice, ServerEditError::Exists { .. }), "{twice}");
     }
 
     #[test]
@@ -119,7 +119,10 @@ mod tests {
         );
         remove(&path, "two").unwrap();
         let missing = remove(&path, "two").unwrap_err();
-        assert!(matches!(missing, EditError::Missing { .. }), "{missing}");
+        assert!(
+            matches!(missing, ServerEditError::Missing { .. }),
+            "{missing}"
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum ServerError {
 
 /// Why a whole file of servers is left out.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
+pub(super) enum ServerFileError {
     #[error(transparent)]
     NotRead(#[from] NotRead),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! `${NAME}` and `${NAME:-otherwise}` in values, as other agents' files have them.
 
-use crate::config::Lookup;
+use crate::config::EnvLookup;
 
 /// A variable that is needed and not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ use crate::config::Lookup;
 pub struct Unset(pub String);
 
 /// The text with its variables filled in. `$NAME` without braces is plain text.
-pub(super) fn expand(text: &str, env: Lookup<'_>) -> Result<String, Unset> {
+pub(super) fn expand(text: &str, env: EnvLookup<'_>) -> Result<String, Unset> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {

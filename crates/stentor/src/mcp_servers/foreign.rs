@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use stentor_agent::project_files::{NotRead, Project, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead, Project};
 
-use super::Found;
-use super::error::{FileError, ServerError};
-use super::table::{Around, Kind, ServerCommand, Table, check_name, found};
-use crate::config::{Lookup, Scope};
+use super::FoundServer;
+use super::error::{ServerError, ServerFileError};
+use super::table::{ServerCommand, ServerTable, TableContext, TransportKind, check_name, found};
+use crate::config::{EnvLookup, Scope};
 
 /// The name of the file.
 pub(super) const FILE: &str = ".mcp.json";
@@ -19,28 +19,28 @@ const LARGEST_BYTES: u64 = 1024 * 1024;
 
 /// What the file of a project says.
 #[derive(Default)]
-pub(super) struct Content {
-    pub servers: Vec<Found>,
-    pub problems: Vec<Problem>,
+pub(super) struct ForeignServers {
+    pub servers: Vec<FoundServer>,
+    pub problems: Vec<ServerProblem>,
 }
 
 /// A server that makes no sense. The others of its file are not to blame.
-pub(super) struct Problem {
+pub(super) struct ServerProblem {
     pub name: String,
     pub why: ServerError,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct ForeignFile {
     #[serde(rename = "mcpServers", default)]
     servers: BTreeMap<String, Value>,
 }
 
 /// A server as others write it. What means nothing here is no mistake.
 #[derive(Deserialize)]
-struct Server {
+struct ForeignServer {
     #[serde(rename = "type")]
-    kind: Option<Kind>,
+    kind: Option<TransportKind>,
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
@@ -58,19 +58,19 @@ struct Server {
 pub(super) fn read(
     project: &Project,
     home: Option<&Path>,
-    env: Lookup<'_>,
-) -> Result<Content, FileError> {
+    env: EnvLookup<'_>,
+) -> Result<ForeignServers, ServerFileError> {
     let root = project.root();
     let path = root.join(FILE);
-    let text = match Reader::Project(project).read(&path, LARGEST_BYTES) {
+    let text = match FileOwner::Project(project).read(&path, LARGEST_BYTES) {
         Ok(text) => text,
-        Err(NotRead::Missing) => return Ok(Content::default()),
+        Err(NotRead::Missing) => return Ok(ForeignServers::default()),
         Err(why) => return Err(why.into()),
     };
-    let written: Written = serde_json::from_slice(&text)?;
-    let mut content = Content::default();
+    let written: ForeignFile = serde_json::from_slice(&text)?;
+    let mut content = ForeignServers::default();
     for (name, value) in written.servers {
-        let around = Around {
+        let around = TableContext {
             name: &name,
             source: path.display().to_string(),
             file: &path,
@@ -81,16 +81,16 @@ pub(super) fn read(
         };
         match one(value, around) {
             Ok(found) => content.servers.push(found),
-            Err(why) => content.problems.push(Problem { name, why }),
+            Err(why) => content.problems.push(ServerProblem { name, why }),
         }
     }
     Ok(content)
 }
 
-fn one(value: Value, around: Around<'_>) -> Result<Found, ServerError> {
+fn one(value: Value, around: TableContext<'_>) -> Result<FoundServer, ServerError> {
     check_name(around.name)?;
-    let server = Server::deserialize(value)?;
-    let table = Table {
+    let server = ForeignServer::deserialize(value)?;
+    let table = ServerTable {
         command: server.command.map(ServerCommand::One),
         args: server.args,
         env: server.env,
@@ -99,7 +99,7 @@ fn one(value: Value, around: Around<'_>) -> Result<Found, ServerError> {
         headers: server.headers,
         transport: server.kind,
         enabled: Some(!server.disabled),
-        ..Table::default()
+        ..ServerTable::default()
     };
     found(table, around)
 }

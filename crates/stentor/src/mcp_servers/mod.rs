@@ -22,7 +22,7 @@ use stentor_agent::tool_servers::ToolServer;
 use stentor_tools::mcp::McpServers;
 use stentor_tools::process::Launcher;
 
-use crate::config::{Config, ConfigErrors, Lookup, Scope};
+use crate::config::{Config, ConfigErrors, EnvLookup, Scope};
 
 pub use check::check;
 pub use error::ServerError;
@@ -30,7 +30,7 @@ pub use expand::Unset;
 
 /// A server that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundServer {
     pub name: String,
     /// What it would be started with, or why it cannot be.
     pub server: Result<ToolServer, Unset>,
@@ -50,27 +50,30 @@ pub struct Found {
 /// The servers under a configuration, and what was left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllFound {
-    pub servers: Vec<Found>,
+    pub servers: Vec<FoundServer>,
     /// Servers of a project that is not trusted.
-    pub untrusted: Vec<Untrusted>,
+    pub untrusted: Vec<UntrustedServer>,
     /// For a person.
     pub warnings: Vec<String>,
 }
 
 /// A server that is left out, since its project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untrusted {
+pub struct UntrustedServer {
     pub name: String,
     pub file: PathBuf,
 }
 
 /// Finds the servers. Mistakes in our own files are errors with their place; mistakes in files of
 /// other agents are warnings.
-pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> {
-    let untrusted = config.untrusted_mcp_servers.iter().map(|raw| Untrusted {
-        name: raw.name.clone(),
-        file: raw.at.file.to_path_buf(),
-    });
+pub fn find(config: &Config, env: EnvLookup<'_>) -> Result<AllFound, ConfigErrors> {
+    let untrusted = config
+        .untrusted_mcp_servers
+        .iter()
+        .map(|raw| UntrustedServer {
+            name: raw.name.clone(),
+            file: raw.at.file.to_path_buf(),
+        });
     let mut all = AllFound {
         untrusted: untrusted.collect(),
         ..AllFound::default()
@@ -110,7 +113,7 @@ pub fn find(config: &Config, env: Lookup<'_>) -> Result<AllFound, ConfigErrors> 
 /// The servers that sessions under a configuration have. A client may add to them.
 pub fn of_sessions(
     config: &Config,
-    env: Lookup<'_>,
+    env: EnvLookup<'_>,
     running: &McpServers,
     launcher: Launcher,
 ) -> Result<SessionServers, ConfigErrors> {
@@ -164,22 +167,22 @@ impl AllFound {
     }
 
     /// Takes what is in a project's file of other agents, as far as it is to be trusted.
-    fn add_foreign(&mut self, content: foreign::Content, root: &Path, is_trusted: bool) {
-        let foreign::Content { servers, problems } = content;
+    fn add_foreign(&mut self, content: foreign::ForeignServers, root: &Path, is_trusted: bool) {
+        let foreign::ForeignServers { servers, problems } = content;
         let file = root.join(foreign::FILE);
         let shown = file.display();
         let names = servers.iter().map(|found| &found.name);
         let names = names.chain(problems.iter().map(|problem| &problem.name));
         let mut names: Vec<String> = names.cloned().collect();
         names.sort();
-        for foreign::Problem { name, why } in problems {
+        for foreign::ServerProblem { name, why } in problems {
             let warning = format!("{shown}: left out: the server {name:?}: {why}");
             self.warnings.push(warning);
         }
         if is_trusted {
             servers.into_iter().for_each(|found| self.add(found));
         } else if !names.is_empty() {
-            let left_out = names.into_iter().map(|name| Untrusted {
+            let left_out = names.into_iter().map(|name| UntrustedServer {
                 name,
                 file: file.clone(),
             });
@@ -187,7 +190,7 @@ impl AllFound {
         }
     }
 
-    fn add(&mut self, new: Found) {
+    fn add(&mut self, new: FoundServer) {
         let mut servers = self.servers.iter_mut();
         match servers.find(|have| have.name == new.name) {
             Some(have) => *have = new,

@@ -10,12 +10,12 @@ use stentor_agent::tool_servers::{
 };
 use stentor_text::redaction::{command_without_secrets, public_address};
 
-use super::Found;
+use super::FoundServer;
 use super::error::ServerError;
 use super::expand::{Unset, expand};
 use crate::config::error::ConfigError;
 use crate::config::table::{at_home, base, table_error};
-use crate::config::{Lookup, RawTable, Scope};
+use crate::config::{EnvLookup, RawTable, Scope};
 
 /// The name of the section.
 pub(super) const SECTION: &str = "mcp_servers";
@@ -23,7 +23,7 @@ pub(super) const SECTION: &str = "mcp_servers";
 /// A server as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Table {
+pub(super) struct ServerTable {
     pub command: Option<ServerCommand>,
     #[serde(default)]
     pub args: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Table {
     pub url: Option<String>,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    pub transport: Option<Kind>,
+    pub transport: Option<TransportKind>,
     pub tools: Option<BTreeSet<String>>,
     #[serde(default)]
     pub exclude_tools: BTreeSet<String>,
@@ -80,14 +80,14 @@ pub(super) enum ServerCommand {
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum TransportKind {
     Stdio,
     #[serde(alias = "streamable-http", alias = "streamableHttp")]
     Http,
     Sse,
 }
 
-impl Kind {
+impl TransportKind {
     fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -98,7 +98,7 @@ impl Kind {
 }
 
 /// What is around a server's table.
-pub(super) struct Around<'a> {
+pub(super) struct TableContext<'a> {
     pub name: &'a str,
     pub source: String,
     pub file: &'a Path,
@@ -106,15 +106,15 @@ pub(super) struct Around<'a> {
     /// What its relative paths are relative to.
     pub base: &'a Path,
     pub home: Option<&'a Path>,
-    pub env: Lookup<'a>,
+    pub env: EnvLookup<'a>,
 }
 
 /// Reads a table of ours.
 pub(super) fn read(
     raw: &RawTable,
     home: Option<&Path>,
-    env: Lookup<'_>,
-) -> Result<Found, Box<ConfigError>> {
+    env: EnvLookup<'_>,
+) -> Result<FoundServer, Box<ConfigError>> {
     let bad = |why: ServerError| {
         Box::new(ConfigError::BadServer {
             at: raw.at.clone(),
@@ -123,7 +123,7 @@ pub(super) fn read(
         })
     };
     check_name(&raw.name).map_err(bad)?;
-    let table = raw.table.clone().try_into::<Table>();
+    let table = raw.table.clone().try_into::<ServerTable>();
     let table = table.map_err(|error| Box::new(table_error(SECTION, raw, error.message())))?;
     if raw.at.scope == Scope::Project && table.sandbox == Some(false) {
         return Err(bad(ServerError::UnsandboxedByProject));
@@ -131,7 +131,7 @@ pub(super) fn read(
     if raw.at.scope == Scope::Project && table.sampling == Some(Sampling::Allow) {
         return Err(bad(ServerError::SamplingByProject));
     }
-    let around = Around {
+    let around = TableContext {
         name: &raw.name,
         source: format!("{}:{}", raw.at.file.display(), raw.at.line),
         file: &raw.at.file,
@@ -154,15 +154,18 @@ pub fn check_name(name: &str) -> Result<(), ServerError> {
 
 /// What a table says. The error is about what is written; a variable that is not set is no error of
 /// the file.
-pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, ServerError> {
+pub(super) fn found(
+    table: ServerTable,
+    around: TableContext<'_>,
+) -> Result<FoundServer, ServerError> {
     let (kind, shown) = kind_and_look(&table)?;
     let given = match kind {
-        Kind::Stdio => table.env.keys().cloned().collect(),
-        Kind::Http | Kind::Sse => table.headers.keys().cloned().collect(),
+        TransportKind::Stdio => table.env.keys().cloned().collect(),
+        TransportKind::Http | TransportKind::Sse => table.headers.keys().cloned().collect(),
     };
     let is_enabled = table.enabled.unwrap_or(true);
     let server = server(table, kind, &around);
-    Ok(Found {
+    Ok(FoundServer {
         name: around.name.to_owned(),
         server,
         is_enabled,
@@ -176,12 +179,14 @@ pub(super) fn found(table: Table, around: Around<'_>) -> Result<Found, ServerErr
 }
 
 /// How the server is reached, and what people are shown of that.
-pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), ServerError> {
+pub(super) fn kind_and_look(table: &ServerTable) -> Result<(TransportKind, String), ServerError> {
     match (&table.command, &table.url, table.transport) {
         (Some(_), Some(_), _) => Err(ServerError::CommandAndUrl),
         (None, None, _) => Err(ServerError::NeitherCommandNorUrl),
-        (Some(_), None, Some(Kind::Http | Kind::Sse)) => Err(ServerError::TransportOfCommand),
-        (None, Some(_), Some(Kind::Stdio)) => Err(ServerError::TransportOfUrl),
+        (Some(_), None, Some(TransportKind::Http | TransportKind::Sse)) => {
+            Err(ServerError::TransportOfCommand)
+        }
+        (None, Some(_), Some(TransportKind::Stdio)) => Err(ServerError::TransportOfUrl),
         (Some(command), None, _) => {
             if !table.headers.is_empty() {
                 return Err(ServerError::HeadersOfCommand);
@@ -199,13 +204,16 @@ pub(super) fn kind_and_look(table: &Table) -> Result<(Kind, String), ServerError
             let words = words
                 .into_iter()
                 .chain(table.args.iter().map(String::as_str));
-            Ok((Kind::Stdio, command_without_secrets(words).join(" ")))
+            Ok((
+                TransportKind::Stdio,
+                command_without_secrets(words).join(" "),
+            ))
         }
         (None, Some(url), kind) => {
             if !(table.env.is_empty() && table.args.is_empty() && table.cwd.is_none()) {
                 return Err(ServerError::ProcessOfUrl);
             }
-            Ok((kind.unwrap_or(Kind::Http), public_address(url)))
+            Ok((kind.unwrap_or(TransportKind::Http), public_address(url)))
         }
     }
 }
@@ -219,7 +227,11 @@ impl ServerCommand {
     }
 }
 
-fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, Unset> {
+fn server(
+    table: ServerTable,
+    kind: TransportKind,
+    around: &TableContext<'_>,
+) -> Result<ToolServer, Unset> {
     let fill = |text: &str| expand(text, around.env);
     let pairs = |pairs: &BTreeMap<String, String>| -> Result<Vec<(String, String)>, Unset> {
         let filled = pairs
@@ -228,7 +240,7 @@ fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, U
         filled.collect()
     };
     let transport = match (kind, &table.command) {
-        (Kind::Stdio, Some(command)) => {
+        (TransportKind::Stdio, Some(command)) => {
             let words = command.words().into_iter();
             let words = words.chain(table.args.iter().map(String::as_str));
             let filled: Result<Vec<String>, Unset> = words
@@ -253,8 +265,10 @@ fn server(table: Table, kind: Kind, around: &Around<'_>) -> Result<ToolServer, U
             let url = fill(table.url.as_deref().unwrap_or_default())?;
             let headers = pairs(&table.headers)?;
             match kind {
-                Kind::Sse => ToolServerTransport::Sse { url, headers },
-                Kind::Http | Kind::Stdio => ToolServerTransport::Http { url, headers },
+                TransportKind::Sse => ToolServerTransport::Sse { url, headers },
+                TransportKind::Http | TransportKind::Stdio => {
+                    ToolServerTransport::Http { url, headers }
+                }
             }
         }
     };

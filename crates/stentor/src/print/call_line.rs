@@ -58,7 +58,7 @@ const EXITED: &str = "Command exited with code ";
 
 /// Why a call failed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct CallFailure {
     /// On one line: the first line that says what went wrong, with the exit status before it if it was
     /// a command.
     pub summary: String,
@@ -66,7 +66,7 @@ pub struct Failure {
     pub last_lines: Vec<String>,
 }
 
-impl Failure {
+impl CallFailure {
     /// Why a call with this output failed, with at most so many lines of it.
     pub fn of(output: &ToolOutput, most_lines: usize) -> Self {
         let text = text_of(&output.content, "\n");
@@ -111,7 +111,7 @@ impl Failure {
 
 /// Why a call failed, on one line.
 pub fn failure_summary(output: &ToolOutput) -> String {
-    Failure::of(output, 0).summary
+    CallFailure::of(output, 0).summary
 }
 
 /// A duration as a person says it.
@@ -218,7 +218,10 @@ mod tests {
             ("No such file: x\n", &[]),
             (&long, &[&*long]),
         ] {
-            assert_eq!(Failure::of(&ToolOutput::error(text), 5).last_lines, lines);
+            assert_eq!(
+                CallFailure::of(&ToolOutput::error(text), 5).last_lines,
+                lines
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 pub mod call_line;
 pub mod json;
 pub mod optional_reader;
-pub mod printed;
+pub mod streams;
 pub mod style;
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::ToolCall;
 use stentor_text::visible::visible;
 
-use crate::asked_session::Answering;
+use crate::asked_session::AnsweringModel;
 use crate::run_ending;
 use call_line::{call_summary, failure_summary, one_line, seconds};
 use style::Style;
@@ -28,7 +28,7 @@ use style::Style;
 /// Prints the events of a run as they come.
 ///
 /// Stdout gets the text of the answers and nothing else, so that it can be piped; stderr one line
-/// for each tool call. With [`Format::Json`] stdout gets one JSON object for each event instead.
+/// for each tool call. With [`OutputFormat::Json`] stdout gets one JSON object for each event instead.
 #[derive(Debug)]
 pub struct Printer {
     options: PrintOptions,
@@ -58,13 +58,13 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// How to print.
 #[derive(Debug, Clone, Copy)]
 pub struct PrintOptions {
-    pub format: Format,
+    pub format: OutputFormat,
     /// Shows thinking and usage.
     pub verbose: bool,
     /// How stderr looks.
     pub style: Style,
     /// How it is shown that something goes on.
-    pub progress: Progress,
+    pub progress: ProgressStyle,
     /// Stdout is a terminal: control characters in the answer must not reach it.
     pub out_is_terminal: bool,
     /// Stdout gets a checked result and nothing else.
@@ -73,7 +73,7 @@ pub struct PrintOptions {
 
 /// How people who look on see that something goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProgressStyle {
     /// Nobody looks on.
     None,
     /// The terminal cannot move its cursor: a line from time to time.
@@ -84,7 +84,7 @@ pub enum Progress {
 
 /// The two forms of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     Text,
     Json,
 }
@@ -115,7 +115,7 @@ impl Printer {
     pub fn on_start(
         &mut self,
         state: &SessionState,
-        answering: Option<&Answering>,
+        answering: Option<&AnsweringModel>,
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<()> {
@@ -125,7 +125,7 @@ impl Printer {
         let Some(sandbox) = state.sandbox.to_report() else {
             return Ok(());
         };
-        if self.options.format == Format::Json {
+        if self.options.format == OutputFormat::Json {
             serde_json::to_writer(&mut *out, &json::sandbox_json(&state.id, sandbox))?;
             out.write_all(b"\n")?;
         }
@@ -135,11 +135,11 @@ impl Printer {
     fn answering(
         &mut self,
         session: &str,
-        answering: &Answering,
+        answering: &AnsweringModel,
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<()> {
-        if self.options.format == Format::Json {
+        if self.options.format == OutputFormat::Json {
             serde_json::to_writer(&mut *out, &json::model_json(session, answering))?;
             out.write_all(b"\n")?;
         } else {
@@ -156,15 +156,15 @@ impl Printer {
     /// Prints that something still goes on, where a person looks on and nothing else does.
     pub fn on_tick(&mut self, elapsed: Duration, err: &mut impl Write) -> io::Result<()> {
         let is_between = self.at_line_start && !self.thinking_open;
-        let is_shown = self.options.format == Format::Text && is_between;
+        let is_shown = self.options.format == OutputFormat::Text && is_between;
         if elapsed < self.last_sign_of_life {
             // Another try has begun.
             self.last_sign_of_life = Duration::ZERO;
         }
         let is_due = match self.options.progress {
-            Progress::None => false,
-            Progress::Live => elapsed.as_secs() > 0,
-            Progress::Lines => elapsed >= self.last_sign_of_life + SIGN_OF_LIFE,
+            ProgressStyle::None => false,
+            ProgressStyle::Live => elapsed.as_secs() > 0,
+            ProgressStyle::Lines => elapsed >= self.last_sign_of_life + SIGN_OF_LIFE,
         };
         if !is_shown || !is_due {
             return Ok(());
@@ -177,7 +177,7 @@ impl Printer {
         }
         let what = self.options.style.dim(&what);
         let mark = self.options.style.waiting();
-        if self.options.progress == Progress::Lines {
+        if self.options.progress == ProgressStyle::Lines {
             self.last_sign_of_life = elapsed;
             return writeln!(err, "{mark} {what}");
         }
@@ -194,8 +194,8 @@ impl Printer {
     /// Prints what went wrong beside the run.
     pub fn on_problem(&mut self, why: &str, err: &mut impl Write) -> io::Result<()> {
         match self.options.format {
-            Format::Json => Ok(()),
-            Format::Text => self.notice(NoticeLevel::Error, why, err),
+            OutputFormat::Json => Ok(()),
+            OutputFormat::Text => self.notice(NoticeLevel::Error, why, err),
         }
     }
 
@@ -214,11 +214,11 @@ impl Printer {
         out: &mut impl Write,
     ) -> io::Result<()> {
         match self.options.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 let line = json!({ "type": "result", "valid": true, "result": value, "tries": tries, "session": session });
                 serde_json::to_writer(&mut *out, &line)?;
             }
-            Format::Text => serde_json::to_writer_pretty(&mut *out, value)?,
+            OutputFormat::Text => serde_json::to_writer_pretty(&mut *out, value)?,
         }
         out.write_all(b"\n")?;
         out.flush()
@@ -235,13 +235,13 @@ impl Printer {
     ) -> io::Result<()> {
         let what = format!("answer {tries} does not match the schema:\n{mistakes}");
         match self.options.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 let line = json!({ "type": "result_invalid", "error": mistakes, "tries": tries, "session": session });
                 serde_json::to_writer(&mut *out, &line)?;
                 out.write_all(b"\n")?;
                 out.flush()
             }
-            Format::Text => self.notice(NoticeLevel::Warning, &what, err),
+            OutputFormat::Text => self.notice(NoticeLevel::Warning, &what, err),
         }
     }
 
@@ -254,7 +254,7 @@ impl Printer {
         out: &mut impl Write,
         err: &mut impl Write,
     ) -> io::Result<()> {
-        if self.options.format == Format::Json {
+        if self.options.format == OutputFormat::Json {
             let line = json!({ "type": "result", "valid": false, "result": null, "tries": tries, "session": session });
             serde_json::to_writer(&mut *out, &line)?;
             out.write_all(b"\n")?;
@@ -280,7 +280,7 @@ impl Printer {
             self.outcome = Some(end.outcome.clone());
         }
         match self.options.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 if let EventKind::RunEnded(_) = &event.kind
                     && let Some(why) = self.stopped_because.take()
                 {
@@ -292,7 +292,7 @@ impl Printer {
                 out.write_all(b"\n")?;
                 out.flush()
             }
-            Format::Text => self.text_event(&event.kind, out, err),
+            OutputFormat::Text => self.text_event(&event.kind, out, err),
         }
     }
 
@@ -394,7 +394,9 @@ impl Printer {
             | EventKind::ShutdownAsked
             | EventKind::Settled { .. }
             | EventKind::PlanChanged(_)
+            | EventKind::BashStarted { .. }
             | EventKind::BashOutput { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::PermissionAsked { .. }
             | EventKind::PermissionAnswered { .. }
             | EventKind::DialogAsked { .. }
@@ -576,7 +578,7 @@ impl Printer {
             }
             let what = format!(
                 "{} tokens in, {} from the cache, {} out, {}",
-                usage.input + usage.cache_write,
+                usage.new_tokens_in(),
                 usage.cache_read,
                 usage.output,
                 cost

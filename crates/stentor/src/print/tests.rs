@@ -12,10 +12,10 @@ use samples::{
 mod samples;
 
 const TEXT: PrintOptions = PrintOptions {
-    format: Format::Text,
+    format: OutputFormat::Text,
     verbose: false,
     style: Style::Plain,
-    progress: Progress::None,
+    progress: ProgressStyle::None,
     out_is_terminal: false,
     hides_answer: false,
 };
@@ -194,7 +194,7 @@ fn subagents_and_failed_extensions_show_as_lines() {
 #[test]
 fn json_has_one_object_a_line_for_every_kind_of_event() {
     let json = PrintOptions {
-        format: Format::Json,
+        format: OutputFormat::Json,
         ..TEXT
     };
     let (out, err, _) = printed(json, &one_of_each());
@@ -237,44 +237,46 @@ fn json_has_one_object_a_line_for_every_kind_of_event() {
         {"type":"plan_tidied","session":"s1","seq":34,"time":1034}
         {"type":"jobs_changed","session":"s1","seq":35,"time":1035}
         {"type":"shutdown_asked","session":"s1","seq":36,"time":1036}
-        {"type":"bash_output","id":4,"delta":"x","session":"s1","seq":37,"time":1037}
-        {"type":"permission_asked","id":2,"call":{"id":"c1","name":"bash","arguments":{"command":"ls"}},"effect":"executes","paths":["/etc"],"command":"ls","reason":"outside","session":"s1","seq":38,"time":1038}
-        {"type":"permission_answered","id":2,"answer":"reject_once","session":"s1","seq":39,"time":1039}
-        {"type":"notice","level":"info","message":"n","session":"s1","seq":40,"time":1040}
-        {"type":"run_ended","outcome":"completed","usage":{"input":100,"output":25,"cacheRead":7,"cacheWrite":0,"totalTokens":132,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"willRetry":false,"messages":[],"session":"s1","seq":41,"time":1041}
-        {"type":"run_ended","outcome":"failed","usage":{"input":100,"output":25,"cacheRead":7,"cacheWrite":0,"totalTokens":132,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"willRetry":false,"messages":[],"error":{"kind":"rate_limited","message":"slow down","status":429},"session":"s1","seq":42,"time":1042}
-        {"type":"settled","aborted":false,"session":"s1","seq":43,"time":1043}
-        {"type":"state_changed","what":"model","value":{"id":"m","name":"M","api":"api","provider":"p","baseUrl":"","reasoning":false,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":10,"maxTokens":5},"session":"s1","seq":44,"time":1044}
-        {"type":"state_changed","what":"thinking","value":"low","session":"s1","seq":45,"time":1045}
-        {"type":"state_changed","what":"name","value":null,"session":"s1","seq":46,"time":1046}
-        {"type":"state_changed","what":"steering_mode","value":"all","session":"s1","seq":47,"time":1047}
-        {"type":"state_changed","what":"follow_up_mode","value":"one-at-a-time","session":"s1","seq":48,"time":1048}
-        {"type":"state_changed","what":"interrupt_mode","value":"wait","session":"s1","seq":49,"time":1049}
-        {"type":"state_changed","what":"auto_compaction","value":true,"session":"s1","seq":50,"time":1050}
-        {"type":"state_changed","what":"auto_retry","value":false,"session":"s1","seq":51,"time":1051}
-        {"type":"state_changed","what":"permission_mode","value":"read-only","session":"s1","seq":52,"time":1052}
-        {"type":"state_changed","what":"leaf","value":"e1","session":"s1","seq":53,"time":1053}
-        {"type":"dialog_asked","id":1,"kind":"select","title":"t","timeoutMs":9,"options":[{"value":"v","label":"l","description":null}],"session":"s1","seq":54,"time":1054}
-        {"type":"dialog_asked","id":2,"kind":"confirm","title":"t","timeoutMs":9,"message":"m","session":"s1","seq":55,"time":1055}
-        {"type":"dialog_asked","id":3,"kind":"input","title":"t","timeoutMs":9,"placeholder":null,"session":"s1","seq":56,"time":1056}
-        {"type":"dialog_asked","id":4,"kind":"editor","title":"t","timeoutMs":9,"prefill":"p","session":"s1","seq":57,"time":1057}
-        {"type":"dialog_closed","id":1,"how":"answered","answer":"v","session":"s1","seq":58,"time":1058}
-        {"type":"dialog_closed","id":1,"how":"answered","answer":true,"session":"s1","seq":59,"time":1059}
-        {"type":"dialog_closed","id":1,"how":"answered","answer":null,"session":"s1","seq":60,"time":1060}
-        {"type":"dialog_closed","id":1,"how":"timed_out","answer":null,"session":"s1","seq":61,"time":1061}
-        {"type":"dialog_closed","id":1,"how":"withdrawn","answer":null,"session":"s1","seq":62,"time":1062}
-        {"type":"status","key":"k","text":"t","session":"s1","seq":63,"time":1063}
-        {"type":"widget","key":"k","lines":null,"placement":"belowEditor","session":"s1","seq":64,"time":1064}
-        {"type":"title","title":"t","session":"s1","seq":65,"time":1065}
-        {"type":"editor_text","text":"t","session":"s1","seq":66,"time":1066}
-        {"type":"commands_changed","commands":[{"name":"n","description":null,"hint":"h","source":"skill","path":"/p"}],"session":"s1","seq":67,"time":1067}
-        {"type":"subagent_started","id":1,"name":"scout","task":"look","callId":"c1","session":"s1","seq":68,"time":1068}
-        {"type":"subagent_progress","id":1,"name":"scout","task":"look","callId":"c1","status":"reading","session":"s1","seq":69,"time":1069}
-        {"type":"subagent_event","id":1,"name":"scout","task":"look","callId":"c1","event":{"type":"turn_started","session":"s2","seq":1,"time":2},"session":"s1","seq":70,"time":1070}
-        {"type":"subagent_ended","id":1,"name":"scout","task":"look","callId":"c1","result":"r","failed":false,"durationMs":1500,"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"session":"s1","seq":71,"time":1071}
-        {"type":"rules_triggered","rules":[{"name":"n","path":"/r","content":"c","description":null,"condition":["x"]}],"session":"s1","seq":72,"time":1072}
-        {"type":"plan_reminder","plan":{"phases":[]},"attempt":1,"maxAttempts":3,"session":"s1","seq":73,"time":1073}
-        {"type":"extension_failed","extension":"x","event":"start","error":"boom","session":"s1","seq":74,"time":1074}
+        {"type":"bash_started","id":4,"entryId":"e5","command":"ls","session":"s1","seq":37,"time":1037}
+        {"type":"bash_output","id":4,"delta":"x","session":"s1","seq":38,"time":1038}
+        {"type":"bash_ended","id":4,"entryId":"e5","error":"no shell","session":"s1","seq":39,"time":1039}
+        {"type":"permission_asked","id":2,"call":{"id":"c1","name":"bash","arguments":{"command":"ls"}},"effect":"executes","paths":["/etc"],"command":"ls","reason":"outside","session":"s1","seq":40,"time":1040}
+        {"type":"permission_answered","id":2,"answer":"reject_once","session":"s1","seq":41,"time":1041}
+        {"type":"notice","level":"info","message":"n","session":"s1","seq":42,"time":1042}
+        {"type":"run_ended","outcome":"completed","usage":{"input":100,"output":25,"cacheRead":7,"cacheWrite":0,"totalTokens":132,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"willRetry":false,"messages":[],"session":"s1","seq":43,"time":1043}
+        {"type":"run_ended","outcome":"failed","usage":{"input":100,"output":25,"cacheRead":7,"cacheWrite":0,"totalTokens":132,"cost":{"input":0.00030000000000000003,"output":0.000375,"cacheRead":0,"cacheWrite":0,"total":0.000675}},"willRetry":false,"messages":[],"error":{"kind":"rate_limited","message":"slow down","status":429},"session":"s1","seq":44,"time":1044}
+        {"type":"settled","aborted":false,"session":"s1","seq":45,"time":1045}
+        {"type":"state_changed","what":"model","value":{"id":"m","name":"M","api":"api","provider":"p","baseUrl":"","reasoning":false,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":10,"maxTokens":5},"session":"s1","seq":46,"time":1046}
+        {"type":"state_changed","what":"thinking","value":"low","session":"s1","seq":47,"time":1047}
+        {"type":"state_changed","what":"name","value":null,"session":"s1","seq":48,"time":1048}
+        {"type":"state_changed","what":"steering_mode","value":"all","session":"s1","seq":49,"time":1049}
+        {"type":"state_changed","what":"follow_up_mode","value":"one-at-a-time","session":"s1","seq":50,"time":1050}
+        {"type":"state_changed","what":"interrupt_mode","value":"wait","session":"s1","seq":51,"time":1051}
+        {"type":"state_changed","what":"auto_compaction","value":true,"session":"s1","seq":52,"time":1052}
+        {"type":"state_changed","what":"auto_retry","value":false,"session":"s1","seq":53,"time":1053}
+        {"type":"state_changed","what":"permission_mode","value":"read-only","session":"s1","seq":54,"time":1054}
+        {"type":"state_changed","what":"leaf","value":"e1","session":"s1","seq":55,"time":1055}
+        {"type":"dialog_asked","id":1,"kind":"select","title":"t","timeoutMs":9,"options":[{"value":"v","label":"l","description":null}],"session":"s1","seq":56,"time":1056}
+        {"type":"dialog_asked","id":2,"kind":"confirm","title":"t","timeoutMs":9,"message":"m","session":"s1","seq":57,"time":1057}
+        {"type":"dialog_asked","id":3,"kind":"input","title":"t","timeoutMs":9,"placeholder":null,"session":"s1","seq":58,"time":1058}
+        {"type":"dialog_asked","id":4,"kind":"editor","title":"t","timeoutMs":9,"prefill":"p","session":"s1","seq":59,"time":1059}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":"v","session":"s1","seq":60,"time":1060}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":true,"session":"s1","seq":61,"time":1061}
+        {"type":"dialog_closed","id":1,"how":"answered","answer":null,"session":"s1","seq":62,"time":1062}
+        {"type":"dialog_closed","id":1,"how":"timed_out","answer":null,"session":"s1","seq":63,"time":1063}
+        {"type":"dialog_closed","id":1,"how":"withdrawn","answer":null,"session":"s1","seq":64,"time":1064}
+        {"type":"status","key":"k","text":"t","session":"s1","seq":65,"time":1065}
+        {"type":"widget","key":"k","lines":null,"placement":"belowEditor","session":"s1","seq":66,"time":1066}
+        {"type":"title","title":"t","session":"s1","seq":67,"time":1067}
+        {"type":"editor_text","text":"t","session":"s1","seq":68,"time":1068}
+        {"type":"commands_changed","commands":[{"name":"n","description":null,"hint":"h","source":"skill","path":"/p"}],"session":"s1","seq":69,"time":1069}
+        {"type":"subagent_started","id":1,"name":"scout","task":"look","callId":"c1","session":"s1","seq":70,"time":1070}
+        {"type":"subagent_progress","id":1,"name":"scout","task":"look","callId":"c1","status":"reading","session":"s1","seq":71,"time":1071}
+        {"type":"subagent_event","id":1,"name":"scout","task":"look","callId":"c1","event":{"type":"turn_started","session":"s2","seq":1,"time":2},"session":"s1","seq":72,"time":1072}
+        {"type":"subagent_ended","id":1,"name":"scout","task":"look","callId":"c1","result":"r","failed":false,"durationMs":1500,"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"session":"s1","seq":73,"time":1073}
+        {"type":"rules_triggered","rules":[{"name":"n","path":"/r","content":"c","description":null,"condition":["x"]}],"session":"s1","seq":74,"time":1074}
+        {"type":"plan_reminder","plan":{"phases":[]},"attempt":1,"maxAttempts":3,"session":"s1","seq":75,"time":1075}
+        {"type":"extension_failed","extension":"x","event":"start","error":"boom","session":"s1","seq":76,"time":1076}
     "#]].assert_eq(&out);
 }
 
@@ -317,7 +319,7 @@ fn extensions_know_events_by_the_names_they_are_printed_with() {
 #[test]
 fn a_terminal_that_cannot_move_its_cursor_gets_a_line_every_ten_seconds() {
     let mut printer = Printer::new(PrintOptions {
-        progress: Progress::Lines,
+        progress: ProgressStyle::Lines,
         ..TEXT
     });
     let mut err = Vec::new();

@@ -8,24 +8,24 @@ use std::sync::Arc;
 use stentor_agent::tool_servers::{ToolServer, ToolServerTransport};
 use stentor_tools::mcp::ServerAccess;
 
-use super::{FAILED, Failure, Job, block_on};
+use super::{FAILED, ProgramFailure, ProgramTask, block_on};
 use crate::args::{McpAction, McpScope};
 use crate::commands;
 use crate::commands::mcp_login;
 use crate::config::ConfigErrors;
-use crate::mcp_servers::{self, edit::EditError};
-use crate::print::printed::{Printed, stderr};
+use crate::mcp_servers::{self, edit::ServerEditError};
+use crate::print::streams::{StdoutWriter, stderr};
 use crate::setup;
 use crate::untrusted::brought;
 
-impl Job<'_> {
+impl ProgramTask<'_> {
     /// Does something with the MCP servers.
     pub(super) fn mcp(
         &self,
         action: Option<&McpAction>,
         stdin: &mut File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let json = self.args.ask.json;
         match action {
             // That one needs stdin and stdout for itself, and has been done.
@@ -34,27 +34,27 @@ impl Job<'_> {
                 let found = self.mcp_servers()?;
                 self.warn(&found);
                 let logins = self.models.mcp_logins();
-                Failure::printing(commands::mcp::list(&found.servers, &logins, json, out))
+                ProgramFailure::printing(commands::mcp::list(&found.servers, &logins, json, out))
             }
             Some(McpAction::Add(wanted)) => {
                 let file = self.file_of(wanted.scope)?;
-                commands::mcp::add(&file, wanted).map_err(Failure::usage)?;
+                commands::mcp::add(&file, wanted).map_err(ProgramFailure::usage)?;
                 let trusted = self.config.files.root_trusted;
-                Failure::printing(commands::mcp::added(&file, wanted, trusted, out))
+                ProgramFailure::printing(commands::mcp::added(&file, wanted, trusted, out))
             }
             Some(McpAction::Remove { name, scope }) => {
                 let file = self.file_of(*scope)?;
                 let removed = mcp_servers::edit::remove(&file, name).map_err(|error| {
-                    let elsewhere = matches!(error, EditError::Missing { .. })
+                    let elsewhere = matches!(error, ServerEditError::Missing { .. })
                         .then(|| self.mcp_servers().ok())
                         .flatten()
                         .and_then(|found| found.how_to_remove(name, &file));
                     let hint = elsewhere.map_or(String::new(), |how| format!("; {how}"));
-                    Failure::usage(format!("{error}{hint}"))
+                    ProgramFailure::usage(format!("{error}{hint}"))
                 });
                 removed?;
                 let removed = format!("Removed the MCP server {name} from {}.", file.display());
-                Failure::printing(writeln!(out, "{removed}"))
+                ProgramFailure::printing(writeln!(out, "{removed}"))
             }
             Some(McpAction::Test { names }) => self.test_servers(names, json, out),
             Some(McpAction::Login { server, no_browser }) => {
@@ -64,13 +64,13 @@ impl Job<'_> {
                 let page = page.map(|folder| folder.join("mcp-login.html"));
                 let logins = self.models.mcp_logins();
                 let login = mcp_login::login(&logins, &server, page.as_deref(), stdin, out);
-                block_on(login)?.map_err(Failure::other).map(|()| 0)
+                block_on(login)?.map_err(ProgramFailure::other).map(|()| 0)
             }
             Some(McpAction::Logout { server }) => {
                 let server = self.server_named(server)?;
                 let logins = self.models.mcp_logins();
                 let logout = mcp_login::logout(&logins, &server, out);
-                block_on(logout)?.map_err(Failure::other).map(|()| 0)
+                block_on(logout)?.map_err(ProgramFailure::other).map(|()| 0)
             }
         }
     }
@@ -79,25 +79,25 @@ impl Job<'_> {
         &self,
         names: &[String],
         json: bool,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let found = self.mcp_servers()?;
         self.warn(&found);
-        let chosen = commands::mcp::choose(found, names).map_err(Failure::usage)?;
+        let chosen = commands::mcp::choose(found, names).map_err(ProgramFailure::usage)?;
         let launcher = setup::session_launcher(&self.config, &self.cwd);
         let access = ServerAccess {
-            launcher: launcher.map_err(Failure::other)?,
+            launcher: launcher.map_err(ProgramFailure::other)?,
             http: Arc::clone(self.models.registry().http()),
             logins: Some(self.models.mcp_logins()),
         };
         let tested = block_on(commands::mcp::test(chosen, &access, &self.cwd))?;
-        let all_work = tested.iter().all(commands::mcp::Tested::works);
-        Failure::printing(commands::mcp::report(&tested, json, out))?;
+        let all_work = tested.iter().all(commands::mcp::TestedServer::works);
+        ProgramFailure::printing(commands::mcp::report(&tested, json, out))?;
         Ok(if all_work { 0 } else { FAILED })
     }
 
     /// The server of a name, or one behind an address that a client of ours has named.
-    fn server_named(&self, name: &str) -> Result<ToolServer, Failure> {
+    fn server_named(&self, name: &str) -> Result<ToolServer, ProgramFailure> {
         let lower = name.to_ascii_lowercase();
         if lower.starts_with("https://") || lower.starts_with("http://") {
             let transport = ToolServerTransport::Http {
@@ -108,9 +108,12 @@ impl Job<'_> {
         }
         let found = self.mcp_servers()?;
         let chosen = commands::mcp::choose(found, &[name.to_owned()]);
-        let chosen = chosen.map_err(Failure::usage)?.into_iter().next();
-        let missing = || Failure::usage(format!("there is no MCP server `{name}`"));
-        chosen.ok_or_else(missing)?.server.map_err(Failure::usage)
+        let chosen = chosen.map_err(ProgramFailure::usage)?.into_iter().next();
+        let missing = || ProgramFailure::usage(format!("there is no MCP server `{name}`"));
+        chosen
+            .ok_or_else(missing)?
+            .server
+            .map_err(ProgramFailure::usage)
     }
 
     fn mcp_servers(&self) -> Result<mcp_servers::AllFound, ConfigErrors> {
@@ -129,9 +132,9 @@ impl Job<'_> {
     }
 
     /// The file that a change of the configuration goes to.
-    fn file_of(&self, scope: McpScope) -> Result<PathBuf, Failure> {
+    fn file_of(&self, scope: McpScope) -> Result<PathBuf, ProgramFailure> {
         self.config
             .file_to_change(scope.into())
-            .map_err(Failure::other)
+            .map_err(ProgramFailure::other)
     }
 }

@@ -6,27 +6,27 @@ use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use stentor_journal::clock::iso_time;
 use stentor_journal::store::short_id;
 
-use super::{Failure, Job, UNASKED, block_on};
-use crate::args::{SessionsAction, UsageArgs, Values};
+use super::{ProgramFailure, ProgramTask, UNASKED, block_on};
+use crate::args::{CompletableValues, SessionsAction, UsageArgs};
 use crate::commands::describe::commands_in;
 use crate::commands::session_changes::{Consent, delete, rename};
 use crate::commands::sessions::{SessionLine, about};
-use crate::commands::usage::Report;
+use crate::commands::usage::UsageReport;
 use crate::commands::{self, complete};
-use crate::print::printed::Printed;
+use crate::local_time::first_day;
+use crate::print::streams::StdoutWriter;
 use crate::{export, setup};
 
-impl Job<'_> {
+impl ProgramTask<'_> {
     pub(super) fn sessions(
         &self,
         action: Option<&SessionsAction>,
         all: bool,
         stdin: &File,
-        out: &mut Printed<'_>,
-    ) -> Result<u8, Failure> {
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
         let agent = self.agent(UNASKED);
         let folder = (!all).then_some(self.cwd.as_path());
         let listed = agent.newest_first(folder);
@@ -35,30 +35,39 @@ impl Job<'_> {
         let of_this = if all { "" } else { " of this folder" };
         let find = |wanted: &String| {
             let found = agent.find(wanted);
-            found.map_err(Failure::other)
+            found.map_err(ProgramFailure::other)
         };
         match action {
             None => {
                 let lines = listed.map(SessionLine::of);
                 let none = format!("no sessions{of_this}");
-                Failure::printing(commands::sessions::run(lines, all, &none, &zone, json, out))
+                ProgramFailure::printing(commands::sessions::run(
+                    lines, all, &none, &zone, json, out,
+                ))
             }
             Some(SessionsAction::Search { text }) => {
                 let lines = listed.filter_map(|listed| SessionLine::with(listed, text));
                 let none = format!("no session{of_this} contains `{text}`");
-                Failure::printing(commands::sessions::run(lines, all, &none, &zone, json, out))
+                ProgramFailure::printing(commands::sessions::run(
+                    lines, all, &none, &zone, json, out,
+                ))
             }
             Some(SessionsAction::Rename { session, name }) => {
                 let file = find(session)?;
-                rename(&file, name, &*setup::system_clock()).map_err(Failure::other)?;
-                Failure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
+                rename(&file, name, &*setup::system_clock()).map_err(ProgramFailure::other)?;
+                ProgramFailure::printing(writeln!(out, "Renamed to \"{}\".", name.trim()))
             }
             Some(SessionsAction::Rewind(wanted)) => {
                 let file = find(&wanted.session)?;
                 let environment = agent.environment().clone();
                 let undo = |folder: &Path| setup::undo(&self.config, folder);
-                let work = commands::rewind::run(&file, environment, undo, wanted, json, out);
-                block_on(work)?.map_err(Failure::other)?;
+                let tools = |folder: &Path| {
+                    let options = agent.options(folder);
+                    options.map_or_else(|_| Vec::new(), |options| options.tools)
+                };
+                let work =
+                    commands::rewind::run(&file, environment, undo, tools, wanted, json, out);
+                block_on(work)?.map_err(ProgramFailure::other)?;
                 Ok(0)
             }
             Some(SessionsAction::Delete { sessions, yes }) => {
@@ -81,28 +90,29 @@ impl Job<'_> {
                     &mut BufReader::new(stdin),
                     &mut io::stderr(),
                 );
-                let deleted = deleted.map_err(Failure::other)?;
+                let deleted = deleted.map_err(ProgramFailure::other)?;
                 let sessions = if deleted == 1 { "session" } else { "sessions" };
-                Failure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
+                ProgramFailure::printing(writeln!(out, "Deleted {deleted} {sessions}."))
             }
         }
     }
 
-    pub(super) fn usage(&self, wanted: &UsageArgs, out: &mut Printed<'_>) -> Result<u8, Failure> {
-        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-        let now = setup::system_clock().now_ms();
-        let since_ms = now.saturating_sub(u64::from(wanted.days - 1) * DAY_MS);
-        let since = iso_time(since_ms).get(..10).map(str::to_owned);
-        let since = since.filter(|_| !wanted.all_time);
+    pub(super) fn usage(
+        &self,
+        wanted: &UsageArgs,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
+        let (now_ms, zone) = (setup::system_clock().now_ms(), TimeZone::system());
+        let (since, first_ms) = first_day(now_ms, wanted.days, &zone);
+        let since = (!wanted.all_time).then_some(since);
         let folder = wanted.here.then_some(self.cwd.as_path());
         let sessions = self.agent(UNASKED).newest_first(folder);
         // What was last written before the first day has nothing to add.
-        let first_ms = since_ms - since_ms % DAY_MS;
         let sessions =
             sessions.take_while(|listed| since.is_none() || listed.modified_ms >= first_ms);
-        let report = Report::of(sessions, since.as_deref());
+        let report = UsageReport::of(sessions, since, &zone);
         if self.args.ask.json {
-            return Failure::printing(report.print_json(since.as_deref(), out));
+            return ProgramFailure::printing(report.print_json(since, out));
         }
         let period = match (wanted.all_time, wanted.days) {
             (true, _) => "so far".to_owned(),
@@ -110,7 +120,7 @@ impl Job<'_> {
             (false, days) => format!("in the last {days} days"),
         };
         let home = self.config.places.home.as_deref();
-        Failure::printing(report.print(&period, home, out))
+        ProgramFailure::printing(report.print(&period, home, out))
     }
 
     pub(super) fn export(
@@ -118,11 +128,11 @@ impl Job<'_> {
         session: &str,
         output: Option<&Path>,
         out: &mut File,
-    ) -> Result<u8, Failure> {
+    ) -> Result<u8, ProgramFailure> {
         let file = self.agent(UNASKED).find(session);
-        let file = file.map_err(Failure::other)?;
+        let file = file.map_err(ProgramFailure::other)?;
         let exported = export::run(&file, output, &self.cwd, out);
-        exported.map_err(Failure::other)?;
+        exported.map_err(ProgramFailure::other)?;
         Ok(0)
     }
 
@@ -130,24 +140,24 @@ impl Job<'_> {
     /// the one that `words` name.
     pub(super) fn complete(
         &self,
-        values: Values,
+        values: CompletableValues,
         words: &[String],
         out: &mut File,
-    ) -> Result<u8, Failure> {
+    ) -> Result<u8, ProgramFailure> {
         const OFFERED: usize = 50;
-        Failure::printing(match values {
-            Values::Sessions => {
+        ProgramFailure::printing(match values {
+            CompletableValues::Sessions => {
                 let agent = self.agent(UNASKED);
                 let newest = agent.newest_first(Some(&self.cwd)).take(OFFERED);
                 let values = newest.map(|one| (short_id(&one.id).to_owned(), about(&one)));
                 complete::print(values, out)
             }
-            Values::Models => {
+            CompletableValues::Models => {
                 let models = self.models.registry().list().into_iter();
                 let models = models.map(|one| (one.info.full_name(), one.info.name.clone()));
                 complete::print(models, out)
             }
-            Values::Providers => {
+            CompletableValues::Providers => {
                 let models = self.models.registry().list().into_iter();
                 let of_models = models.map(|one| one.info.provider.clone());
                 let logins = self.models.logins().status().unwrap_or_default();
@@ -158,7 +168,7 @@ impl Job<'_> {
                 }
                 complete::print(providers.into_iter(), out)
             }
-            Values::Commands => complete::print(commands_in(words).into_iter(), out),
+            CompletableValues::Commands => complete::print(commands_in(words).into_iter(), out),
         })
     }
 }

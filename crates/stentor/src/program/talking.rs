@@ -8,23 +8,23 @@ use std::time::Duration;
 use stentor_journal::session_files::SessionFiles;
 use stentor_policy::PermissionMode;
 
-use super::{Failure, Job, UNASKED, terminal_of_person};
-use crate::asked_session::{AskedSession, Wanted};
+use super::{ProgramFailure, ProgramTask, UNASKED, terminal_of_person};
+use crate::asked_session::{AskedSession, SessionSelector};
 use crate::checked_result::ResultSchema;
 use crate::choose_model::ChosenModel;
-use crate::commands::ask::Ask;
+use crate::commands::ask::PromptCommand;
 use crate::frontend::serve_frontend;
 use crate::print::optional_reader::OptionalReader;
-use crate::print::printed::stderr;
+use crate::print::streams::stderr;
 use crate::print::style::Style;
-use crate::print::{Format, PrintOptions, Progress};
+use crate::print::{OutputFormat, PrintOptions, ProgressStyle};
 use crate::prompt_text::PromptText;
-use crate::terminal::conversation::{Beginning, converse};
+use crate::terminal::conversation::{ConversationStart, converse};
 use crate::terminal::tty::Abilities;
 use crate::untrusted::brought;
 use crate::{session_places, setup};
 
-impl Job<'_> {
+impl ProgramTask<'_> {
     /// The stance of sessions of a person's own: where somebody is there, they are asked.
     fn own_agent(&self, somebody_is_there: bool) -> stentor_agent::agent::Agent {
         self.agent(match somebody_is_there {
@@ -50,7 +50,7 @@ impl Job<'_> {
         prompt: PromptText,
         stdin: &File,
         out: &mut File,
-    ) -> Result<u8, Failure> {
+    ) -> Result<u8, ProgramFailure> {
         let err = io::stderr();
         self.warn_if_not_stored();
         let person = terminal_of_person(stdin);
@@ -58,7 +58,7 @@ impl Job<'_> {
         let chosen = self.chosen_model()?;
         let abilities = self.abilities();
         let schema = self.result_schema()?;
-        let ask = Ask {
+        let ask = PromptCommand {
             asked: AskedSession {
                 agent: &agent,
                 cwd: &self.cwd,
@@ -74,9 +74,9 @@ impl Job<'_> {
             waiting_for_trust: &|| brought::notice_of(&self.config),
             print: PrintOptions {
                 format: if self.args.ask.json {
-                    Format::Json
+                    OutputFormat::Json
                 } else {
-                    Format::Text
+                    OutputFormat::Text
                 },
                 verbose: self.args.verbose,
                 style: match err.is_terminal() && abilities.has_colour {
@@ -84,20 +84,20 @@ impl Job<'_> {
                     false => Style::Plain,
                 },
                 progress: match (err.is_terminal(), abilities.moves_cursor) {
-                    (true, true) => Progress::Live,
-                    (true, false) => Progress::Lines,
-                    (false, _) => Progress::None,
+                    (true, true) => ProgressStyle::Live,
+                    (true, false) => ProgressStyle::Lines,
+                    (false, _) => ProgressStyle::None,
                 },
                 out_is_terminal: out.is_terminal(),
                 hides_answer: schema.is_some(),
             },
         };
         let notices = &mut OptionalReader(err);
-        let asked = serve_frontend(ask.run(out, notices)).map_err(Failure::other)?;
-        asked.map_err(Failure::other)
+        let asked = serve_frontend(ask.run(out, notices)).map_err(ProgramFailure::other)?;
+        asked.map_err(ProgramFailure::other)
     }
 
-    pub(super) fn converse(&self, input: File, output: File) -> Result<u8, Failure> {
+    pub(super) fn converse(&self, input: File, output: File) -> Result<u8, ProgramFailure> {
         self.warn_if_not_stored();
         let agent = self.own_agent(true);
         let chosen = self.chosen_model()?;
@@ -111,8 +111,8 @@ impl Job<'_> {
             schema: None,
             wake_on_job_end: None,
         };
-        let beginning = Beginning {
-            choose_session: asked.wanted == Wanted::Chosen,
+        let beginning = ConversationStart {
+            choose_session: asked.wanted == SessionSelector::Chosen,
             asked,
             models: Arc::clone(&self.models),
             input,
@@ -120,32 +120,33 @@ impl Job<'_> {
             abilities: self.abilities(),
             history: history.filter(|_| !self.args.session.no_session),
         };
-        let talked = serve_frontend(converse(beginning)).map_err(Failure::other)?;
-        talked.map_err(Failure::other)
+        let talked = serve_frontend(converse(beginning)).map_err(ProgramFailure::other)?;
+        talked.map_err(ProgramFailure::other)
     }
 
     /// The model to begin with.
-    fn chosen_model(&self) -> Result<ChosenModel, Failure> {
-        setup::chosen_model(&self.config, &self.models).map_err(Failure::other)
+    fn chosen_model(&self) -> Result<ChosenModel, ProgramFailure> {
+        setup::chosen_model(&self.config, &self.models).map_err(ProgramFailure::other)
     }
 
-    fn result_schema(&self) -> Result<Option<ResultSchema>, Failure> {
+    fn result_schema(&self) -> Result<Option<ResultSchema>, ProgramFailure> {
         let Some(file) = &self.args.ask.schema else {
             return Ok(None);
         };
-        let refused = |error| Failure::usage(format!("--schema {}: {error}", file.display()));
+        let refused =
+            |error| ProgramFailure::usage(format!("--schema {}: {error}", file.display()));
         Ok(Some(
             ResultSchema::read(&self.cwd.join(file)).map_err(refused)?,
         ))
     }
 
-    fn wanted_session(&self) -> Wanted<'_> {
+    fn wanted_session(&self) -> SessionSelector<'_> {
         let session = &self.args.session;
         match (session.resume.as_deref(), session.continue_last) {
-            (Some(""), _) => Wanted::Chosen,
-            (Some(wanted), _) => Wanted::Named(wanted),
-            (None, true) => Wanted::Last,
-            (None, false) => Wanted::New,
+            (Some(""), _) => SessionSelector::Chosen,
+            (Some(wanted), _) => SessionSelector::Named(wanted),
+            (None, true) => SessionSelector::Last,
+            (None, false) => SessionSelector::New,
         }
     }
 

@@ -10,9 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use stentor_serve::stdio::Pipes;
-use stentor_wire::attach::{Hello, Outcome, Resume, Served, Wish};
+use stentor_wire::attach::{AttachOutcome, AttachRequest, Hello, LinkResume, ServedClient};
 use stentor_wire::link::{
-    FrameKind, HEADER_BYTES, Header, MAX_FRAME_BYTES, Received, Unreported, read_end, read_received,
+    FrameHeader, FrameKind, HEADER_BYTES, MAX_FRAME_BYTES, ReceivedBytes, UnreportedBytes,
+    read_end, read_received,
 };
 
 use super::{CHUNK_BYTES, RelayError, connect_to_own, welcome};
@@ -41,8 +42,8 @@ pub enum LinkError {
 }
 
 /// A frontend that a server serves.
-pub struct Link {
-    shared: Arc<Shared>,
+pub struct RelayLink {
+    shared: Arc<RelayShared>,
     from_server: BufReader<UnixStream>,
     stdout: File,
     /// Whether a line of stdout is begun.
@@ -55,25 +56,25 @@ pub struct Link {
     is_direct: bool,
 }
 
-struct Shared {
-    state: Mutex<LinkState>,
+struct RelayShared {
+    state: Mutex<RelayLinkState>,
     /// There is something to send, or somewhere to send it.
     to_send: Condvar,
     /// There is room for more of what the frontend writes.
     room: Condvar,
 }
 
-struct LinkState {
-    out: Unreported,
-    received: Received,
+struct RelayLinkState {
+    out: UnreportedBytes,
+    received: ReceivedBytes,
     /// Absent while there is no connection.
     to_server: Option<Arc<UnixStream>>,
 }
 
-impl Link {
+impl RelayLink {
     /// A link over a connection on which the server has said that it serves.
     pub fn new(
-        served: Served,
+        served: ServedClient,
         from_server: BufReader<UnixStream>,
         pipes: Pipes,
     ) -> Result<Self, RelayError> {
@@ -86,10 +87,10 @@ impl Link {
         let socket = peer.and_then(|peer| peer.as_pathname().map(PathBuf::from));
         let link = Self {
             is_direct: is_direct(stream, served.pid),
-            shared: Arc::new(Shared {
-                state: Mutex::new(LinkState {
-                    out: Unreported::default(),
-                    received: Received::default(),
+            shared: Arc::new(RelayShared {
+                state: Mutex::new(RelayLinkState {
+                    out: UnreportedBytes::default(),
+                    received: ReceivedBytes::default(),
                     to_server: Some(Arc::new(to_server)),
                 }),
                 to_send: Condvar::new(),
@@ -136,7 +137,7 @@ impl Link {
     fn receive(&mut self) -> Result<Option<(u8, String)>, Interruption> {
         let mut header = [0; HEADER_BYTES];
         self.from_server.read_exact(&mut header)?;
-        let Header { kind, bytes } = Header::read(header).map_err(io::Error::other)?;
+        let FrameHeader { kind, bytes } = FrameHeader::read(header).map_err(io::Error::other)?;
         let mut content = vec![0; bytes];
         self.from_server.read_exact(&mut content)?;
         match kind {
@@ -190,19 +191,22 @@ impl Link {
         let socket = self.socket.as_ref();
         let socket = socket.ok_or_else(|| broken(io::ErrorKind::NotConnected.into()))?;
         let stream = connect_to_own(socket).map_err(broken)?;
-        let resume = Resume {
+        let resume = LinkResume {
             token: self.token.clone(),
             received: self.shared.lock().received.bytes(),
         };
-        let hello = Hello::line(Wish::Resume(resume)).map_err(|error| broken(error.into()))?;
+        let hello =
+            Hello::line(AttachRequest::Resume(resume)).map_err(|error| broken(error.into()))?;
         // One that does not take all of it may have answered why, or has ended; both is read.
         (&stream).write_all(&hello).ok();
         let to_server = Arc::new(stream.try_clone().map_err(broken)?);
         let mut from_server = BufReader::with_capacity(CHUNK_BYTES, stream);
         let received = match welcome(&mut from_server) {
-            Ok(Outcome::Resumed(resumed)) => resumed.received,
-            Ok(Outcome::Refused(refused)) => return Err(RelayError::Forgotten(refused.message)),
-            Ok(Outcome::Served(_) | Outcome::Released { .. }) => {
+            Ok(AttachOutcome::Resumed(resumed)) => resumed.received,
+            Ok(AttachOutcome::Refused(refused)) => {
+                return Err(RelayError::Forgotten(refused.message));
+            }
+            Ok(AttachOutcome::Served(_) | AttachOutcome::Released { .. }) => {
                 let why = "the server answered something else";
                 return Err(broken(io::Error::new(io::ErrorKind::InvalidData, why)));
             }
@@ -296,8 +300,8 @@ impl From<io::Error> for Interruption {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, LinkState> {
+impl RelayShared {
+    fn lock(&self) -> MutexGuard<'_, RelayLinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stentor_serve::server::ServerStatus;
 use stentor_text::visible::visible;
-use stentor_wire::attach::{Control, Hello, Outcome, Welcome, Wish};
+use stentor_wire::attach::{AttachOutcome, AttachRequest, Hello, ServerControl, Welcome};
 
 use super::ServeError;
 use crate::relay::{RelayError, connect, silent_or_broken};
@@ -16,7 +16,7 @@ const MAX_STATUS_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Prints what goes on in the server on `socket`.
 pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), ServeError> {
-    let (status, _) = ask(socket, Control::Status)?;
+    let (status, _) = ask(socket, ServerControl::Status)?;
     if as_json {
         let line = serde_json::to_string(&status).map_err(io::Error::from)?;
         return Ok(writeln!(out, "{line}")?);
@@ -48,7 +48,7 @@ pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), 
 
 /// Stops the server on `socket` and waits for its end.
 pub fn stop(socket: &Path) -> Result<(), ServeError> {
-    let (_, mut rest) = ask(socket, Control::Stop)?;
+    let (_, mut rest) = ask(socket, ServerControl::Stop)?;
     // The stream ends with the process, also where that ends in the middle.
     io::copy(&mut rest, &mut io::sink()).ok();
     Ok(())
@@ -56,10 +56,10 @@ pub fn stop(socket: &Path) -> Result<(), ServeError> {
 
 pub(super) fn ask(
     socket: &Path,
-    control: Control,
+    control: ServerControl,
 ) -> Result<(ServerStatus, impl Read + use<>), ServeError> {
     let stream = connect(socket)?;
-    let hello = Hello::line(Wish::Control(control)).map_err(io::Error::from)?;
+    let hello = Hello::line(AttachRequest::Control(control)).map_err(io::Error::from)?;
     (&stream).write_all(&hello)?;
     let mut answers = BufReader::<UnixStream>::new(stream);
     let mut line = String::new();
@@ -76,7 +76,7 @@ pub(super) fn ask(
 fn not_a_status(line: &str) -> RelayError {
     match serde_json::from_str::<Welcome>(line) {
         Ok(Welcome {
-            outcome: Outcome::Refused(refused),
+            outcome: AttachOutcome::Refused(refused),
             ..
         }) => RelayError::Refused(refused.message),
         _ => RelayError::Foreign(line.trim().to_owned()),

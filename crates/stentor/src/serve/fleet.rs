@@ -9,16 +9,16 @@ use serde_json::json;
 use stentor_agent::agent::AgentError;
 use stentor_agent::live_sessions::{LiveActivity, LiveSessions};
 use stentor_agent::tasks;
-use stentor_fleet::settings::{Place, Secret};
+use stentor_fleet::settings::{FleetSecret, WorkPlace};
 use stentor_fleet::tunnel::{self, FleetPeers};
 use stentor_fleet::{
-    ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionState,
+    ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionActivity,
 };
 use stentor_serve::frontend::{Frontend, Storing};
-use stentor_serve::http::ClientPlace;
+use stentor_serve::http::DefaultClientPlace;
 use stentor_serve::server::Server;
 use stentor_text::visible::visible;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 
 use crate::acp;
 use crate::args::{FleetAction, FleetArgs};
@@ -108,7 +108,7 @@ impl Membership {
         server.set_peers(Arc::new(FleetPeers::new(fleet.clone())));
         // Clients of other nodes are in this node's environment, and in its folder where theirs is not
         // here.
-        let place = ClientPlace {
+        let place = DefaultClientPlace {
             cwd: working_folder()?,
             env: relay::variables(),
         };
@@ -141,15 +141,15 @@ impl NodeSessions for ServerSessions {
         Box::pin(async move { live.suspend(&file, why).await })
     }
 
-    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionState)>> {
+    fn activities(&self) -> BoxFuture<'static, Vec<(PathBuf, SessionActivity)>> {
         let live = self.live.clone();
         Box::pin(async move {
             let activities = live.activities().await.into_iter();
             let states = activities.map(|(file, activity)| {
                 let state = match activity {
-                    LiveActivity::Idle => SessionState::Idle,
-                    LiveActivity::Running => SessionState::Running,
-                    LiveActivity::Asking => SessionState::Asking,
+                    LiveActivity::Idle => SessionActivity::Idle,
+                    LiveActivity::Running => SessionActivity::Running,
+                    LiveActivity::Asking => SessionActivity::Asking,
                 };
                 (file, state)
             });
@@ -160,9 +160,9 @@ impl NodeSessions for ServerSessions {
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
-enum NotOpened {
+enum SessionNotOpened {
     #[error("{}", .0.message)]
-    Setup(Refused),
+    Setup(AttachRefusal),
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error("it cannot be opened without a client")]
@@ -172,15 +172,15 @@ enum NotOpened {
 impl ServerSessions {
     /// Opens a session for nobody: it marks what was interrupted, and waits for its clients. It is
     /// set up as one of this node, with the node's environment.
-    fn open(&self, file: &Path, folder: PathBuf) -> Result<(), NotOpened> {
+    fn open(&self, file: &Path, folder: PathBuf) -> Result<(), SessionNotOpened> {
         let start = Start {
             folder: folder.clone(),
             variables: Variables::OfProcess,
             storing: None,
         };
-        let prepared = acp::for_client(&[], &start).map_err(NotOpened::Setup)?;
+        let prepared = acp::for_client(&[], &start).map_err(SessionNotOpened::Setup)?;
         let Frontend::Acp(agent, _) = prepared.frontend else {
-            return Err(NotOpened::NoAgent);
+            return Err(SessionNotOpened::NoAgent);
         };
         let Storing { files, journals } = self.storing.clone();
         // Nobody is there who could answer a question.
@@ -312,7 +312,7 @@ fn settings(url: Option<&str>) -> Result<(FleetSettings, Config), FleetFailure> 
         Some(value).filter(|value| !value.is_empty())
     };
     settings.user = settings.user.or_else(|| variable(USER_VARIABLE));
-    let secret = |name: &str| variable(name).map(Secret::new);
+    let secret = |name: &str| variable(name).map(FleetSecret::new);
     settings.password = settings.password.or_else(|| secret(PASSWORD_VARIABLE));
     settings.token = settings.token.or_else(|| secret(TOKEN_VARIABLE));
     match settings.url {
@@ -352,8 +352,8 @@ fn of_table(raw: &RawTable, home: Option<&Path>) -> Result<FleetSettings, Config
     }
     for place in settings.places.values_mut() {
         match place {
-            Place::Folder(path) => resolve(path),
-            Place::Checkout(checkout) => resolve(&mut checkout.path),
+            WorkPlace::Folder(path) => resolve(path),
+            WorkPlace::Checkout(checkout) => resolve(&mut checkout.path),
         }
     }
     Ok(settings)

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stentor_agent::tasks;
-use stentor_serve::http::{self, ClientPlace, HttpOptions, Origins};
+use stentor_serve::http::{self, DefaultClientPlace, HttpOptions, Origins};
 use stentor_serve::server::{HttpStatus, Server};
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 use tokio::task::JoinHandle;
 
 use super::ServeError;
@@ -95,7 +95,7 @@ impl HttpListener {
         let options = HttpOptions {
             tokens: self.tokens.tokens,
             origins: self.origins,
-            place: ClientPlace {
+            place: DefaultClientPlace {
                 cwd: working_folder()?,
                 env: relay::variables(),
             },
@@ -124,7 +124,7 @@ impl LaterHttp {
             }
             let begun = HttpListener::on_loopback(&args, &socket)
                 .and_then(|listener| listener.begin(server));
-            *serving = Some(begun.map_err(|why| Refused {
+            *serving = Some(begun.map_err(|why| AttachRefusal {
                 message: why.to_string(),
                 status: FAILED,
             })?);

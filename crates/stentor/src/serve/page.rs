@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use stentor_serve::server::HttpStatus;
-use stentor_wire::attach::Control;
+use stentor_wire::attach::ServerControl;
 
 use super::{ServeError, control, token_file};
 use crate::args::PageArgs;
@@ -40,11 +40,11 @@ pub fn run(args: &PageArgs, out: &mut (impl Write + IsTerminal)) -> Result<(), S
 /// Where the server is reached over HTTP, which is started if there is none. One that is not reached so
 /// yet opens it.
 fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
-    let asked = match control::ask(socket, Control::Status) {
+    let asked = match control::ask(socket, ServerControl::Status) {
         Err(ServeError::NotReached(RelayError::NoServer { .. })) => {
             // Another one may have been quicker.
             let started = relay::start(socket, &["--http", "0"]);
-            let asked = control::ask(socket, Control::Status);
+            let asked = control::ask(socket, ServerControl::Status);
             match (started, asked) {
                 (Err(why), Err(_)) => return Err(why.into()),
                 (_, asked) => asked,
@@ -62,7 +62,7 @@ fn served(socket: &Path) -> Result<HttpStatus, ServeError> {
     };
     // An older one does not know what it is asked.
     let (status, _) =
-        control::ask(socket, Control::Http).map_err(|why| no_http(why.to_string()))?;
+        control::ask(socket, ServerControl::Http).map_err(|why| no_http(why.to_string()))?;
     status
         .http
         .ok_or_else(|| no_http("it has not opened it".to_owned()))

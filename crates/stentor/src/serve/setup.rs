@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use stentor_serve::frontend::{Frontend, FrontendSetup, Storing};
 use stentor_serve::page::PageOptions;
-use stentor_wire::attach::{ClientHello, Refused};
+use stentor_wire::attach::{AttachRefusal, ClientHello};
 
 use crate::dialect::Dialect;
 use crate::environment::Variables;
@@ -27,8 +27,8 @@ pub struct ClientSetup {
 }
 
 impl FrontendSetup for ClientSetup {
-    fn frontend(&self, client: &ClientHello) -> Result<Frontend, Refused> {
-        let refused = |message: String| Refused {
+    fn frontend(&self, client: &ClientHello) -> Result<Frontend, AttachRefusal> {
+        let refused = |message: String| AttachRefusal {
             message,
             status: FAILED,
         };
@@ -58,7 +58,7 @@ impl FrontendSetup for ClientSetup {
 }
 
 /// The page has what a client of ACP has: it shows questions.
-fn page(client: &ClientHello, start: &Start) -> Result<Frontend, Refused> {
+fn page(client: &ClientHello, start: &Start) -> Result<Frontend, AttachRefusal> {
     let prepared = acp::for_client(&client.args, start)?;
     let options = PageOptions {
         cwd: start.folder.clone(),

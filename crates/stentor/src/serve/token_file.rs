@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustix::fs::OFlags;
-use stentor_serve::http::{NoToken, Token, Tokens};
+use stentor_serve::http::{NoToken, ServerTokens, Token};
 use tempfile::NamedTempFile;
 
 /// Only the user may read it.
@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 4096;
 
 /// The tokens of a file.
 pub struct TokenFile {
-    pub tokens: Tokens,
+    pub tokens: ServerTokens,
     /// It was made just now.
     pub is_new: bool,
 }
@@ -92,7 +92,7 @@ fn written(path: &Path, text: &str) -> io::Result<NamedTempFile> {
 }
 
 /// The tokens of a file.
-pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
+pub fn read(path: &Path) -> Result<ServerTokens, TokenFileError> {
     let failed = |why| TokenFileError::Io {
         path: path.to_owned(),
         why,
@@ -128,7 +128,7 @@ pub fn read(path: &Path) -> Result<Tokens, TokenFileError> {
             why,
         })
     };
-    Ok(Tokens {
+    Ok(ServerTokens {
         drive: token("drive")?,
         observe: token("observe")?,
     })

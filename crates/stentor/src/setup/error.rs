@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use stentor_tools::sandbox::Refused;
+use stentor_tools::sandbox::SandboxRefusal;
 
 use crate::choose_model::ChooseModelError;
-use crate::config::{ConfigErrors, Source};
+use crate::config::{ConfigErrors, ValueSource};
 
 /// What keeps a session from being set up.
 #[derive(Debug, thiserror::Error)]
@@ -14,13 +14,13 @@ pub enum SetupError {
     #[error(transparent)]
     Config(#[from] ConfigErrors),
     #[error(transparent)]
-    Sandbox(#[from] Refused),
+    Sandbox(#[from] SandboxRefusal),
     #[error(transparent)]
     Model(#[from] ChooseModelError),
     #[error("{at}: unknown tool `{name}`;{} there are {}", hint(near.as_deref()), known.join(", "))]
     UnknownTool {
         /// What names it.
-        at: Source,
+        at: ValueSource,
         name: String,
         near: Option<String>,
         known: Vec<String>,

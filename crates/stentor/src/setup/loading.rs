@@ -12,7 +12,7 @@ use stentor_agent::model::ModelRegistry;
 use super::{Defaults, load_config, session_launcher};
 use crate::config::Config;
 use crate::extensions;
-use crate::untrusted::joining::{Joining, LoadTrusted};
+use crate::untrusted::joining::{LoadTrusted, TrustedContents};
 use crate::user_folders::command_folders;
 
 /// Loads what a folder brings that has just been trusted.
@@ -45,7 +45,7 @@ impl Loader {
 }
 
 impl LoadTrusted for Loader {
-    fn load(&self) -> Result<Joining, BoxError> {
+    fn load(&self) -> Result<TrustedContents, BoxError> {
         for warning in self.defaults.models.reload()? {
             tracing::warn!("{warning}");
         }
@@ -56,7 +56,7 @@ impl LoadTrusted for Loader {
         if let Some(commands) = &self.commands {
             commands.set_folders(command_folders(&config));
         }
-        Ok(Joining {
+        Ok(TrustedContents {
             texts: FolderTexts {
                 system_prompt: options.system_prompt,
                 rules: options.rules,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use stentor_journal::private_file;
-use stentor_policy::Remembered;
+use stentor_policy::RememberedAnswer;
 
 /// An answer that is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct StoredAnswer {
     pub project: String,
     /// When it was given.
     pub answered: String,
-    pub answer: Remembered,
+    pub answer: RememberedAnswer,
 }
 
 /// Why answers could not be read or stored.
@@ -57,13 +57,13 @@ const VERSION: u32 = 1;
 /// What the file says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Book {
+pub(super) struct AnswerFile {
     version: u32,
     next_number: u64,
     answers: Vec<StoredAnswer>,
 }
 
-impl Default for Book {
+impl Default for AnswerFile {
     fn default() -> Self {
         Self {
             version: VERSION,
@@ -73,7 +73,7 @@ impl Default for Book {
     }
 }
 
-impl Book {
+impl AnswerFile {
     /// Reads the file. One that is not there is empty. No lock is needed, since it is only ever
     /// replaced as a whole.
     pub(super) fn read(path: &Path) -> Result<Self, StoredAnswersError> {
@@ -127,7 +127,7 @@ impl Book {
     pub(super) fn store(
         &mut self,
         project: &str,
-        answer: &Remembered,
+        answer: &RememberedAnswer,
         when: &str,
     ) -> Result<(), StoredAnswersError> {
         let is_other =

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use stentor_agent::box_error::BoxError;
 use stentor_journal::clock::{SharedClock, iso_time};
-use stentor_policy::{AnswerStore, Remembered};
+use stentor_policy::{AnswerStore, RememberedAnswer};
 
-use file::Book;
+use file::AnswerFile;
 pub use file::{StoredAnswer, StoredAnswersError};
 
 /// The file with the stored answers.
@@ -37,7 +37,7 @@ impl StoredAnswers {
     /// The answers given in a project, oldest first.
     pub fn of_project(&self, project: &Path) -> Result<Vec<StoredAnswer>, StoredAnswersError> {
         let project = resolved(project)?;
-        let book = Book::read(&self.file)?;
+        let book = AnswerFile::read(&self.file)?;
         let mut answers = book.into_answers();
         answers.retain(|stored| stored.project == project);
         Ok(answers)
@@ -45,29 +45,29 @@ impl StoredAnswers {
 
     /// The answers given in all projects, oldest first.
     pub fn all(&self) -> Result<Vec<StoredAnswer>, StoredAnswersError> {
-        Book::read(&self.file).map(Book::into_answers)
+        AnswerFile::read(&self.file).map(AnswerFile::into_answers)
     }
 
     /// Stores an answer, in the place of an earlier one about the same calls.
     pub fn store(
         &self,
         project: &Path,
-        answer: &Remembered,
+        answer: &RememberedAnswer,
         when: &str,
     ) -> Result<(), StoredAnswersError> {
         let project = resolved(project)?;
-        Book::change(&self.file, |book| book.store(&project, answer, when))
+        AnswerFile::change(&self.file, |book| book.store(&project, answer, when))
     }
 
     /// Removes the answers with these numbers, all of them or none.
     pub fn forget(&self, numbers: &[u64]) -> Result<Vec<StoredAnswer>, StoredAnswersError> {
-        Book::change(&self.file, |book| book.forget(numbers))
+        AnswerFile::change(&self.file, |book| book.forget(numbers))
     }
 
     /// Removes the answers given in a project.
     pub fn forget_project(&self, project: &Path) -> Result<Vec<StoredAnswer>, StoredAnswersError> {
         let project = resolved(project)?;
-        Book::change(&self.file, |book| Ok(book.forget_project(&project)))
+        AnswerFile::change(&self.file, |book| Ok(book.forget_project(&project)))
     }
 }
 
@@ -79,7 +79,7 @@ pub struct ProjectAnswers {
 }
 
 impl AnswerStore for ProjectAnswers {
-    fn store(&self, answer: &Remembered) -> Result<(), BoxError> {
+    fn store(&self, answer: &RememberedAnswer) -> Result<(), BoxError> {
         let when = iso_time(self.clock.now_ms());
         Ok(self.answers.store(&self.project, answer, &when)?)
     }

@@ -21,7 +21,7 @@ fn ground() -> Ground {
     }
 }
 
-fn answer(words: &str, decision: &str) -> Remembered {
+fn answer(words: &str, decision: &str) -> RememberedAnswer {
     let text = format!(r#"{{"tool":"bash","words":"{words}","decision":"{decision}"}}"#);
     serde_json::from_str(&text).unwrap()
 }

@@ -11,13 +11,13 @@ use stentor_agent::model::{ModelRegistry, NamedBy, ThinkingLevel};
 use stentor_agent::session::{ForkPoint, Rewind, RewindCommand, Session};
 use stentor_agent::tasks;
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{Entry, Listed, short_id};
+use stentor_journal::store::{Entry, ListedSession, short_id};
 use stentor_policy::PermissionMode;
 use stentor_text::visible::visible;
 
-use super::menu::{Item, Menu};
+use super::menu::{Menu, MenuItem};
 use super::rewinding;
-use super::styled::{Colour, Look, Row};
+use super::styled::{Colour, Row, TextStyle};
 use crate::export::to_file;
 use crate::local_time::moment;
 use crate::models::Models;
@@ -29,13 +29,13 @@ use crate::slash::{BUILTINS, Builtin};
 const MOST_SESSIONS: usize = 100;
 
 /// What an action has to say, and what follows from it.
-pub enum Outcome {
+pub enum ActionOutcome {
     Rows(Vec<Row>),
     /// What a person should know.
     Warnings(Vec<String>),
     Failed(String),
     /// Somebody has to choose first.
-    Choose(Menu, Purpose),
+    Choose(Menu, MenuPurpose),
     /// The conversation goes on in the session of this file; `None` begins a new one.
     Open(Option<PathBuf>),
     /// The conversation goes on in a copy, with this text in the line.
@@ -51,7 +51,7 @@ pub enum Outcome {
 
 /// What a choice is for: the values belong to the items of the menu.
 #[derive(Debug, Clone)]
-pub enum Purpose {
+pub enum MenuPurpose {
     Model(Vec<(String, String)>),
     Thinking(Vec<ThinkingLevel>),
     Permissions(Vec<PermissionMode>),
@@ -73,13 +73,13 @@ pub struct Actions {
 }
 
 /// The error is shown and nothing else.
-pub(super) type Acted = Result<Outcome, BoxError>;
+pub(super) type ActionResult = Result<ActionOutcome, BoxError>;
 
 impl Actions {
     /// Does what a command is for.
-    pub async fn run(self, builtin: Builtin, rest: String) -> Outcome {
+    pub async fn run(self, builtin: Builtin, rest: String) -> ActionOutcome {
         let done = match builtin {
-            Builtin::Help => Ok(Outcome::Rows(self.help().await)),
+            Builtin::Help => Ok(ActionOutcome::Rows(self.help().await)),
             Builtin::Model => self.model(&rest).await,
             Builtin::Thinking => self.thinking(&rest).await,
             Builtin::Permissions => self.permissions(&rest).await,
@@ -90,52 +90,52 @@ impl Actions {
             Builtin::Compact => self.compact(rest).await,
             Builtin::Name => self.name(&rest).await,
             Builtin::Usage => self.usage().await,
-            Builtin::New => Ok(Outcome::Open(None)),
+            Builtin::New => Ok(ActionOutcome::Open(None)),
             Builtin::Resume => self.resume(rest).await,
             Builtin::Fork => self.fork().await,
             Builtin::Tree => self.tree().await,
             Builtin::Rewind => self.rewind(&rest).await,
             Builtin::Jobs => self.jobs(&rest),
             Builtin::Export => self.export(&rest).await,
-            Builtin::Quit => Ok(Outcome::Leave),
+            Builtin::Quit => Ok(ActionOutcome::Leave),
         };
-        done.unwrap_or_else(|why| Outcome::Failed(why.to_string()))
+        done.unwrap_or_else(|why| ActionOutcome::Failed(why.to_string()))
     }
 
     /// Does what somebody has chosen.
-    pub async fn choose(self, purpose: Purpose, index: usize) -> Outcome {
+    pub async fn choose(self, purpose: MenuPurpose, index: usize) -> ActionOutcome {
         let done = match purpose {
-            Purpose::Model(models) => match models.into_iter().nth(index) {
+            MenuPurpose::Model(models) => match models.into_iter().nth(index) {
                 Some((provider, id)) => self.set_model(&provider, &id).await,
                 None => Ok(nothing()),
             },
-            Purpose::Thinking(levels) => match levels.get(index) {
+            MenuPurpose::Thinking(levels) => match levels.get(index) {
                 Some(level) => self.set_thinking(*level).await,
                 None => Ok(nothing()),
             },
-            Purpose::Permissions(modes) => match modes.get(index) {
+            MenuPurpose::Permissions(modes) => match modes.get(index) {
                 Some(mode) => self.set_permissions(*mode).await,
                 None => Ok(nothing()),
             },
-            Purpose::Resume(files) => Ok(Outcome::Open(files.into_iter().nth(index))),
-            Purpose::Fork(ids) => match ids.into_iter().nth(index) {
+            MenuPurpose::Resume(files) => Ok(ActionOutcome::Open(files.into_iter().nth(index))),
+            MenuPurpose::Fork(ids) => match ids.into_iter().nth(index) {
                 Some(id) => self.fork_before(id).await,
                 None => Ok(nothing()),
             },
-            Purpose::RewindTo(ids) => match ids.into_iter().nth(index) {
+            MenuPurpose::RewindTo(ids) => match ids.into_iter().nth(index) {
                 Some(id) => rewinding::scopes(&self.session, id).await,
                 None => Ok(nothing()),
             },
-            Purpose::Rewind(ways) => match ways.into_iter().nth(index) {
+            MenuPurpose::Rewind(ways) => match ways.into_iter().nth(index) {
                 Some(wanted) => rewinding::go(&self.session, wanted).await,
                 None => Ok(nothing()),
             },
         };
-        done.unwrap_or_else(|why| Outcome::Failed(why.to_string()))
+        done.unwrap_or_else(|why| ActionOutcome::Failed(why.to_string()))
     }
 
     /// What the footer shows: the model, how full the context is, what was spent.
-    pub async fn footer(self) -> Outcome {
+    pub async fn footer(self) -> ActionOutcome {
         let Ok(stats) = self.session.stats().await else {
             return nothing();
         };
@@ -160,15 +160,16 @@ impl Actions {
             1 => parts.push("1 job in the background".to_owned()),
             jobs => parts.push(format!("{jobs} jobs in the background")),
         }
-        Outcome::Footer(parts.join(" · "))
+        ActionOutcome::Footer(parts.join(" · "))
     }
 
     async fn help(&self) -> Vec<Row> {
-        let mut rows = vec![Row::of("Commands", Look::BOLD)];
+        let mut rows = vec![Row::of("Commands", TextStyle::BOLD)];
         let entry = |name: &str, hint: &str, about: &str| {
             let name = format!("  /{name} {hint}");
             // What is longer than its column is set apart all the same.
-            Row::of(&format!("{name:<24}  "), Look::colour(Colour::Cyan)).with(about, Look::PLAIN)
+            Row::of(&format!("{name:<24}  "), TextStyle::colour(Colour::Cyan))
+                .with(about, TextStyle::PLAIN)
         };
         rows.extend(
             BUILTINS
@@ -185,17 +186,17 @@ impl Actions {
             )
         }));
         rows.push(Row::new());
-        rows.push(Row::of("Keys", Look::BOLD));
+        rows.push(Row::of("Keys", TextStyle::BOLD));
         for (key, about) in KEYS {
             rows.push(
-                Row::of(&format!("  {key:<24}"), Look::colour(Colour::Cyan))
-                    .with(about, Look::PLAIN),
+                Row::of(&format!("  {key:<24}"), TextStyle::colour(Colour::Cyan))
+                    .with(about, TextStyle::PLAIN),
             );
         }
         rows
     }
 
-    async fn model(&self, wanted: &str) -> Acted {
+    async fn model(&self, wanted: &str) -> ActionResult {
         if wanted.is_empty() {
             let models = Arc::clone(&self.models);
             // Servers on this machine are asked.
@@ -206,7 +207,7 @@ impl Actions {
             let at = available
                 .iter()
                 .position(|info| Some(info.full_name()) == used);
-            let items = available.iter().map(|info| Item {
+            let items = available.iter().map(|info| MenuItem {
                 label: info.full_name(),
                 detail: format!("{} context", short_count(info.context_window)),
             });
@@ -214,7 +215,10 @@ impl Actions {
             let values = available
                 .iter()
                 .map(|info| (info.provider.clone(), info.id.clone()));
-            return Ok(Outcome::Choose(menu, Purpose::Model(values.collect())));
+            return Ok(ActionOutcome::Choose(
+                menu,
+                MenuPurpose::Model(values.collect()),
+            ));
         }
         let (models, name) = (Arc::clone(&self.models), wanted.to_owned());
         let named = tasks::spawn_blocking(move || models.resolve_for_person(&name, NamedBy::User));
@@ -226,13 +230,13 @@ impl Actions {
         self.set_model(&info.provider, &info.id).await
     }
 
-    async fn set_model(&self, provider: &str, id: &str) -> Acted {
+    async fn set_model(&self, provider: &str, id: &str) -> ActionResult {
         let set = self.session.set_model(provider, id).await;
         set?;
         Ok(nothing())
     }
 
-    async fn thinking(&self, wanted: &str) -> Acted {
+    async fn thinking(&self, wanted: &str) -> ActionResult {
         let state = self.session.state().await?;
         if !wanted.is_empty() {
             let level = wanted.parse::<ThinkingLevel>()?;
@@ -240,15 +244,15 @@ impl Actions {
         }
         let levels = state.model.map(|info| info.levels()).unwrap_or_default();
         let at = levels.iter().position(|level| *level == state.thinking);
-        let items = levels.iter().map(|level| Item {
+        let items = levels.iter().map(|level| MenuItem {
             label: level.to_string(),
             detail: String::new(),
         });
         let menu = Menu::new("How much may it think?", items.collect()).at(at.unwrap_or(0));
-        Ok(Outcome::Choose(menu, Purpose::Thinking(levels)))
+        Ok(ActionOutcome::Choose(menu, MenuPurpose::Thinking(levels)))
     }
 
-    async fn set_thinking(&self, level: ThinkingLevel) -> Acted {
+    async fn set_thinking(&self, level: ThinkingLevel) -> ActionResult {
         let set = self.session.set_thinking(level).await;
         let set = set?;
         Ok(match set == level {
@@ -257,7 +261,7 @@ impl Actions {
         })
     }
 
-    async fn permissions(&self, wanted: &str) -> Acted {
+    async fn permissions(&self, wanted: &str) -> ActionResult {
         if !wanted.is_empty() {
             let mode = wanted.parse::<PermissionMode>()?;
             return self.set_permissions(mode).await;
@@ -265,28 +269,28 @@ impl Actions {
         let state = self.session.state().await?;
         let modes = PermissionMode::ALL.to_vec();
         let at = modes.iter().position(|mode| *mode == state.permission_mode);
-        let items = modes.iter().map(|mode| Item {
+        let items = modes.iter().map(|mode| MenuItem {
             label: mode.to_string(),
             detail: meaning(*mode).to_owned(),
         });
         let menu = Menu::new("What may run unasked?", items.collect()).at(at.unwrap_or(0));
-        Ok(Outcome::Choose(menu, Purpose::Permissions(modes)))
+        Ok(ActionOutcome::Choose(menu, MenuPurpose::Permissions(modes)))
     }
 
-    async fn set_permissions(&self, mode: PermissionMode) -> Acted {
+    async fn set_permissions(&self, mode: PermissionMode) -> ActionResult {
         let set = self.session.set_permission_mode(mode).await;
         set?;
         Ok(nothing())
     }
 
-    async fn compact(&self, instructions: String) -> Acted {
+    async fn compact(&self, instructions: String) -> ActionResult {
         let instructions = (!instructions.is_empty()).then_some(instructions);
         let done = self.session.compact(instructions).await;
         done?;
         Ok(nothing())
     }
 
-    async fn name(&self, name: &str) -> Acted {
+    async fn name(&self, name: &str) -> ActionResult {
         if name.is_empty() {
             let state = self.session.state().await?;
             let name = state
@@ -298,13 +302,13 @@ impl Actions {
         Ok(nothing())
     }
 
-    async fn usage(&self) -> Acted {
+    async fn usage(&self) -> ActionResult {
         let stats = self.session.stats().await?;
         let usage = &stats.total_usage;
         let mut rows = vec![
             fact("model calls", &stats.total_turns.to_string()),
             fact("tool calls", &stats.tool_calls.to_string()),
-            fact("tokens in", &(usage.input + usage.cache_write).to_string()),
+            fact("tokens in", &usage.new_tokens_in().to_string()),
             fact("from the cache", &usage.cache_read.to_string()),
             fact("tokens out", &usage.output.to_string()),
             fact("cost", &usage.cost.in_words(4)),
@@ -318,15 +322,15 @@ impl Actions {
         if let Some(file) = &stats.file {
             rows.push(fact("session", &file.display().to_string()));
         }
-        Ok(Outcome::Rows(rows))
+        Ok(ActionOutcome::Rows(rows))
     }
 
-    async fn resume(&self, wanted: String) -> Acted {
+    async fn resume(&self, wanted: String) -> ActionResult {
         let (agent, cwd) = (self.agent.clone(), self.cwd.clone());
         if !wanted.is_empty() {
             let found = tasks::spawn_blocking(move || agent.find(&wanted)).await;
             let found = found?;
-            return Ok(Outcome::Open(Some(found?)));
+            return Ok(ActionOutcome::Open(Some(found?)));
         }
         let listed = tasks::spawn_blocking(move || {
             let listed = agent.newest_first(Some(&cwd));
@@ -335,31 +339,31 @@ impl Actions {
         });
         let listed = listed.await?;
         let own = &**self.session.id();
-        let listed: Vec<Listed> = listed
+        let listed: Vec<ListedSession> = listed
             .into_iter()
             .filter(|session| session.id != own)
             .collect();
         match session_menu(&listed) {
-            Some((menu, purpose)) => Ok(Outcome::Choose(menu, purpose)),
+            Some((menu, purpose)) => Ok(ActionOutcome::Choose(menu, purpose)),
             None => Err("there is no other session of this folder".into()),
         }
     }
 
-    async fn fork(&self) -> Acted {
+    async fn fork(&self) -> ActionResult {
         let messages = self.session.user_messages().await?;
         if messages.is_empty() {
             return Err("nothing has been said yet".into());
         }
-        let items = messages.iter().rev().map(|(_, text)| Item {
+        let items = messages.iter().rev().map(|(_, text)| MenuItem {
             label: one_line(text),
             detail: String::new(),
         });
         let menu = Menu::new("Go on before which message?", items.collect());
         let ids = messages.iter().rev().map(|(id, _)| id.clone()).collect();
-        Ok(Outcome::Choose(menu, Purpose::Fork(ids)))
+        Ok(ActionOutcome::Choose(menu, MenuPurpose::Fork(ids)))
     }
 
-    async fn fork_before(&self, id: String) -> Acted {
+    async fn fork_before(&self, id: String) -> ActionResult {
         let mut options = self.agent.options(&self.cwd)?;
         options.prefer_stored_model();
         let forked = self
@@ -367,25 +371,28 @@ impl Actions {
             .fork(&self.session, ForkPoint::Before(id), options)
             .await;
         let (session, text) = forked?;
-        Ok(Outcome::Forked(Box::new(session), text.unwrap_or_default()))
+        Ok(ActionOutcome::Forked(
+            Box::new(session),
+            text.unwrap_or_default(),
+        ))
     }
 
-    async fn rewind(&self, rest: &str) -> Acted {
+    async fn rewind(&self, rest: &str) -> ActionResult {
         match RewindCommand::parse(rest)? {
             RewindCommand::List => rewinding::messages(&self.session).await,
             command => rewinding::run(&self.session, command).await,
         }
     }
 
-    fn jobs(&self, rest: &str) -> Acted {
+    fn jobs(&self, rest: &str) -> ActionResult {
         let text = self.session.jobs_command(rest)?;
         let rows = text
             .lines()
-            .map(|line| Row::of(&visible(line), Look::PLAIN));
-        Ok(Outcome::Rows(rows.collect()))
+            .map(|line| Row::of(&visible(line), TextStyle::PLAIN));
+        Ok(ActionOutcome::Rows(rows.collect()))
     }
 
-    async fn tree(&self) -> Acted {
+    async fn tree(&self) -> ActionResult {
         let (_, entries) = self.session.entries().await?;
         let (_, path) = self.session.active_path().await?;
         let active: HashSet<&str> = path.iter().map(|entry| entry.id.as_str()).collect();
@@ -393,7 +400,7 @@ impl Actions {
         if nodes.is_empty() {
             return Err("nothing has been said yet".into());
         }
-        let items = nodes.iter().map(|node| Item {
+        let items = nodes.iter().map(|node| MenuItem {
             label: format!("{}{}", "  ".repeat(node.depth), one_line(&node.text)),
             detail: match active.contains(node.id.as_str()) {
                 true => "on this branch".to_owned(),
@@ -402,10 +409,13 @@ impl Actions {
         });
         let menu = Menu::new("The session; go on before which message?", items.collect());
         let ids: Vec<String> = nodes.iter().map(|node| node.id.clone()).collect();
-        Ok(Outcome::Choose(menu.at(nodes.len()), Purpose::Fork(ids)))
+        Ok(ActionOutcome::Choose(
+            menu.at(nodes.len()),
+            MenuPurpose::Fork(ids),
+        ))
     }
 
-    async fn export(&self, file: &str) -> Acted {
+    async fn export(&self, file: &str) -> ActionResult {
         let state = self.session.state().await?;
         let stored = state
             .file
@@ -437,7 +447,7 @@ const KEYS: [(&str, &str); 9] = [
 ];
 
 /// A menu of sessions; `None` when there is none.
-pub fn session_menu(listed: &[Listed]) -> Option<(Menu, Purpose)> {
+pub fn session_menu(listed: &[ListedSession]) -> Option<(Menu, MenuPurpose)> {
     if listed.is_empty() {
         return None;
     }
@@ -446,14 +456,14 @@ pub fn session_menu(listed: &[Listed]) -> Option<(Menu, Purpose)> {
         let when = moment(session.modified_ms, &zone);
         let about = session.name.as_ref().or(session.first_message.as_ref());
         let about = about.map_or_else(|| "(nothing said yet)".to_owned(), |text| one_line(text));
-        Item {
+        MenuItem {
             label: format!("{when}  {about}"),
             detail: short_id(&session.id).to_owned(),
         }
     });
     let menu = Menu::new("Which session?", items.collect());
     let files = listed.iter().map(|session| session.path.clone()).collect();
-    Some((menu, Purpose::Resume(files)))
+    Some((menu, MenuPurpose::Resume(files)))
 }
 
 fn meaning(mode: PermissionMode) -> &'static str {
@@ -468,16 +478,16 @@ fn meaning(mode: PermissionMode) -> &'static str {
     }
 }
 
-fn nothing() -> Outcome {
-    Outcome::Rows(Vec::new())
+fn nothing() -> ActionOutcome {
+    ActionOutcome::Rows(Vec::new())
 }
 
-fn note(text: &str) -> Outcome {
-    Outcome::Rows(vec![Row::of(text, Look::DIM)])
+fn note(text: &str) -> ActionOutcome {
+    ActionOutcome::Rows(vec![Row::of(text, TextStyle::DIM)])
 }
 
 fn fact(name: &str, value: &str) -> Row {
-    Row::of(&format!("{name:<16}"), Look::DIM).with(value, Look::PLAIN)
+    Row::of(&format!("{name:<16}"), TextStyle::DIM).with(value, TextStyle::PLAIN)
 }
 
 /// `200k`, `1M`.
@@ -490,13 +500,13 @@ fn short_count(count: u64) -> String {
 }
 
 /// A user message in the tree; deeper where branches part.
-struct Node {
+struct MessageNode {
     id: String,
     text: String,
     depth: usize,
 }
 
-fn tree_nodes(entries: &[Entry]) -> Vec<Node> {
+fn tree_nodes(entries: &[Entry]) -> Vec<MessageNode> {
     let mut children: HashMap<&str, usize> = HashMap::new();
     for parent in entries
         .iter()
@@ -518,7 +528,7 @@ fn tree_nodes(entries: &[Entry]) -> Vec<Node> {
         let Message::Known(KnownMessage::User(user)) = &*message else {
             return None;
         };
-        Some(Node {
+        Some(MessageNode {
             id: entry.id.clone(),
             text: user.content.text(),
             depth: depths.get(entry.id.as_str()).copied().unwrap_or(0),

@@ -5,8 +5,8 @@ use std::time::Instant;
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{ToolCall, text_of};
 
-use super::styled::{Colour, Look, Row};
-use crate::print::call_line::{Failure, call_summary, seconds};
+use super::styled::{Colour, Row, TextStyle};
+use crate::print::call_line::{CallFailure, call_summary, seconds};
 
 /// Lines of output that a running call shows.
 const LIVE_LINES: usize = 3;
@@ -20,10 +20,10 @@ const SHOWN_CALLS: usize = 4;
 /// The calls that run.
 #[derive(Default)]
 pub struct RunningCalls {
-    calls: Vec<RunningCall>,
+    calls: Vec<RunningCallRow>,
 }
 
-struct RunningCall {
+struct RunningCallRow {
     id: String,
     name: String,
     summary: String,
@@ -37,7 +37,7 @@ struct RunningCall {
 
 impl RunningCalls {
     pub fn started(&mut self, call: &ToolCall, now: Instant) {
-        self.calls.push(RunningCall {
+        self.calls.push(RunningCallRow {
             id: call.id.clone(),
             name: call.name.clone(),
             summary: call_summary(call),
@@ -96,12 +96,12 @@ impl RunningCalls {
         for call in running().take(SHOWN_CALLS) {
             let took = now.saturating_duration_since(call.since).as_secs();
             let row = heading(&call.name, &call.summary);
-            rows.push(row.with(&format!("  {took} s"), Look::DIM));
+            rows.push(row.with(&format!("  {took} s"), TextStyle::DIM));
             rows.extend(call.last_lines.iter().map(|line| output_row(line)));
         }
         let more = running().count().saturating_sub(SHOWN_CALLS);
         if more > 0 {
-            rows.push(Row::of(&format!("  and {more} more calls"), Look::DIM));
+            rows.push(Row::of(&format!("  and {more} more calls"), TextStyle::DIM));
         }
         rows
     }
@@ -111,8 +111,8 @@ fn ended(call: &ToolCall, output: &ToolOutput, duration_ms: u64, is_previewed: b
     let row = heading(&call.name, &call_summary(call));
     let text = text_of(&output.content, "\n");
     if output.is_error {
-        let red = Look::colour(Colour::Red);
-        let failure = Failure::of(output, LAST_LINES);
+        let red = TextStyle::colour(Colour::Red);
+        let failure = CallFailure::of(output, LAST_LINES);
         let row = row.with(&format!("  ✗ {}", failure.summary), red);
         let lines = failure.last_lines.iter();
         return [row]
@@ -120,8 +120,8 @@ fn ended(call: &ToolCall, output: &ToolOutput, duration_ms: u64, is_previewed: b
             .chain(lines.map(|line| output_row(line)))
             .collect();
     }
-    let row = row.with("  ✓ ", Look::colour(Colour::Green));
-    let row = row.with(&seconds(duration_ms), Look::DIM);
+    let row = row.with("  ✓ ", TextStyle::colour(Colour::Green));
+    let row = row.with(&seconds(duration_ms), TextStyle::DIM);
     let patch = output
         .details
         .as_ref()
@@ -147,14 +147,14 @@ fn shows_output(tool: &str) -> bool {
 }
 
 fn heading(name: &str, summary: &str) -> Row {
-    Row::of("▸ ", Look::colour(Colour::Cyan))
-        .with(name, Look::BOLD)
-        .with("  ", Look::PLAIN)
-        .with(summary, Look::PLAIN)
+    Row::of("▸ ", TextStyle::colour(Colour::Cyan))
+        .with(name, TextStyle::BOLD)
+        .with("  ", TextStyle::PLAIN)
+        .with(summary, TextStyle::PLAIN)
 }
 
 fn output_row(line: &str) -> Row {
-    Row::of("  │ ", Look::DIM).with(line, Look::DIM)
+    Row::of("  │ ", TextStyle::DIM).with(line, TextStyle::DIM)
 }
 
 fn last_lines(text: &str, count: usize) -> Vec<String> {
@@ -178,17 +178,17 @@ pub fn patch_rows(patch: &str) -> Vec<Row> {
         .take(CHANGED_LINES)
         .map(|line| {
             let look = match line.chars().next() {
-                Some('+') => Look::colour(Colour::Green),
-                Some('-') => Look::colour(Colour::Red),
-                Some('@') => Look::colour(Colour::Cyan),
-                _ => Look::DIM,
+                Some('+') => TextStyle::colour(Colour::Green),
+                Some('-') => TextStyle::colour(Colour::Red),
+                Some('@') => TextStyle::colour(Colour::Cyan),
+                _ => TextStyle::DIM,
             };
-            Row::of("  ", Look::PLAIN).with(line, look)
+            Row::of("  ", TextStyle::PLAIN).with(line, look)
         })
         .collect();
     let more = lines.len().saturating_sub(CHANGED_LINES);
     if more > 0 {
-        rows.push(Row::of(&format!("  … {more} more lines"), Look::DIM));
+        rows.push(Row::of(&format!("  … {more} more lines"), TextStyle::DIM));
     }
     rows
 }

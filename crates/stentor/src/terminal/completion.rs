@@ -12,7 +12,7 @@ const MOST_FILES: usize = 200;
 
 /// What can be completed, as far as it is known without waiting.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct CompletionWords {
     /// Name and description of templates, skills, agents and others' commands.
     pub commands: Vec<(String, String)>,
     /// Full names.
@@ -54,7 +54,7 @@ impl Completion {
 }
 
 /// What could be where the cursor is. Waits for the disk where a file is named.
-pub fn complete(line: &str, cursor: usize, known: &Known, cwd: &Path) -> Completion {
+pub fn complete(line: &str, cursor: usize, known: &CompletionWords, cwd: &Path) -> Completion {
     let before = line.get(..cursor).unwrap_or_default();
     if let Some(name) = before.strip_prefix('/')
         && !name.contains(char::is_whitespace)
@@ -93,7 +93,7 @@ fn open_quote(before: &str) -> Option<(usize, &str)> {
     (is_word && !path.contains('"')).then_some((start, path))
 }
 
-fn command(name: &str, known: &Known) -> Completion {
+fn command(name: &str, known: &CompletionWords) -> Completion {
     let own = BUILTINS.iter().map(|one| (one.name, one.description));
     let others = known.commands.iter();
     let others = others.map(|(name, about)| (name.as_str(), about.as_str()));
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn texts(line: &str, cwd: &Path) -> Vec<String> {
-        let known = Known {
+        let known = CompletionWords {
             commands: vec![("mine".into(), "a template".into())],
             models: vec!["a/claude-opus".into(), "b/gpt".into()],
         };

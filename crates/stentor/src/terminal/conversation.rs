@@ -22,18 +22,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::actions::{Actions, Outcome, Purpose, session_menu};
-use super::completion::{Completion, Known, complete};
+use super::actions::{ActionOutcome, Actions, MenuPurpose, session_menu};
+use super::completion::{Completion, CompletionWords, complete};
 use super::editor::Editor;
-use super::keys::Decoder;
+use super::keys::KeyDecoder;
 use super::menu::Menu;
-use super::questions::Question;
-use super::screen::{Live, Screen};
+use super::questions::TerminalQuestion;
+use super::screen::{LiveRows, Screen};
 use super::stray_output::{self, StrayOutput};
-use super::styled::{Colour, Look, Row};
-use super::transcript::{Transcript, note_rows};
+use super::styled::{Colour, Row, TextStyle};
+use super::transcript::{TerminalTranscript, note_rows};
 use super::tty::{self, Abilities, Modes, Typed};
-use crate::asked_session::{Answering, AskedSession, AskedSessionError};
+use crate::asked_session::{AnsweringModel, AskedSession, AskedSessionError};
 use crate::models::Models;
 use crate::repeated_calls::RepeatedCalls;
 
@@ -57,7 +57,7 @@ const PAST_MESSAGES: usize = 4;
 const NOTICES: usize = 32;
 
 /// What a conversation begins with.
-pub struct Beginning<'a> {
+pub struct ConversationStart<'a> {
     pub asked: AskedSession<'a>,
     pub models: Arc<Models>,
     pub input: File,
@@ -81,7 +81,7 @@ pub enum ConversationError {
 }
 
 /// Talks until somebody leaves. Returns the exit status.
-pub async fn converse(beginning: Beginning<'_>) -> Result<u8, ConversationError> {
+pub async fn converse(beginning: ConversationStart<'_>) -> Result<u8, ConversationError> {
     let signals = EndSignals::listen().map_err(ConversationError::Signals)?;
     let resized = signal(SignalKind::window_change()).map_err(ConversationError::Signals)?;
     let file = beginning.asked.file()?;
@@ -90,7 +90,7 @@ pub async fn converse(beginning: Beginning<'_>) -> Result<u8, ConversationError>
         true => Some(Modes::key_by_key(&beginning.input)?),
         false => None,
     };
-    let mut conversation = Conversation::new(beginning, session, modes);
+    let mut conversation = TerminalConversation::new(beginning, session, modes);
     let talked = conversation.talk(signals, resized, file.is_some()).await;
     // Whatever happened, the terminal is left as it was.
     let ended = conversation.screen.end();
@@ -107,7 +107,7 @@ pub async fn converse(beginning: Beginning<'_>) -> Result<u8, ConversationError>
     }
 }
 
-struct Conversation<'a> {
+struct TerminalConversation<'a> {
     asked: AskedSession<'a>,
     agent: Agent,
     models: Arc<Models>,
@@ -117,13 +117,13 @@ struct Conversation<'a> {
     typed: mpsc::Receiver<Typed>,
     screen: Screen,
     editor: Editor,
-    transcript: Transcript,
-    questions: VecDeque<Question>,
-    menu: Option<(Menu, Purpose)>,
-    known: Known,
+    transcript: TerminalTranscript,
+    questions: VecDeque<TerminalQuestion>,
+    menu: Option<(Menu, MenuPurpose)>,
+    known: CompletionWords,
     completion: Option<Completion>,
     footer: String,
-    outcomes: (mpsc::Sender<Outcome>, mpsc::Receiver<Outcome>),
+    outcomes: (mpsc::Sender<ActionOutcome>, mpsc::Receiver<ActionOutcome>),
     notices: VecDeque<String>,
     repeated: RepeatedCalls,
     /// Ctrl-C was pressed and nothing else since.
@@ -138,8 +138,8 @@ struct Conversation<'a> {
     left: Option<u8>,
 }
 
-impl<'a> Conversation<'a> {
-    fn new(beginning: Beginning<'a>, session: Session, modes: Option<Modes>) -> Self {
+impl<'a> TerminalConversation<'a> {
+    fn new(beginning: ConversationStart<'a>, session: Session, modes: Option<Modes>) -> Self {
         let screen = Screen::new(beginning.output, beginning.abilities);
         let typed = match beginning.abilities.moves_cursor {
             true => tty::read_keys(beginning.input),
@@ -153,12 +153,12 @@ impl<'a> Conversation<'a> {
             session,
             modes,
             typed,
-            transcript: Transcript::new(screen.size().columns),
+            transcript: TerminalTranscript::new(screen.size().columns),
             screen,
             editor: Editor::new(beginning.history),
             questions: VecDeque::new(),
             menu: None,
-            known: Known::default(),
+            known: CompletionWords::default(),
             completion: None,
             footer: String::new(),
             outcomes: mpsc::channel(OUTCOMES),
@@ -193,7 +193,7 @@ impl<'a> Conversation<'a> {
         };
         self.screen.begin()?;
         self.greet(is_resumed).await?;
-        let mut decoder = Decoder::default();
+        let mut decoder = KeyDecoder::default();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
@@ -255,25 +255,26 @@ impl<'a> Conversation<'a> {
             return self.note(NoticeLevel::Error, "the session has ended");
         };
         let version = env!("CARGO_PKG_VERSION");
-        let mut rows = vec![Row::of("stentor", Look::BOLD).with(&format!(" {version}"), Look::DIM)];
+        let mut rows =
+            vec![Row::of("stentor", TextStyle::BOLD).with(&format!(" {version}"), TextStyle::DIM)];
         let answering = self.asked.answering(&state);
         match &answering {
-            Some(Answering { model, why, .. }) => {
-                let row = fact("model").with(&model.full_name(), Look::PLAIN);
-                rows.push(row.with(&format!("  {why}"), Look::DIM));
+            Some(AnsweringModel { model, why, .. }) => {
+                let row = fact("model").with(&model.full_name(), TextStyle::PLAIN);
+                rows.push(row.with(&format!("  {why}"), TextStyle::DIM));
             }
-            None => rows.push(fact("model").with("none", Look::colour(Colour::Red))),
+            None => rows.push(fact("model").with("none", TextStyle::colour(Colour::Red))),
         }
-        rows.push(fact("folder").with(&state.cwd.display().to_string(), Look::PLAIN));
+        rows.push(fact("folder").with(&state.cwd.display().to_string(), TextStyle::PLAIN));
         let mode = format!("{}", state.permission_mode);
         rows.push(
             fact("permissions")
-                .with(&mode, Look::PLAIN)
-                .with("  /help lists the commands", Look::DIM),
+                .with(&mode, TextStyle::PLAIN)
+                .with("  /help lists the commands", TextStyle::DIM),
         );
         let rows = self.transcript.notes(rows);
         self.print(rows)?;
-        for warning in answering.iter().flat_map(Answering::warnings) {
+        for warning in answering.iter().flat_map(AnsweringModel::warnings) {
             self.note(NoticeLevel::Warning, &warning)?;
         }
         if is_resumed {
@@ -311,7 +312,7 @@ impl<'a> Conversation<'a> {
             "to go on: stentor -c, or stentor --resume {}",
             short_id(self.session.id())
         );
-        let rows = self.transcript.notes(vec![Row::of(&text, Look::DIM)]);
+        let rows = self.transcript.notes(vec![Row::of(&text, TextStyle::DIM)]);
         self.print(rows)
     }
 
@@ -337,7 +338,7 @@ impl<'a> Conversation<'a> {
 const PAST_MENU: usize = 100;
 
 /// What happens.
-impl Conversation<'_> {
+impl TerminalConversation<'_> {
     async fn happened(&mut self, first: EventKind) -> io::Result<()> {
         let mut rows = Vec::new();
         let mut next = Some(first);
@@ -355,7 +356,7 @@ impl Conversation<'_> {
                 EventKind::Settled { .. } => {
                     // What was stopped asks no more; what goes on in the background does.
                     if self.session.jobs().in_background().is_empty() {
-                        self.questions.retain(Question::is_dialog);
+                        self.questions.retain(TerminalQuestion::is_dialog);
                     }
                     self.act(Actions::footer);
                 }
@@ -379,10 +380,10 @@ impl Conversation<'_> {
     /// A question that was asked, answered or withdrawn.
     async fn asked_something(&mut self, kind: &EventKind) -> Vec<Row> {
         self.questions.retain(|known| !known.is_closed_by(kind));
-        let Some((question, rows)) = Question::of_event(kind).await else {
+        let Some((question, rows)) = TerminalQuestion::of_event(kind).await else {
             return Vec::new();
         };
-        if let Question::Text { prefill, .. } = &question
+        if let TerminalQuestion::Text { prefill, .. } = &question
             && !prefill.is_empty()
         {
             self.editor.set(prefill);
@@ -395,52 +396,52 @@ impl Conversation<'_> {
         rows
     }
 
-    async fn came_of(&mut self, outcome: Outcome) -> io::Result<()> {
+    async fn came_of(&mut self, outcome: ActionOutcome) -> io::Result<()> {
         match outcome {
-            Outcome::Rows(rows) => {
+            ActionOutcome::Rows(rows) => {
                 let rows = self.transcript.notes(rows);
                 self.print(rows)
             }
-            Outcome::Warnings(texts) => {
+            ActionOutcome::Warnings(texts) => {
                 for text in texts {
                     self.note(NoticeLevel::Warning, &visible(&text))?;
                 }
                 Ok(())
             }
-            Outcome::Failed(why) => {
+            ActionOutcome::Failed(why) => {
                 self.run_expected = false;
                 self.note(NoticeLevel::Error, &why)
             }
-            Outcome::NotPrompted(why) => {
+            ActionOutcome::NotPrompted(why) => {
                 self.run_expected = false;
                 self.transcript.prompt_failed();
                 self.note(NoticeLevel::Error, &why)
             }
-            Outcome::Choose(menu, purpose) => self.choose(menu, purpose),
-            Outcome::Footer(text) => {
+            ActionOutcome::Choose(menu, purpose) => self.choose(menu, purpose),
+            ActionOutcome::Footer(text) => {
                 self.footer = text;
                 Ok(())
             }
-            Outcome::Open(file) => {
+            ActionOutcome::Open(file) => {
                 // A session is read from disk; nothing else goes on meanwhile.
                 match self.asked.switch_to(file.as_deref()) {
                     Ok(session) => self.go_on_in(session, file.is_some()).await,
                     Err(why) => self.note(NoticeLevel::Error, &why.to_string()),
                 }
             }
-            Outcome::Forked(session, text) => {
+            ActionOutcome::Forked(session, text) => {
                 self.go_on_in(*session, true).await?;
                 self.editor.set(&text);
                 Ok(())
             }
-            Outcome::Rewound(rows, prompt) => {
+            ActionOutcome::Rewound(rows, prompt) => {
                 self.print(rows)?;
                 if let Some(text) = prompt {
                     self.editor.set(&text);
                 }
                 Ok(())
             }
-            Outcome::Leave => {
+            ActionOutcome::Leave => {
                 self.left = Some(0);
                 Ok(())
             }
@@ -450,7 +451,7 @@ impl Conversation<'_> {
     async fn go_on_in(&mut self, session: Session, is_resumed: bool) -> io::Result<()> {
         let before = std::mem::replace(&mut self.session, session);
         self.events = self.session.subscribe();
-        self.transcript = Transcript::new(self.screen.size().columns);
+        self.transcript = TerminalTranscript::new(self.screen.size().columns);
         self.questions.clear();
         self.run_expected = false;
         self.print(vec![Row::new()])?;
@@ -478,7 +479,7 @@ impl Conversation<'_> {
 }
 
 /// What is shown.
-impl Conversation<'_> {
+impl TerminalConversation<'_> {
     fn note(&mut self, level: NoticeLevel, text: &str) -> io::Result<()> {
         let rows = note_rows(level, text, self.screen.size().columns);
         let rows = self.transcript.notes(rows);
@@ -514,29 +515,29 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn live(&self) -> Live {
+    fn live(&self) -> LiveRows {
         if self.is_plain() || self.left.is_some() {
-            return Live::default();
+            return LiveRows::default();
         }
         let columns = self.screen.size().columns;
         let mut rows = vec![Row::new()];
         rows.extend(self.transcript.live(Instant::now()));
         if let Some((menu, _)) = &self.menu {
             rows.extend(menu.rows(columns));
-            return Live { rows, cursor: None };
+            return LiveRows { rows, cursor: None };
         }
         if let Some(question) = self.questions.front() {
             rows.extend(question.rows(columns));
             match question {
-                Question::Text { .. } => {}
-                _ if self.editor.is_empty() => return Live { rows, cursor: None },
+                TerminalQuestion::Text { .. } => {}
+                _ if self.editor.is_empty() => return LiveRows { rows, cursor: None },
                 _ => rows.push(Row::of(
                     "  send or empty the line below to answer",
-                    Look::DIM,
+                    TextStyle::DIM,
                 )),
             }
         }
-        let prompt = Row::of("› ", Look::colour(Colour::Blue));
+        let prompt = Row::of("› ", TextStyle::colour(Colour::Blue));
         let (mut line, (row, column)) = self.editor.rows(columns, &prompt);
         let above = rows.len();
         if self.editor.is_empty() {
@@ -544,15 +545,15 @@ impl Conversation<'_> {
                 true => "type to steer it",
                 false => "ask something, or /help",
             };
-            line = vec![prompt.with(hint, Look::DIM)];
+            line = vec![prompt.with(hint, TextStyle::DIM)];
         }
         rows.extend(line);
         rows.extend(self.candidates());
         if !self.footer.is_empty() {
-            rows.push(Row::of(&self.footer, Look::DIM));
+            rows.push(Row::of(&self.footer, TextStyle::DIM));
         }
         let cursor = Some((above + row, column));
-        Live { rows, cursor }
+        LiveRows { rows, cursor }
     }
 
     /// What Tab has found, or the commands that begin as the line does.
@@ -567,18 +568,21 @@ impl Conversation<'_> {
         let shown = found.candidates.iter().take(CANDIDATES);
         let mut rows: Vec<Row> = shown
             .map(|one| {
-                Row::of(&format!("  {:<14}", one.text), Look::colour(Colour::Cyan))
-                    .with(&one.detail, Look::DIM)
+                Row::of(
+                    &format!("  {:<14}", one.text),
+                    TextStyle::colour(Colour::Cyan),
+                )
+                .with(&one.detail, TextStyle::DIM)
             })
             .collect();
         let more = found.candidates.len().saturating_sub(CANDIDATES);
         if more > 0 {
-            rows.push(Row::of(&format!("  … {more} more"), Look::DIM));
+            rows.push(Row::of(&format!("  … {more} more"), TextStyle::DIM));
         }
         rows
     }
 }
 
 fn fact(name: &str) -> Row {
-    Row::of(&format!("  {name:<13}"), Look::DIM)
+    Row::of(&format!("  {name:<13}"), TextStyle::DIM)
 }

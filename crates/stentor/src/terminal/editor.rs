@@ -7,7 +7,7 @@ use rustyline::line_buffer::{ChangeListener, DeleteListener, Direction, LineBuff
 use rustyline::{At, Config, Word};
 
 use super::keys::Key;
-use super::styled::{Look, Row, Span, wrap_exactly};
+use super::styled::{Row, StyledSpan, TextStyle, wrap_exactly};
 
 /// The longest text that can be typed or pasted. Longer ones belong into a file.
 pub const LONGEST_BYTES: usize = 1 << 20;
@@ -16,7 +16,7 @@ const HISTORY_LINES: usize = 1000;
 
 /// What a key did.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Pressed {
+pub enum KeyEffect {
     /// The line was edited, or nothing happened.
     Edited,
     Submitted(String),
@@ -32,26 +32,26 @@ pub struct Editor {
     file: Option<PathBuf>,
     /// The line of the history that is shown, and what was typed before.
     recalled: Option<(usize, String)>,
-    killed: Killed,
-    search: Option<Search>,
+    killed: KillBuffer,
+    search: Option<HistorySearch>,
 }
 
 /// A search through the history.
 #[derive(Default)]
-struct Search {
+struct HistorySearch {
     text: String,
     found: Option<usize>,
 }
 
 /// What was cut out last, to be put in elsewhere.
 #[derive(Default)]
-struct Killed {
+struct KillBuffer {
     text: String,
     /// A word or a line is being cut out, not a letter.
     is_killing: bool,
 }
 
-impl DeleteListener for Killed {
+impl DeleteListener for KillBuffer {
     fn start_killing(&mut self) {
         self.is_killing = true;
         self.text.clear();
@@ -68,7 +68,7 @@ impl DeleteListener for Killed {
     }
 }
 
-impl ChangeListener for Killed {
+impl ChangeListener for KillBuffer {
     fn insert_char(&mut self, _: usize, _: char) {}
     fn insert_str(&mut self, _: usize, _: &str) {}
     fn replace(&mut self, _: usize, _: &str, _: &str) {}
@@ -90,7 +90,7 @@ impl Editor {
             history,
             file,
             recalled: None,
-            killed: Killed::default(),
+            killed: KillBuffer::default(),
             search: None,
         }
     }
@@ -138,7 +138,7 @@ impl Editor {
     }
 
     /// Does what a key means.
-    pub fn press(&mut self, key: Key) -> Pressed {
+    pub fn press(&mut self, key: Key) -> KeyEffect {
         if self.search.is_some() {
             return self.press_in_search(key);
         }
@@ -151,7 +151,9 @@ impl Editor {
             Key::Char(c) => {
                 line.insert(c, 1, killed);
             }
-            Key::Paste(text) if line.len() + text.len() > LONGEST_BYTES => return Pressed::TooLong,
+            Key::Paste(text) if line.len() + text.len() > LONGEST_BYTES => {
+                return KeyEffect::TooLong;
+            }
             Key::Paste(text) => {
                 line.yank(&text, 1, killed);
             }
@@ -198,22 +200,22 @@ impl Editor {
             }
             Key::Up | Key::Ctrl('p') => self.up(),
             Key::Down | Key::Ctrl('n') => self.down(),
-            Key::Ctrl('r') => self.search = Some(Search::default()),
+            Key::Ctrl('r') => self.search = Some(HistorySearch::default()),
             Key::Tab | Key::BackTab | Key::Ctrl(_) | Key::Alt(_) | Key::Escape => {}
         }
-        Pressed::Edited
+        KeyEffect::Edited
     }
 
     /// A line that ends with a backslash goes on.
-    fn submit(&mut self) -> Pressed {
+    fn submit(&mut self) -> KeyEffect {
         if self.line.is_cursor_at_end() && self.text().ends_with('\\') {
             self.line.backspace(1, &mut self.killed);
             self.line.insert('\n', 1, &mut self.killed);
-            return Pressed::Edited;
+            return KeyEffect::Edited;
         }
         let text = self.text().to_owned();
         self.set("");
-        Pressed::Submitted(text)
+        KeyEffect::Submitted(text)
     }
 
     /// The line above, in the text or else in the history.
@@ -276,9 +278,9 @@ impl Editor {
         Some(found.entry.into_owned())
     }
 
-    fn press_in_search(&mut self, key: Key) -> Pressed {
+    fn press_in_search(&mut self, key: Key) -> KeyEffect {
         let Some(search) = &mut self.search else {
-            return Pressed::Edited;
+            return KeyEffect::Edited;
         };
         let from = match key {
             Key::Char(c) => {
@@ -295,7 +297,7 @@ impl Editor {
             },
             Key::Escape | Key::Ctrl('g') => {
                 self.search = None;
-                return Pressed::Edited;
+                return KeyEffect::Edited;
             }
             other => {
                 let found = search.found.and_then(|found| self.line_of_history(found));
@@ -305,7 +307,7 @@ impl Editor {
                 }
                 return match other {
                     Key::Enter => self.submit(),
-                    _ => Pressed::Edited,
+                    _ => KeyEffect::Edited,
                 };
             }
         };
@@ -318,7 +320,7 @@ impl Editor {
         if let Some(search) = &mut self.search {
             search.found = found.or(search.found);
         }
-        Pressed::Edited
+        KeyEffect::Edited
     }
 
     /// The rows of the line, and where the cursor stands in them.
@@ -327,11 +329,11 @@ impl Editor {
             let found = search.found.and_then(|found| self.line_of_history(found));
             let label = format!("search: {}", search.text);
             let cursor = prompt.width() + super::styled::width(&label);
-            let row = prompt.clone().with(&label, Look::PLAIN);
-            let row = row.with(&format!("  {}", found.unwrap_or_default()), Look::DIM);
+            let row = prompt.clone().with(&label, TextStyle::PLAIN);
+            let row = row.with(&format!("  {}", found.unwrap_or_default()), TextStyle::DIM);
             return (vec![row], (0, cursor));
         }
-        let next = Row::of(&" ".repeat(prompt.width()), Look::PLAIN);
+        let next = Row::of(&" ".repeat(prompt.width()), TextStyle::PLAIN);
         // A cursor behind the last column would be in no row.
         let columns = columns.saturating_sub(1).max(prompt.width() + 1);
         let mut rows = Vec::new();
@@ -339,7 +341,7 @@ impl Editor {
         let mut start = 0;
         for (n, line) in self.text().split('\n').enumerate() {
             let indent = if n == 0 { prompt } else { &next };
-            let shown = |text: &str| wrap_exactly(&[Span::plain(text)], columns, indent);
+            let shown = |text: &str| wrap_exactly(&[StyledSpan::plain(text)], columns, indent);
             if (start..=start + line.len()).contains(&self.cursor()) {
                 let before = line.get(..self.cursor() - start).unwrap_or_default();
                 let before = shown(before);
@@ -377,7 +379,7 @@ fn continuation(row: Row, next: &Row, prompt: &Row) -> Row {
     next.clone().with_spans(spans)
 }
 
-fn killing(killed: &mut Killed, kill: impl FnOnce(&mut Killed) -> bool) {
+fn killing(killed: &mut KillBuffer, kill: impl FnOnce(&mut KillBuffer) -> bool) {
     killed.start_killing();
     kill(killed);
     killed.stop_killing();
@@ -453,14 +455,17 @@ mod tests {
     #[test]
     fn enter_gives_the_line_and_begins_another() {
         let mut editor = typed(&letters("hello"));
-        assert_eq!(editor.press(Key::Enter), Pressed::Submitted("hello".into()));
+        assert_eq!(
+            editor.press(Key::Enter),
+            KeyEffect::Submitted("hello".into())
+        );
         assert!(editor.is_empty());
     }
 
     #[test]
     fn a_long_line_goes_on_below_itself() {
         let editor = typed(&letters("abcdefgh"));
-        let (rows, cursor) = editor.rows(7, &Row::of("› ", Look::BOLD));
+        let (rows, cursor) = editor.rows(7, &Row::of("› ", TextStyle::BOLD));
         let rows: Vec<String> = rows.iter().map(|row| row.to_text(false)).collect();
         assert_eq!(
             (rows, cursor),

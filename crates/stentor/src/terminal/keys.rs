@@ -36,13 +36,13 @@ const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// Takes bytes and gives keys.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct KeyDecoder {
     /// The beginning of a key whose rest has not come yet.
     begun: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-impl Decoder {
+impl KeyDecoder {
     /// The keys in these bytes and those before them.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.begun.extend_from_slice(bytes);
@@ -55,12 +55,12 @@ impl Decoder {
                 }
             }
             match first_key(&self.begun) {
-                First::Nothing => return keys,
-                First::PasteBegins => {
+                FirstKey::Nothing => return keys,
+                FirstKey::PasteBegins => {
                     self.begun.drain(..PASTE_BEGINS.len());
                     self.paste = Some(Vec::new());
                 }
-                First::Key(key, length) => {
+                FirstKey::Key(key, length) => {
                     self.begun.drain(..length);
                     keys.extend(key);
                 }
@@ -104,7 +104,7 @@ impl Decoder {
     }
 }
 
-enum First {
+enum FirstKey {
     /// The bytes are not complete.
     Nothing,
     PasteBegins,
@@ -112,21 +112,21 @@ enum First {
     Key(Option<Key>, usize),
 }
 
-fn first_key(bytes: &[u8]) -> First {
+fn first_key(bytes: &[u8]) -> FirstKey {
     let Some(first) = bytes.first() else {
-        return First::Nothing;
+        return FirstKey::Nothing;
     };
-    let one = |key: Key| First::Key(Some(key), 1);
+    let one = |key: Key| FirstKey::Key(Some(key), 1);
     match first {
         0x1b => escape(bytes),
         b'\r' => one(Key::Enter),
         b'\t' => one(Key::Tab),
         0x7f | 0x08 => one(Key::Backspace),
-        0 => First::Key(None, 1),
+        0 => FirstKey::Key(None, 1),
         control @ 1..=26 => one(Key::Ctrl(char::from(b'a' + control - 1))),
-        27..=31 => First::Key(None, 1),
-        _ => character(bytes).map_or(First::Nothing, |(c, length)| {
-            First::Key(c.map(Key::Char), length)
+        27..=31 => FirstKey::Key(None, 1),
+        _ => character(bytes).map_or(FirstKey::Nothing, |(c, length)| {
+            FirstKey::Key(c.map(Key::Char), length)
         }),
     }
 }
@@ -146,28 +146,28 @@ fn character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     }
 }
 
-fn escape(bytes: &[u8]) -> First {
+fn escape(bytes: &[u8]) -> FirstKey {
     match bytes.get(1) {
-        None => First::Nothing,
+        None => FirstKey::Nothing,
         Some(b'[') => control_sequence(bytes),
         Some(b'O') => match bytes.get(2) {
-            None => First::Nothing,
-            Some(last) => First::Key(cursor_key(*last, false), 3),
+            None => FirstKey::Nothing,
+            Some(last) => FirstKey::Key(cursor_key(*last, false), 3),
         },
-        Some(b'\r' | b'\n') => First::Key(Some(Key::Newline), 2),
-        Some(0x7f | 0x08) => First::Key(Some(Key::Ctrl('w')), 2),
-        Some(0x1b) => First::Key(Some(Key::Escape), 1),
+        Some(b'\r' | b'\n') => FirstKey::Key(Some(Key::Newline), 2),
+        Some(0x7f | 0x08) => FirstKey::Key(Some(Key::Ctrl('w')), 2),
+        Some(0x1b) => FirstKey::Key(Some(Key::Escape), 1),
         Some(_) => match bytes.get(1..).and_then(character) {
-            None => First::Nothing,
-            Some((c, length)) => First::Key(c.map(Key::Alt), length + 1),
+            None => FirstKey::Nothing,
+            Some((c, length)) => FirstKey::Key(c.map(Key::Alt), length + 1),
         },
     }
 }
 
 /// `ESC [ parameters letter`.
-fn control_sequence(bytes: &[u8]) -> First {
+fn control_sequence(bytes: &[u8]) -> FirstKey {
     if bytes.starts_with(PASTE_BEGINS) {
-        return First::PasteBegins;
+        return FirstKey::PasteBegins;
     }
     let end = bytes
         .iter()
@@ -175,8 +175,8 @@ fn control_sequence(bytes: &[u8]) -> First {
         .position(|byte| (0x40..=0x7e).contains(byte));
     let Some(end) = end.map(|end| end + 2) else {
         return match bytes.len() > LONGEST_SEQUENCE_BYTES {
-            true => First::Key(None, bytes.len()),
-            false => First::Nothing,
+            true => FirstKey::Key(None, bytes.len()),
+            false => FirstKey::Nothing,
         };
     };
     let parameters = bytes.get(2..end).unwrap_or_default();
@@ -190,7 +190,7 @@ fn control_sequence(bytes: &[u8]) -> First {
         (Some(last), _) => cursor_key(*last, is_modified),
         (None, _) => None,
     };
-    First::Key(key, end + 1)
+    FirstKey::Key(key, end + 1)
 }
 
 fn cursor_key(last: u8, is_modified: bool) -> Option<Key> {
@@ -227,8 +227,8 @@ mod tests {
                 vec![Key::Paste("one\ntwo".into()), Key::Char('x')],
             ),
         ] {
-            assert_eq!(Decoder::default().push(bytes), keys, "{bytes:?}");
-            let mut decoder = Decoder::default();
+            assert_eq!(KeyDecoder::default().push(bytes), keys, "{bytes:?}");
+            let mut decoder = KeyDecoder::default();
             let one_by_one = bytes.iter().flat_map(|byte| decoder.push(&[*byte]));
             assert_eq!(
                 one_by_one.collect::<Vec<_>>(),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn escape_alone_is_known_when_nothing_follows() {
-        let mut decoder = Decoder::default();
+        let mut decoder = KeyDecoder::default();
         assert_eq!(decoder.push(b"\x1b"), []);
         assert!(decoder.is_ambiguous());
         assert_eq!(decoder.give_up(), Some(Key::Escape));

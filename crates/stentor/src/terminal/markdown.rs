@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::styled::{Colour, Look, Row, Span, wrap, wrap_exactly};
+use super::styled::{Colour, Row, StyledSpan, TextStyle, wrap, wrap_exactly};
 use super::table;
 
 /// More is no sign of structure but of an accident.
@@ -18,16 +18,16 @@ pub struct Markdown {
     columns: usize,
     /// The line that is not complete yet.
     begun: String,
-    block: Block,
+    block: MarkdownBlock,
     /// The last row was blank: another one says nothing.
     after_blank: bool,
     /// How all of it looks; thinking is dim.
-    base: Look,
+    base: TextStyle,
 }
 
 /// What the next line is part of.
 #[derive(Debug)]
-enum Block {
+enum MarkdownBlock {
     Text,
     Fence {
         marker: String,
@@ -39,11 +39,11 @@ enum Block {
 
 impl Markdown {
     /// Renders for a terminal of so many columns.
-    pub fn new(columns: usize, base: Look) -> Self {
+    pub fn new(columns: usize, base: TextStyle) -> Self {
         Self {
             columns: columns.max(LEAST_COLUMNS),
             begun: String::new(),
-            block: Block::Text,
+            block: MarkdownBlock::Text,
             after_blank: true,
             base,
         }
@@ -76,51 +76,53 @@ impl Markdown {
             false => self.line(&line),
         };
         rows.extend(self.end_table());
-        self.block = Block::Text;
+        self.block = MarkdownBlock::Text;
         self.without_blank_pairs(rows)
     }
 
     /// What has come of the line that is not complete yet, as it would look.
     pub fn unfinished(&self) -> Vec<Row> {
-        if let Block::Table(lines) = &self.block {
+        if let MarkdownBlock::Table(lines) = &self.block {
             return table::rows(lines, self.columns, self.base);
         }
         match (&self.block, self.begun.is_empty()) {
             (_, true) => Vec::new(),
-            (Block::Fence { marker, .. }, false) if self.begun.trim_start() == marker => Vec::new(),
-            (Block::Fence { is_diff, .. }, false) => self.code(&self.begun, *is_diff),
-            (Block::Text | Block::Table(_), false) => self.text(&self.begun),
+            (MarkdownBlock::Fence { marker, .. }, false) if self.begun.trim_start() == marker => {
+                Vec::new()
+            }
+            (MarkdownBlock::Fence { is_diff, .. }, false) => self.code(&self.begun, *is_diff),
+            (MarkdownBlock::Text | MarkdownBlock::Table(_), false) => self.text(&self.begun),
         }
     }
 
     fn line(&mut self, line: &str) -> Vec<Row> {
         match &mut self.block {
-            Block::Fence { marker, .. } if line.trim() == marker => {
-                self.block = Block::Text;
+            MarkdownBlock::Fence { marker, .. } if line.trim() == marker => {
+                self.block = MarkdownBlock::Text;
                 Vec::new()
             }
-            Block::Fence { is_diff, .. } => {
+            MarkdownBlock::Fence { is_diff, .. } => {
                 let is_diff = *is_diff;
                 self.code(line, is_diff)
             }
-            Block::Table(lines) if is_table_line(line) => {
+            MarkdownBlock::Table(lines) if is_table_line(line) => {
                 lines.push(line.to_owned());
                 Vec::new()
             }
-            Block::Table(_) => {
+            MarkdownBlock::Table(_) => {
                 let mut rows = self.end_table();
                 rows.extend(self.line(line));
                 rows
             }
-            Block::Text => {
+            MarkdownBlock::Text => {
                 if let Some((marker, language)) = fence(line) {
                     let is_diff = matches!(language, "diff" | "patch");
                     let marker = marker.to_owned();
-                    self.block = Block::Fence { marker, is_diff };
+                    self.block = MarkdownBlock::Fence { marker, is_diff };
                     return Vec::new();
                 }
                 if is_table_line(line) {
-                    self.block = Block::Table(vec![line.to_owned()]);
+                    self.block = MarkdownBlock::Table(vec![line.to_owned()]);
                     return Vec::new();
                 }
                 self.text(line)
@@ -129,8 +131,8 @@ impl Markdown {
     }
 
     fn end_table(&mut self) -> Vec<Row> {
-        match std::mem::replace(&mut self.block, Block::Text) {
-            Block::Table(lines) => table::rows(&lines, self.columns, self.base),
+        match std::mem::replace(&mut self.block, MarkdownBlock::Text) {
+            MarkdownBlock::Table(lines) => table::rows(&lines, self.columns, self.base),
             other => {
                 self.block = other;
                 Vec::new()
@@ -152,16 +154,16 @@ impl Markdown {
 
     fn code(&self, line: &str, is_diff: bool) -> Vec<Row> {
         let look = match (is_diff, line.chars().next()) {
-            (true, Some('+')) => Look::colour(Colour::Green),
-            (true, Some('-')) => Look::colour(Colour::Red),
-            _ => Look::colour(Colour::Cyan),
+            (true, Some('+')) => TextStyle::colour(Colour::Green),
+            (true, Some('-')) => TextStyle::colour(Colour::Red),
+            _ => TextStyle::colour(Colour::Cyan),
         };
-        let look = Look {
+        let look = TextStyle {
             dim: self.base.dim,
             ..look
         };
-        let indent = Row::of("  ", Look::PLAIN);
-        wrap_exactly(&[Span::new(line, look)], self.columns, &indent)
+        let indent = Row::of("  ", TextStyle::PLAIN);
+        wrap_exactly(&[StyledSpan::new(line, look)], self.columns, &indent)
     }
 
     /// A line outside of code and tables.
@@ -173,10 +175,10 @@ impl Markdown {
         }
         if is_rule(trimmed) {
             let rule = "─".repeat(self.columns.min(RULE_COLUMNS));
-            return vec![Row::of(&rule, Look::DIM)];
+            return vec![Row::of(&rule, TextStyle::DIM)];
         }
         if let Some((level, title)) = heading(trimmed) {
-            let look = Look {
+            let look = TextStyle {
                 bold: true,
                 underline: level == 1,
                 ..self.base
@@ -186,16 +188,16 @@ impl Markdown {
         }
         let margin = " ".repeat(indent);
         if let Some(quoted) = trimmed.strip_prefix('>') {
-            let bar = Row::of(&format!("{margin}│ "), Look::DIM);
-            let look = Look {
+            let bar = Row::of(&format!("{margin}│ "), TextStyle::DIM);
+            let look = TextStyle {
                 italic: true,
                 ..self.base
             };
             return wrap(&inline(quoted.trim_start(), look), self.columns, &bar, &bar);
         }
         let (mark, rest) = list_mark(trimmed).unwrap_or((String::new(), trimmed));
-        let first = Row::of(&margin, Look::PLAIN).with(&mark, Look::colour(Colour::Blue));
-        let next = Row::of(&" ".repeat(first.width()), Look::PLAIN);
+        let first = Row::of(&margin, TextStyle::PLAIN).with(&mark, TextStyle::colour(Colour::Blue));
+        let next = Row::of(&" ".repeat(first.width()), TextStyle::PLAIN);
         wrap(&inline(rest, self.base), self.columns, &first, &next)
     }
 }
@@ -255,7 +257,7 @@ fn list_mark(line: &str) -> Option<(String, &str)> {
 const GUARD: &str = ",";
 
 /// The pieces of a line of text: emphasis, code, links.
-pub(super) fn inline(text: &str, base: Look) -> Vec<Span> {
+pub(super) fn inline(text: &str, base: TextStyle) -> Vec<StyledSpan> {
     let guarded = format!("{GUARD}{text}");
     let mut spans = Vec::new();
     let mut look = base;
@@ -283,7 +285,10 @@ pub(super) fn inline(text: &str, base: Look) -> Vec<Span> {
                     && url != shown
                     && !url.is_empty()
                 {
-                    spans.push(Span::new(&format!(" ({url})"), Look { dim: true, ..base }));
+                    spans.push(StyledSpan::new(
+                        &format!(" ({url})"),
+                        TextStyle { dim: true, ..base },
+                    ));
                 }
             }
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
@@ -295,13 +300,13 @@ pub(super) fn inline(text: &str, base: Look) -> Vec<Span> {
                 if let Some((_, shown)) = &mut address {
                     shown.push_str(text);
                 }
-                spans.push(Span::new(text, look));
+                spans.push(StyledSpan::new(text, look));
             }
             Event::Code(text) => {
                 let colour = Some(Colour::Cyan);
-                spans.push(Span::new(&text, Look { colour, ..look }));
+                spans.push(StyledSpan::new(&text, TextStyle { colour, ..look }));
             }
-            Event::SoftBreak | Event::HardBreak => spans.push(Span::new(" ", look)),
+            Event::SoftBreak | Event::HardBreak => spans.push(StyledSpan::new(" ", look)),
             _ => {}
         }
     }
@@ -340,7 +345,7 @@ fn main() {}
 
     #[test]
     fn every_kind_of_block_is_shown() {
-        let mut markdown = Markdown::new(40, Look::PLAIN);
+        let mut markdown = Markdown::new(40, TextStyle::PLAIN);
         let mut rows = markdown.push(ANSWER);
         rows.extend(markdown.finish());
         expect![[r#"
@@ -366,11 +371,11 @@ fn main() {}
 
     #[test]
     fn in_whatever_pieces_it_comes_the_rows_are_the_same() {
-        let mut whole = Markdown::new(40, Look::PLAIN);
+        let mut whole = Markdown::new(40, TextStyle::PLAIN);
         let mut expected = whole.push(ANSWER);
         expected.extend(whole.finish());
         for size in [1, 3, 7] {
-            let mut markdown = Markdown::new(40, Look::PLAIN);
+            let mut markdown = Markdown::new(40, TextStyle::PLAIN);
             let letters: Vec<char> = ANSWER.chars().collect();
             let mut rows = Vec::new();
             for piece in letters.chunks(size) {
@@ -383,7 +388,7 @@ fn main() {}
 
     #[test]
     fn looks_are_those_of_the_text() {
-        let mut markdown = Markdown::new(40, Look::PLAIN);
+        let mut markdown = Markdown::new(40, TextStyle::PLAIN);
         let rows = markdown.push("**b** `c`\n");
         let text: Vec<String> = rows.iter().map(|row| row.to_text(true)).collect();
         assert_eq!(text, ["\u{1b}[1mb\u{1b}[0m \u{1b}[36mc\u{1b}[0m"]);
@@ -391,7 +396,7 @@ fn main() {}
 
     #[test]
     fn what_comes_after_a_resize_is_as_wide_as_the_terminal() {
-        let mut markdown = Markdown::new(40, Look::PLAIN);
+        let mut markdown = Markdown::new(40, TextStyle::PLAIN);
         let line = "one two three four five six seven\n";
         assert_eq!(markdown.push(line).len(), 1);
         markdown.resize(20);
@@ -400,7 +405,7 @@ fn main() {}
 
     #[test]
     fn what_is_not_complete_can_be_looked_at() {
-        let mut markdown = Markdown::new(40, Look::PLAIN);
+        let mut markdown = Markdown::new(40, TextStyle::PLAIN);
         assert_eq!(plain(&markdown.push("one\ntwo **th")), "one\n");
         assert_eq!(plain(&markdown.unfinished()), "two **th\n");
     }

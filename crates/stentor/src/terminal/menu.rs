@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::keys::Key;
-use super::styled::{Colour, Look, Row};
+use super::styled::{Colour, Row, TextStyle};
 
 /// Rows that are shown at once.
 const SHOWN: usize = 10;
@@ -12,7 +12,7 @@ const SHOWN: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Menu {
     pub title: String,
-    items: Vec<Item>,
+    items: Vec<MenuItem>,
     filter: String,
     /// The place among those that the filter leaves.
     at: usize,
@@ -22,14 +22,14 @@ pub struct Menu {
 
 /// One choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct MenuItem {
     pub label: String,
     pub detail: String,
 }
 
 /// What a key did.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Picked {
+pub enum MenuResult {
     NotYet,
     Nothing,
     /// The item with this index.
@@ -40,7 +40,7 @@ pub enum Picked {
 
 impl Menu {
     /// A menu; the first item is marked.
-    pub fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
+    pub fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
         Self {
             title: title.into(),
             items,
@@ -70,7 +70,7 @@ impl Menu {
     }
 
     /// Does what a key means.
-    pub fn press(&mut self, key: &Key) -> Picked {
+    pub fn press(&mut self, key: &Key) -> MenuResult {
         let found = self.found();
         match key {
             Key::Up | Key::Ctrl('p') => self.at = self.at.saturating_sub(1),
@@ -81,14 +81,14 @@ impl Menu {
                 let marked = found.get(self.at).copied();
                 return match (&self.ticked, marked) {
                     (Some(ticked), _) if !ticked.is_empty() => {
-                        Picked::Items(ticked.iter().copied().collect())
+                        MenuResult::Items(ticked.iter().copied().collect())
                     }
-                    (Some(_), Some(index)) => Picked::Items(vec![index]),
-                    (None, Some(index)) => Picked::Item(index),
-                    (_, None) => Picked::NotYet,
+                    (Some(_), Some(index)) => MenuResult::Items(vec![index]),
+                    (None, Some(index)) => MenuResult::Item(index),
+                    (_, None) => MenuResult::NotYet,
                 };
             }
-            Key::Escape | Key::Ctrl('c' | 'd' | 'g') => return Picked::Nothing,
+            Key::Escape | Key::Ctrl('c' | 'd' | 'g') => return MenuResult::Nothing,
             Key::Backspace => {
                 self.filter.pop();
                 self.at = 0;
@@ -100,39 +100,39 @@ impl Menu {
             }
             _ => {}
         }
-        Picked::NotYet
+        MenuResult::NotYet
     }
 
     /// What a line means in a terminal without keys: a number, or nothing.
-    pub fn answer(&self, line: &str) -> Picked {
+    pub fn answer(&self, line: &str) -> MenuResult {
         let line = line.trim();
         if line.is_empty() {
-            return Picked::Nothing;
+            return MenuResult::Nothing;
         }
         match line.parse::<usize>() {
-            Ok(number) if (1..=self.items.len()).contains(&number) => Picked::Item(number - 1),
-            _ => Picked::NotYet,
+            Ok(number) if (1..=self.items.len()).contains(&number) => MenuResult::Item(number - 1),
+            _ => MenuResult::NotYet,
         }
     }
 
     /// The rows of the menu. What of the marked item does not fit into its row is shown below.
     pub fn rows(&self, columns: usize) -> Vec<Row> {
-        let title = Row::of(&self.title, Look::BOLD);
+        let title = Row::of(&self.title, TextStyle::BOLD);
         let hint = match (self.filter.is_empty(), &self.ticked) {
             (true, None) => "  ↑↓ and Enter, type to filter, Esc".to_owned(),
             (true, Some(_)) => "  ↑↓, space ticks, Enter answers, Esc".to_owned(),
             (false, _) => format!("  {}", self.filter),
         };
-        let mut rows = vec![title.with(&hint, Look::DIM)];
+        let mut rows = vec![title.with(&hint, TextStyle::DIM)];
         let found = self.found();
         let first = self.at.saturating_sub(SHOWN - 1);
         let mut whole = Vec::new();
         for (place, index) in found.iter().enumerate().skip(first).take(SHOWN) {
             let is_marked = place == self.at;
             let mark = if is_marked { "› " } else { "  " };
-            let look = Look {
+            let look = TextStyle {
                 bold: is_marked,
-                ..Look::PLAIN
+                ..TextStyle::PLAIN
             };
             if let Some(item) = self.items.get(*index) {
                 let tick = match &self.ticked {
@@ -140,12 +140,13 @@ impl Menu {
                     Some(ticked) if ticked.contains(index) => "[x] ",
                     Some(_) => "[ ] ",
                 };
-                let row = Row::of(mark, Look::colour(Colour::Cyan)).with(tick, Look::PLAIN);
+                let row =
+                    Row::of(mark, TextStyle::colour(Colour::Cyan)).with(tick, TextStyle::PLAIN);
                 let row = row.with(&item.label, look);
-                let row = row.with(&format!("  {}", item.detail), Look::DIM);
+                let row = row.with(&format!("  {}", item.detail), TextStyle::DIM);
                 if is_marked && row.width() > columns {
-                    let label = Row::of("  ", Look::PLAIN).with(&item.label, Look::BOLD);
-                    let detail = Row::of("  ", Look::PLAIN).with(&item.detail, Look::DIM);
+                    let label = Row::of("  ", TextStyle::PLAIN).with(&item.label, TextStyle::BOLD);
+                    let detail = Row::of("  ", TextStyle::PLAIN).with(&item.detail, TextStyle::DIM);
                     whole = [label, detail].map(|row| row.wrapped(columns)).concat();
                 }
                 rows.push(row);
@@ -153,10 +154,10 @@ impl Menu {
         }
         let below = found.len().saturating_sub(first + SHOWN);
         if below > 0 {
-            rows.push(Row::of(&format!("  … {below} more"), Look::DIM));
+            rows.push(Row::of(&format!("  … {below} more"), TextStyle::DIM));
         }
         if found.is_empty() {
-            rows.push(Row::of("  nothing matches", Look::DIM));
+            rows.push(Row::of("  nothing matches", TextStyle::DIM));
         }
         rows.extend(whole);
         rows
@@ -165,15 +166,15 @@ impl Menu {
     /// The same with numbers, for a terminal without keys.
     pub fn numbered_rows(&self) -> Vec<Row> {
         let items = self.items.iter().enumerate().map(|(n, item)| {
-            Row::of(&format!("{:>3}  ", n + 1), Look::PLAIN)
-                .with(&item.label, Look::PLAIN)
-                .with(&format!("  {}", item.detail), Look::DIM)
+            Row::of(&format!("{:>3}  ", n + 1), TextStyle::PLAIN)
+                .with(&item.label, TextStyle::PLAIN)
+                .with(&format!("  {}", item.detail), TextStyle::DIM)
         });
         let how = match self.ticked {
             None => "a number, or nothing",
             Some(_) => "numbers with commas, your own words, or nothing",
         };
-        let title = Row::of(&format!("{} ({how})", self.title), Look::BOLD);
+        let title = Row::of(&format!("{} ({how})", self.title), TextStyle::BOLD);
         std::iter::once(title).chain(items).collect()
     }
 
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     fn menu() -> Menu {
-        let item = |label: &str| Item {
+        let item = |label: &str| MenuItem {
             label: label.into(),
             detail: String::new(),
         };
@@ -216,18 +217,24 @@ mod tests {
             let pressed = keys.iter().map(|key| menu.press(key));
             pressed.last()
         };
-        assert_eq!(press(&[Key::Down, Key::Enter]), Some(Picked::Item(1)));
-        assert_eq!(press(&[Key::Char('h'), Key::Enter]), Some(Picked::Item(2)));
-        assert_eq!(press(&[Key::Char('x'), Key::Enter]), Some(Picked::NotYet));
-        assert_eq!(press(&[Key::Escape]), Some(Picked::Nothing));
-        assert_eq!(menu().answer("2"), Picked::Item(1));
-        assert_eq!(menu().answer("9"), Picked::NotYet);
-        assert_eq!(menu().answer(""), Picked::Nothing);
+        assert_eq!(press(&[Key::Down, Key::Enter]), Some(MenuResult::Item(1)));
+        assert_eq!(
+            press(&[Key::Char('h'), Key::Enter]),
+            Some(MenuResult::Item(2))
+        );
+        assert_eq!(
+            press(&[Key::Char('x'), Key::Enter]),
+            Some(MenuResult::NotYet)
+        );
+        assert_eq!(press(&[Key::Escape]), Some(MenuResult::Nothing));
+        assert_eq!(menu().answer("2"), MenuResult::Item(1));
+        assert_eq!(menu().answer("9"), MenuResult::NotYet);
+        assert_eq!(menu().answer(""), MenuResult::Nothing);
     }
 
     #[test]
     fn what_does_not_fit_of_the_marked_item_is_shown_below() {
-        let item = |label: &str, detail: &str| Item {
+        let item = |label: &str, detail: &str| MenuItem {
             label: label.into(),
             detail: detail.into(),
         };
@@ -266,12 +273,12 @@ mod tests {
         let space = || Key::Char(' ');
         assert_eq!(
             press(&[space(), Key::Down, Key::Down, space(), Key::Enter]),
-            Some(Picked::Items(vec![0, 2]))
+            Some(MenuResult::Items(vec![0, 2]))
         );
         assert_eq!(
             press(&[space(), space(), Key::Down, Key::Enter]),
-            Some(Picked::Items(vec![1]))
+            Some(MenuResult::Items(vec![1]))
         );
-        assert_eq!(press(&[space(), Key::Escape]), Some(Picked::Nothing));
+        assert_eq!(press(&[space(), Key::Escape]), Some(MenuResult::Nothing));
     }
 }

@@ -13,8 +13,8 @@ use super::calls::patch_rows;
 use super::change_preview;
 use super::keys::Key;
 use super::markdown::Markdown;
-use super::menu::{Item, Menu, Picked};
-use super::styled::{Colour, Look, Row};
+use super::menu::{Menu, MenuItem, MenuResult};
+use super::styled::{Colour, Row, TextStyle};
 
 /// How much of a command is shown. Nobody should agree to what they cannot see.
 const SUBJECT_BYTES: usize = 8 * 1024;
@@ -24,10 +24,10 @@ const PLAN_COLUMNS: usize = 80;
 
 /// What somebody has to answer.
 #[derive(Debug)]
-pub enum Question {
+pub enum TerminalQuestion {
     Permission {
         id: u64,
-        choices: Vec<Choice>,
+        choices: Vec<PermissionChoice>,
     },
     Confirm {
         id: u64,
@@ -46,45 +46,60 @@ pub enum Question {
 
 /// What somebody answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum TerminalAnswer {
     Permission(PermissionAnswer),
     Dialog(DialogAnswer),
 }
 
 /// A choice, the key that stands for it, and how far it reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct PermissionChoice {
     pub key: char,
+    /// What stands for it where lines are typed, as the key does.
+    word: &'static str,
     pub label: String,
     pub answer: PermissionAnswer,
 }
 
 /// The choices for a call, the usual one first.
-fn choices(request: &PermissionRequest) -> Vec<Choice> {
-    let choice = |key: char, answer: PermissionAnswer, label: &str| Choice {
-        key,
-        answer,
-        label: request.choice(answer, label),
-    };
-    vec![
-        choice('y', PermissionAnswer::AllowOnce, "yes, once"),
-        choice('a', PermissionAnswer::AllowAlways, "always"),
-        choice('n', PermissionAnswer::RejectOnce, "no"),
-        choice('d', PermissionAnswer::RejectAlways, "never"),
-    ]
+fn choices(request: &PermissionRequest) -> Vec<PermissionChoice> {
+    let choices = request.choices(|answer| key_and_words(answer).2);
+    let choices = choices.into_iter().map(|choice| {
+        let (key, word, _) = key_and_words(choice.answer);
+        PermissionChoice {
+            key,
+            word,
+            label: choice.label,
+            answer: choice.answer,
+        }
+    });
+    choices.collect()
+}
+
+/// The key of an answer, the word for it where lines are typed, and what the choice is called.
+fn key_and_words(answer: PermissionAnswer) -> (char, &'static str, &'static str) {
+    match answer {
+        PermissionAnswer::AllowOnce => ('y', "yes", "yes, once"),
+        PermissionAnswer::AllowAlways => ('a', "always", "always"),
+        PermissionAnswer::RejectOnce => ('n', "no", "no"),
+        PermissionAnswer::RejectAlways => ('d', "never", "never"),
+        PermissionAnswer::Cancelled => ('c', "cancel", "cancel"),
+    }
 }
 
 /// What is asked: which tool, why, and what it would do. Waits for the disk.
 fn permission_rows(request: &PermissionRequest) -> Vec<Row> {
     let mut rows = vec![
-        Row::of("? ", Look::colour(Colour::Yellow))
-            .with(&request.call.name, Look::BOLD)
-            .with(&format!("  {}", short_reason(request)), Look::PLAIN),
+        Row::of("? ", TextStyle::colour(Colour::Yellow))
+            .with(&request.call.name, TextStyle::BOLD)
+            .with(&format!("  {}", short_reason(request)), TextStyle::PLAIN),
     ];
     match change_preview::patch(request) {
         Some(patch) => {
             let path = request.paths.first().map(|path| path.display().to_string());
-            rows.push(Row::of("  ", Look::PLAIN).with(&path.unwrap_or_default(), Look::BOLD));
+            rows.push(
+                Row::of("  ", TextStyle::PLAIN).with(&path.unwrap_or_default(), TextStyle::BOLD),
+            );
             rows.extend(patch_rows(&patch));
         }
         None => {
@@ -92,7 +107,9 @@ fn permission_rows(request: &PermissionRequest) -> Vec<Row> {
                 serde_json::Value::Object(request.call.arguments.clone()).to_string()
             });
             let lines = subject.lines();
-            rows.extend(lines.map(|line| Row::of("  ", Look::PLAIN).with(line, Look::BOLD)));
+            rows.extend(
+                lines.map(|line| Row::of("  ", TextStyle::PLAIN).with(line, TextStyle::BOLD)),
+            );
         }
     }
     rows
@@ -112,22 +129,22 @@ fn short_reason(request: &PermissionRequest) -> String {
 }
 
 /// The choices in a row each, with their keys.
-fn choice_rows(choices: &[Choice]) -> Vec<Row> {
-    let row = |choice: &Choice| {
+fn choice_rows(choices: &[PermissionChoice]) -> Vec<Row> {
+    let row = |choice: &PermissionChoice| {
         Row::of(
             &format!("  [{}] ", choice.key),
-            Look::colour(Colour::Yellow),
+            TextStyle::colour(Colour::Yellow),
         )
-        .with(&choice.label, Look::PLAIN)
+        .with(&choice.label, TextStyle::PLAIN)
     };
     choices.iter().map(row).collect()
 }
 
 /// What was answered, to be left on the screen.
-pub fn answered_rows(answer: &Answer) -> Vec<Row> {
+pub fn answered_rows(answer: &TerminalAnswer) -> Vec<Row> {
     match answer {
-        Answer::Permission(answer) => vec![answered_row(*answer)],
-        Answer::Dialog(_) => Vec::new(),
+        TerminalAnswer::Permission(answer) => vec![answered_row(*answer)],
+        TerminalAnswer::Dialog(_) => Vec::new(),
     }
 }
 
@@ -139,18 +156,21 @@ fn answered_row(answer: PermissionAnswer) -> Row {
         PermissionAnswer::RejectAlways => ("not allowed from now on", Colour::Red),
         PermissionAnswer::Cancelled => ("not answered", Colour::Yellow),
     };
-    Row::of("  ", Look::PLAIN).with(text, Look::colour(colour))
+    Row::of("  ", TextStyle::PLAIN).with(text, TextStyle::colour(colour))
 }
 
-impl Question {
+impl TerminalQuestion {
     /// A dialog of an extension or a server, and what is printed of it.
     fn of_dialog(id: u64, dialog: &Dialog) -> (Self, Vec<Row>) {
-        let title = Row::of("? ", Look::colour(Colour::Yellow)).with(&dialog.title, Look::BOLD);
+        let title =
+            Row::of("? ", TextStyle::colour(Colour::Yellow)).with(&dialog.title, TextStyle::BOLD);
         let mut rows = vec![title];
         let question = match &dialog.kind {
             DialogKind::Confirm { message, .. } => {
                 let lines = message.lines();
-                rows.extend(lines.map(|line| Row::of("  ", Look::PLAIN).with(line, Look::PLAIN)));
+                rows.extend(
+                    lines.map(|line| Row::of("  ", TextStyle::PLAIN).with(line, TextStyle::PLAIN)),
+                );
                 Self::Confirm { id }
             }
             DialogKind::Select { options } => Self::of_options(id, options, Menu::new),
@@ -158,7 +178,7 @@ impl Question {
                 Menu::new(title, items).of_several()
             }),
             DialogKind::Plan(presented) => {
-                let mut markdown = Markdown::new(PLAN_COLUMNS, Look::PLAIN);
+                let mut markdown = Markdown::new(PLAN_COLUMNS, TextStyle::PLAIN);
                 let mut plan = markdown.push(&presented.plan);
                 plan.extend(markdown.finish());
                 plan.extend([Row::default()]);
@@ -168,7 +188,7 @@ impl Question {
             DialogKind::Input { placeholder } => {
                 let hint = placeholder.as_deref().unwrap_or_default();
                 if !hint.is_empty() {
-                    rows.push(Row::of(&format!("  {hint}"), Look::DIM));
+                    rows.push(Row::of(&format!("  {hint}"), TextStyle::DIM));
                 }
                 Self::Text {
                     id,
@@ -186,9 +206,9 @@ impl Question {
     fn of_options(
         id: u64,
         options: &[DialogOption],
-        menu: impl Fn(&'static str, Vec<Item>) -> Menu,
+        menu: impl Fn(&'static str, Vec<MenuItem>) -> Menu,
     ) -> Self {
-        let items = options.iter().map(|option| Item {
+        let items = options.iter().map(|option| MenuItem {
             label: option.label.clone(),
             detail: option.description.clone().unwrap_or_default(),
         });
@@ -219,10 +239,13 @@ impl Question {
         match self {
             Self::Permission { choices, .. } => choice_rows(choices),
             Self::Confirm { .. } => {
-                vec![Row::of("  [y] yes  [n] no", Look::colour(Colour::Yellow))]
+                vec![Row::of(
+                    "  [y] yes  [n] no",
+                    TextStyle::colour(Colour::Yellow),
+                )]
             }
             Self::Select { menu, .. } => menu.rows(columns),
-            Self::Text { .. } => vec![Row::of("  Enter answers, Esc does not", Look::DIM)],
+            Self::Text { .. } => vec![Row::of("  Enter answers, Esc does not", TextStyle::DIM)],
         }
     }
 
@@ -237,7 +260,7 @@ impl Question {
     }
 }
 
-impl Question {
+impl TerminalQuestion {
     /// The question of an event, and what is printed of it; `None` for an event that asks nothing.
     pub async fn of_event(kind: &EventKind) -> Option<(Self, Vec<Row>)> {
         match kind {
@@ -275,70 +298,77 @@ impl Question {
     }
 
     /// The answer that a key gives, if it is one. Text is answered with a line.
-    pub fn answer_of_key(&mut self, key: &Key) -> Option<Answer> {
+    pub fn answer_of_key(&mut self, key: &Key) -> Option<TerminalAnswer> {
         match (self, key) {
             (Self::Permission { choices, .. }, Key::Char(letter)) => chosen(choices, *letter),
             (Self::Permission { .. }, Key::Escape) => {
-                Some(Answer::Permission(PermissionAnswer::RejectOnce))
+                Some(TerminalAnswer::Permission(PermissionAnswer::RejectOnce))
             }
             (Self::Confirm { .. }, Key::Char(letter)) => confirmed(*letter),
             (Self::Confirm { .. }, Key::Escape) => confirmed('n'),
             (Self::Select { menu, values, .. }, key) => picked(menu.press(key), values),
-            (Self::Text { .. }, Key::Escape) => Some(Answer::Dialog(DialogAnswer::Nothing)),
+            (Self::Text { .. }, Key::Escape) => Some(TerminalAnswer::Dialog(DialogAnswer::Nothing)),
             (Self::Permission { .. } | Self::Confirm { .. } | Self::Text { .. }, _) => None,
         }
     }
 
-    /// The answer that a line gives, if it is one.
-    pub fn answer_of_line(&self, line: &str) -> Option<Answer> {
-        let letter = line.trim().chars().next();
+    /// The answer that a line gives, if it is one: a letter or a word, and nothing else. Whoever types
+    /// "add a test" means something else than "always", and may not have seen the question.
+    pub fn answer_of_line(&self, line: &str) -> Option<TerminalAnswer> {
+        let said = line.trim().to_lowercase();
+        let means = |key: char, word: &str| said == word || said.strip_prefix(key) == Some("");
         match self {
-            Self::Permission { choices, .. } => chosen(choices, letter?),
-            Self::Confirm { .. } => confirmed(letter?),
+            Self::Permission { choices, .. } => {
+                let choice = choices.iter().find(|choice| means(choice.key, choice.word));
+                choice.map(|choice| TerminalAnswer::Permission(choice.answer))
+            }
+            Self::Confirm { .. } if means('y', "yes") => confirmed('y'),
+            Self::Confirm { .. } if means('n', "no") => confirmed('n'),
+            Self::Confirm { .. } => None,
             // What it means is known where the answer is made to fit.
             Self::Select { menu, .. } if menu.is_of_several() && !line.trim().is_empty() => {
-                Some(Answer::Dialog(DialogAnswer::Value(line.to_owned())))
+                Some(TerminalAnswer::Dialog(DialogAnswer::Value(line.to_owned())))
             }
             Self::Select { menu, values, .. } => picked(menu.answer(line), values),
-            Self::Text { .. } => Some(Answer::Dialog(DialogAnswer::Value(line.to_owned()))),
+            Self::Text { .. } => Some(TerminalAnswer::Dialog(DialogAnswer::Value(line.to_owned()))),
         }
     }
 }
 
 /// Gives an answer to the session. One that comes too late counts no more.
-pub async fn give(session: &Session, id: u64, answer: Answer) {
+pub async fn give(session: &Session, id: u64, answer: TerminalAnswer) {
     let given = match answer {
-        Answer::Permission(answer) => session.answer_permission(id, answer).await,
-        Answer::Dialog(answer) => session.answer_dialog(id, answer).await.map(drop),
+        TerminalAnswer::Permission(answer) => session.answer_permission(id, answer).await,
+        TerminalAnswer::Dialog(answer) => session.answer_dialog(id, answer).await.map(drop),
     };
     if let Err(error) = given {
         tracing::debug!(%error, "an answer came too late");
     }
 }
 
-fn chosen(choices: &[Choice], letter: char) -> Option<Answer> {
+fn chosen(choices: &[PermissionChoice], letter: char) -> Option<TerminalAnswer> {
     let wanted = letter.to_ascii_lowercase();
     let choice = choices.iter().find(|choice| choice.key == wanted);
-    choice.map(|choice| Answer::Permission(choice.answer))
+    choice.map(|choice| TerminalAnswer::Permission(choice.answer))
 }
 
-fn confirmed(letter: char) -> Option<Answer> {
+fn confirmed(letter: char) -> Option<TerminalAnswer> {
     match letter {
-        'y' | 'Y' => Some(Answer::Dialog(DialogAnswer::Confirmed(true))),
-        'n' | 'N' => Some(Answer::Dialog(DialogAnswer::Confirmed(false))),
+        'y' | 'Y' => Some(TerminalAnswer::Dialog(DialogAnswer::Confirmed(true))),
+        'n' | 'N' => Some(TerminalAnswer::Dialog(DialogAnswer::Confirmed(false))),
         _ => None,
     }
 }
 
-fn picked(picked: Picked, values: &[String]) -> Option<Answer> {
+fn picked(picked: MenuResult, values: &[String]) -> Option<TerminalAnswer> {
     let answer = match picked {
-        Picked::NotYet => return None,
-        Picked::Nothing => DialogAnswer::Nothing,
-        Picked::Item(index) => DialogAnswer::Value(values.get(index)?.clone()),
-        Picked::Items(chosen) => {
+        MenuResult::NotYet => return None,
+        MenuResult::Nothing => DialogAnswer::Nothing,
+        MenuResult::Item(index) => DialogAnswer::Value(values.get(index)?.clone()),
+        MenuResult::Items(chosen) => {
             let chosen = chosen.into_iter().filter_map(|index| values.get(index));
             DialogAnswer::Values(chosen.cloned().collect())
         }
     };
-    Some(Answer::Dialog(answer))
+    Some(TerminalAnswer::Dialog(answer))
 }

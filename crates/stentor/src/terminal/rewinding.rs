@@ -4,32 +4,32 @@ use stentor_agent::session::{
     CommandAnswer, Rewind, RewindCommand, RewindError, RewindScope, RewindTarget, RewindWay,
     Session,
 };
-use stentor_checkpoint::rewind::{Plan, Step};
+use stentor_checkpoint::rewind::{RewindPlan, RewindStep};
 
-use super::actions::{Acted, Outcome, Purpose};
-use super::menu::{Item, Menu};
-use super::styled::{Look, Row};
+use super::actions::{ActionOutcome, ActionResult, MenuPurpose};
+use super::menu::{Menu, MenuItem};
+use super::styled::{Row, TextStyle};
 
 /// Files that are named one by one.
 const NAMED: usize = 5;
 
 /// Asks which message.
-pub(super) async fn messages(session: &Session) -> Acted {
+pub(super) async fn messages(session: &Session) -> ActionResult {
     let points = session.rewind_points().await?;
     if points.is_empty() {
         return Err(RewindError::NothingSaid.into());
     }
-    let items = points.iter().map(|point| Item {
+    let items = points.iter().map(|point| MenuItem {
         label: point.text_shown(),
         detail: point.files_shown(),
     });
     let menu = Menu::new("Go back to before which message?", items.collect());
     let ids = points.into_iter().map(|point| point.id).collect();
-    Ok(Outcome::Choose(menu, Purpose::RewindTo(ids)))
+    Ok(ActionOutcome::Choose(menu, MenuPurpose::RewindTo(ids)))
 }
 
 /// Asks what goes back, and shows what that changes.
-pub(super) async fn scopes(session: &Session, id: String) -> Acted {
+pub(super) async fn scopes(session: &Session, id: String) -> ActionResult {
     let target = RewindTarget::Message(id);
     let plan = match session.rewind_plan(target.clone()).await {
         Ok(plan) => Some(plan),
@@ -44,7 +44,7 @@ pub(super) async fn scopes(session: &Session, id: String) -> Acted {
             scope: Some(scope),
             force,
         });
-        items.push(Item {
+        items.push(MenuItem {
             label: label.to_owned(),
             detail,
         });
@@ -61,11 +61,11 @@ pub(super) async fn scopes(session: &Session, id: String) -> Acted {
     let conversation = RewindScope::Conversation;
     way(conversation, false, "only conversation", String::new());
     let menu = Menu::new("What goes back?", items);
-    Ok(Outcome::Choose(menu, Purpose::Rewind(ways)))
+    Ok(ActionOutcome::Choose(menu, MenuPurpose::Rewind(ways)))
 }
 
 /// Goes back.
-pub(super) async fn go(session: &Session, wanted: Rewind) -> Acted {
+pub(super) async fn go(session: &Session, wanted: Rewind) -> ActionResult {
     let report = session.rewind(wanted).await?;
     Ok(outcome(CommandAnswer {
         text: report.told(&RewindWay::Slash),
@@ -75,19 +75,22 @@ pub(super) async fn go(session: &Session, wanted: Rewind) -> Acted {
 }
 
 /// Does what was typed.
-pub(super) async fn run(session: &Session, command: RewindCommand) -> Acted {
+pub(super) async fn run(session: &Session, command: RewindCommand) -> ActionResult {
     Ok(outcome(
         session.run_rewind(command, &RewindWay::Slash).await?,
     ))
 }
 
-fn outcome(answer: CommandAnswer) -> Outcome {
-    let rows = answer.text.lines().map(|line| Row::of(line, Look::DIM));
+fn outcome(answer: CommandAnswer) -> ActionOutcome {
+    let rows = answer
+        .text
+        .lines()
+        .map(|line| Row::of(line, TextStyle::DIM));
     let prompt = answer.prompt.filter(|_| answer.has_moved);
-    Outcome::Rewound(rows.collect(), prompt)
+    ActionOutcome::Rewound(rows.collect(), prompt)
 }
 
-fn changes(plan: &Plan) -> String {
+fn changes(plan: &RewindPlan) -> String {
     let mut parts = Vec::new();
     if plan.steps.is_empty() {
         parts.push("changes no file".to_owned());
@@ -106,8 +109,8 @@ fn changes(plan: &Plan) -> String {
     parts.join("; ")
 }
 
-fn named(steps: &[Step]) -> String {
-    let mut names: Vec<String> = steps.iter().take(NAMED).map(Step::shown).collect();
+fn named(steps: &[RewindStep]) -> String {
+    let mut names: Vec<String> = steps.iter().take(NAMED).map(RewindStep::shown).collect();
     if let more @ 1.. = steps.len().saturating_sub(NAMED) {
         names.push(format!("{more} more"));
     }

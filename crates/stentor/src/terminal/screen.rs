@@ -13,7 +13,7 @@ use super::tty::{Abilities, Size};
 
 /// Rows that change, and where the cursor stands in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveRows {
     pub rows: Vec<Row>,
     /// Row and column, from zero.
     pub cursor: Option<(usize, usize)>,
@@ -30,7 +30,7 @@ pub struct Screen {
 /// What the live part looks like now.
 #[derive(Default)]
 struct Painted {
-    live: Live,
+    live: LiveRows,
     /// The widths of its rows.
     widths: Vec<usize>,
     /// The row the cursor is in.
@@ -72,7 +72,7 @@ impl Screen {
 
     /// Leaves the terminal as it was.
     pub fn end(&mut self) -> io::Result<()> {
-        self.paint(Live::default())?;
+        self.paint(LiveRows::default())?;
         self.control(PASTES_ARE_NOT_MARKED)
     }
 
@@ -87,7 +87,7 @@ impl Screen {
         let widths = self.painted.widths.iter();
         let above = widths.take(self.painted.cursor_row).map(broken);
         self.painted.cursor_row += above.sum::<usize>();
-        self.painted.live = Live::default();
+        self.painted.live = LiveRows::default();
     }
 
     /// Somebody else wrote to the terminal: the live part is painted anew, below it.
@@ -102,7 +102,7 @@ impl Screen {
     }
 
     /// Prints rows that stay, and the live part below them.
-    pub fn print(&mut self, rows: &[Row], live: Live) -> io::Result<()> {
+    pub fn print(&mut self, rows: &[Row], live: LiveRows) -> io::Result<()> {
         if !self.abilities.moves_cursor {
             let text: String = rows.iter().map(|row| row.to_text(false) + "\n").collect();
             return self.write(&text);
@@ -126,7 +126,7 @@ impl Screen {
     }
 
     /// Paints the live part.
-    pub fn paint(&mut self, live: Live) -> io::Result<()> {
+    pub fn paint(&mut self, live: LiveRows) -> io::Result<()> {
         self.print(&[], live)
     }
 
@@ -135,7 +135,7 @@ impl Screen {
         self.write(text)
     }
 
-    fn paint_into(&self, text: &mut String, live: Live) -> Painted {
+    fn paint_into(&self, text: &mut String, live: LiveRows) -> Painted {
         let columns = self.size.columns;
         // The cursor must be able to go up to the first row.
         let most = self.size.rows.saturating_sub(1).max(1);

@@ -1,6 +1,6 @@
 //! Text with a look: what is measured, wrapped and cut before it becomes bytes for a terminal.
 //!
-//! A [`Span`] is the only way to put text on the screen, and it makes everything visible that would
+//! A [`StyledSpan`] is the only way to put text on the screen, and it makes everything visible that would
 //! act on a terminal. So nothing of a model, a tool or a file can move the cursor.
 
 use stentor_text::visible::visible;
@@ -23,7 +23,7 @@ pub enum Colour {
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct TextStyle {
     pub bold: bool,
     pub dim: bool,
     pub italic: bool,
@@ -34,16 +34,16 @@ pub struct Look {
 
 /// A piece of text of one look, without line breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledSpan {
     text: String,
-    look: Look,
+    look: TextStyle,
 }
 
 /// One row of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Row(Vec<Span>);
+pub struct Row(Vec<StyledSpan>);
 
-impl Look {
+impl TextStyle {
     /// Text as it is.
     pub const PLAIN: Self = Self {
         bold: false,
@@ -93,16 +93,16 @@ impl Look {
     }
 }
 
-impl Span {
+impl StyledSpan {
     /// The text as it may be shown; line breaks in it become spaces.
-    pub fn new(text: &str, look: Look) -> Self {
+    pub fn new(text: &str, look: TextStyle) -> Self {
         let text = visible(text).replace('\t', TAB).replace('\n', " ");
         Self { text, look }
     }
 
     /// Text without a look of its own.
     pub fn plain(text: &str) -> Self {
-        Self::new(text, Look::PLAIN)
+        Self::new(text, TextStyle::PLAIN)
     }
 
     /// How many columns it takes.
@@ -118,32 +118,32 @@ impl Row {
     }
 
     /// A row of one piece.
-    pub fn of(text: &str, look: Look) -> Self {
-        Self(vec![Span::new(text, look)])
+    pub fn of(text: &str, look: TextStyle) -> Self {
+        Self(vec![StyledSpan::new(text, look)])
     }
 
     /// The same with more text at its end.
     #[must_use]
-    pub fn with(mut self, text: &str, look: Look) -> Self {
-        self.0.push(Span::new(text, look));
+    pub fn with(mut self, text: &str, look: TextStyle) -> Self {
+        self.0.push(StyledSpan::new(text, look));
         self
     }
 
     /// The same with more pieces at its end.
     #[must_use]
-    pub fn with_spans(mut self, spans: impl IntoIterator<Item = Span>) -> Self {
+    pub fn with_spans(mut self, spans: impl IntoIterator<Item = StyledSpan>) -> Self {
         self.0.extend(spans);
         self
     }
 
     /// Its pieces.
-    pub fn into_spans(self) -> Vec<Span> {
+    pub fn into_spans(self) -> Vec<StyledSpan> {
         self.0
     }
 
     /// How many columns it takes.
     pub fn width(&self) -> usize {
-        self.0.iter().map(Span::width).sum()
+        self.0.iter().map(StyledSpan::width).sum()
     }
 
     /// True when nothing is seen of it.
@@ -158,7 +158,7 @@ impl Row {
         }
         let first = self.0.first().map_or("", |span| span.text.as_str());
         let indent = first.len() - first.trim_start_matches(' ').len();
-        let next = Self::of(&" ".repeat(indent + 2), Look::PLAIN);
+        let next = Self::of(&" ".repeat(indent + 2), TextStyle::PLAIN);
         wrap(&self.0, columns, &Self::new(), &next)
     }
 
@@ -182,7 +182,7 @@ impl Row {
                 left -= columns;
                 text.push_str(part);
             }
-            kept.push(Span {
+            kept.push(StyledSpan {
                 text,
                 look: span.look,
             });
@@ -190,14 +190,14 @@ impl Row {
                 break;
             }
         }
-        kept.push(Span::new("…", Look::DIM));
+        kept.push(StyledSpan::new("…", TextStyle::DIM));
         Self(kept)
     }
 
     /// The row as bytes for a terminal, or without any look.
     pub fn to_text(&self, in_colour: bool) -> String {
         let mut text = String::new();
-        let shown: Vec<&Span> = self.0.iter().filter(|span| !span.text.is_empty()).collect();
+        let shown: Vec<&StyledSpan> = self.0.iter().filter(|span| !span.text.is_empty()).collect();
         for same in shown.chunk_by(|one, next| one.look == next.look) {
             let codes = same.first().map(|span| span.look.codes());
             let codes = codes.filter(|codes| in_colour && !codes.is_empty());
@@ -222,7 +222,7 @@ pub fn width(text: &str) -> usize {
 
 /// Puts pieces into rows of at most `columns`, broken between words. The first row begins with
 /// `first`, the others with `next`; both should be of one width.
-pub fn wrap(spans: &[Span], columns: usize, first: &Row, next: &Row) -> Vec<Row> {
+pub fn wrap(spans: &[StyledSpan], columns: usize, first: &Row, next: &Row) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut row = first.clone();
     let room = columns
@@ -230,11 +230,11 @@ pub fn wrap(spans: &[Span], columns: usize, first: &Row, next: &Row) -> Vec<Row>
         .max(1);
     let mut used = 0;
     // Spaces that wait for a word behind them: at the end of a row they go away.
-    let mut gap: Vec<Span> = Vec::new();
+    let mut gap: Vec<StyledSpan> = Vec::new();
     let mut gap_width = 0;
     for word in words(spans) {
         let is_gap = word.iter().all(|part| part.text.trim().is_empty());
-        let columns: usize = word.iter().map(Span::width).sum();
+        let columns: usize = word.iter().map(StyledSpan::width).sum();
         if is_gap {
             gap_width += columns;
             gap.extend(word);
@@ -252,8 +252,8 @@ pub fn wrap(spans: &[Span], columns: usize, first: &Row, next: &Row) -> Vec<Row>
         for part in word {
             for piece in broken(&part, room, &mut used) {
                 match piece {
-                    Piece::Text(span) => row.0.push(span),
-                    Piece::Break => rows.push(std::mem::replace(&mut row, next.clone())),
+                    StyledPiece::Text(span) => row.0.push(span),
+                    StyledPiece::Break => rows.push(std::mem::replace(&mut row, next.clone())),
                 }
             }
         }
@@ -263,7 +263,7 @@ pub fn wrap(spans: &[Span], columns: usize, first: &Row, next: &Row) -> Vec<Row>
 }
 
 /// The same for text whose spaces count, such as code: it is broken where the row is full.
-pub fn wrap_exactly(spans: &[Span], columns: usize, indent: &Row) -> Vec<Row> {
+pub fn wrap_exactly(spans: &[StyledSpan], columns: usize, indent: &Row) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut row = indent.clone();
     let room = columns.saturating_sub(indent.width()).max(1);
@@ -271,8 +271,8 @@ pub fn wrap_exactly(spans: &[Span], columns: usize, indent: &Row) -> Vec<Row> {
     for span in spans {
         for piece in broken(span, room, &mut used) {
             match piece {
-                Piece::Text(span) => row.0.push(span),
-                Piece::Break => rows.push(std::mem::replace(&mut row, indent.clone())),
+                StyledPiece::Text(span) => row.0.push(span),
+                StyledPiece::Break => rows.push(std::mem::replace(&mut row, indent.clone())),
             }
         }
     }
@@ -280,17 +280,17 @@ pub fn wrap_exactly(spans: &[Span], columns: usize, indent: &Row) -> Vec<Row> {
     rows
 }
 
-enum Piece {
-    Text(Span),
+enum StyledPiece {
+    Text(StyledSpan),
     Break,
 }
 
 /// The span in pieces that fit, given that a row has `room` and so much of it is `used`.
-fn broken(span: &Span, room: usize, used: &mut usize) -> Vec<Piece> {
+fn broken(span: &StyledSpan, room: usize, used: &mut usize) -> Vec<StyledPiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let piece = |text: &mut String| {
-        Piece::Text(Span {
+        StyledPiece::Text(StyledSpan {
             text: std::mem::take(text),
             look: span.look,
         })
@@ -301,7 +301,7 @@ fn broken(span: &Span, room: usize, used: &mut usize) -> Vec<Piece> {
             if !text.is_empty() {
                 pieces.push(piece(&mut text));
             }
-            pieces.push(Piece::Break);
+            pieces.push(StyledPiece::Break);
             *used = 0;
         }
         *used += columns;
@@ -314,13 +314,13 @@ fn broken(span: &Span, room: usize, used: &mut usize) -> Vec<Piece> {
 }
 
 /// Words and the spaces between them, each with the looks it is made of.
-fn words(spans: &[Span]) -> Vec<Vec<Span>> {
-    let mut words: Vec<Vec<Span>> = Vec::new();
+fn words(spans: &[StyledSpan]) -> Vec<Vec<StyledSpan>> {
+    let mut words: Vec<Vec<StyledSpan>> = Vec::new();
     let mut last_is_gap = None;
     for span in spans {
         for part in span.text.split_inclusive(' ').flat_map(split_space) {
             let is_gap = part == " ";
-            let piece = Span {
+            let piece = StyledSpan {
                 text: part.to_owned(),
                 look: span.look,
             };
@@ -347,7 +347,12 @@ mod tests {
     use super::*;
 
     fn wrapped(text: &str, columns: usize) -> Vec<String> {
-        let rows = wrap(&[Span::plain(text)], columns, &Row::new(), &Row::new());
+        let rows = wrap(
+            &[StyledSpan::plain(text)],
+            columns,
+            &Row::new(),
+            &Row::new(),
+        );
         rows.iter().map(|row| row.to_text(false)).collect()
     }
 
@@ -366,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_acts_on_a_terminal_is_made_visible() {
-        let row = Row::of("a\u{1b}[2Jb\tc", Look::BOLD);
+        let row = Row::of("a\u{1b}[2Jb\tc", TextStyle::BOLD);
         assert_eq!(row.to_text(false), "a\\u{1b}[2Jb    c");
         assert_eq!(row.to_text(true), "\u{1b}[1ma\\u{1b}[2Jb    c\u{1b}[0m");
     }
@@ -374,9 +379,12 @@ mod tests {
     #[test]
     fn a_row_that_is_too_long_is_cut_with_a_mark() {
         assert_eq!(
-            Row::of("日本語", Look::PLAIN).cut(5).to_text(false),
+            Row::of("日本語", TextStyle::PLAIN).cut(5).to_text(false),
             "日本…"
         );
-        assert_eq!(Row::of("abc", Look::PLAIN).cut(3).to_text(false), "abc");
+        assert_eq!(
+            Row::of("abc", TextStyle::PLAIN).cut(3).to_text(false),
+            "abc"
+        );
     }
 }

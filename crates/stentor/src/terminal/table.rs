@@ -1,7 +1,7 @@
 //! Tables of Markdown, fitted to the width of a terminal.
 
 use super::markdown::inline;
-use super::styled::{Look, Row, Span, wrap};
+use super::styled::{Row, StyledSpan, TextStyle, wrap};
 
 /// Narrower columns are not readable.
 const NARROWEST: usize = 6;
@@ -9,11 +9,11 @@ const SEPARATOR: &str = " │ ";
 const SEPARATOR_COLUMNS: usize = 3;
 
 /// The rows of the table that these lines write down.
-pub fn rows(lines: &[String], columns: usize, base: Look) -> Vec<Row> {
+pub fn rows(lines: &[String], columns: usize, base: TextStyle) -> Vec<Row> {
     let table: Vec<Vec<String>> = lines.iter().map(|line| cells(line)).collect();
     let has_header = table.get(1).is_some_and(|cells| is_rule(cells));
-    let head = Look { bold: true, ..base };
-    let body: Vec<Vec<Vec<Span>>> = table
+    let head = TextStyle { bold: true, ..base };
+    let body: Vec<Vec<Vec<StyledSpan>>> = table
         .iter()
         .enumerate()
         .filter(|(n, cells)| !cells.is_empty() && (!has_header || *n != 1))
@@ -28,7 +28,7 @@ pub fn rows(lines: &[String], columns: usize, base: Look) -> Vec<Row> {
         rows.extend(table_row(cells, &widths));
         if has_header && n == 0 {
             let lines: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-            rows.push(Row::of(&lines.join("─┼─"), Look::DIM));
+            rows.push(Row::of(&lines.join("─┼─"), TextStyle::DIM));
         }
     }
     rows
@@ -66,11 +66,11 @@ fn is_rule(cells: &[String]) -> bool {
     !cells.is_empty() && cells.iter().all(is_line)
 }
 
-fn natural_widths(body: &[Vec<Vec<Span>>]) -> Vec<usize> {
+fn natural_widths(body: &[Vec<Vec<StyledSpan>>]) -> Vec<usize> {
     let count = body.iter().map(Vec::len).max().unwrap_or(0);
     let widths = (0..count).map(|column| {
         let cells = body.iter().filter_map(|cells| cells.get(column));
-        let widths = cells.map(|cell| cell.iter().map(Span::width).sum::<usize>());
+        let widths = cells.map(|cell| cell.iter().map(StyledSpan::width).sum::<usize>());
         widths.max().unwrap_or(0)
     });
     widths.collect()
@@ -90,7 +90,7 @@ fn fit(natural: &[usize], columns: usize) -> Vec<usize> {
     widths
 }
 
-fn table_row(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
+fn table_row(cells: &[Vec<StyledSpan>], widths: &[usize]) -> Vec<Row> {
     let none = Vec::new();
     let wrapped: Vec<Vec<Row>> = widths
         .iter()
@@ -105,7 +105,7 @@ fn table_row(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
         let mut row = Row::new();
         for (column, width) in widths.iter().enumerate() {
             if column > 0 {
-                row = row.with(SEPARATOR, Look::DIM);
+                row = row.with(SEPARATOR, TextStyle::DIM);
             }
             let cell = wrapped.get(column).and_then(|rows| rows.get(line));
             let cell = cell.cloned().unwrap_or_default();
@@ -113,7 +113,7 @@ fn table_row(cells: &[Vec<Span>], widths: &[usize]) -> Vec<Row> {
             let missing = width.saturating_sub(cell.width());
             row = row.with_spans(cell.into_spans());
             if !is_last {
-                row = row.with(&" ".repeat(missing), Look::PLAIN);
+                row = row.with(&" ".repeat(missing), TextStyle::PLAIN);
             }
         }
         row
@@ -136,7 +136,7 @@ mod tests {
             "| short |",
         ]
         .map(str::to_owned);
-        let shown: String = rows(&lines, 30, Look::PLAIN)
+        let shown: String = rows(&lines, 30, TextStyle::PLAIN)
             .iter()
             .map(|row| row.to_text(false) + "\n")
             .collect();

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use stentor_agent::event::{
-    CompactionEnd, EventKind, NoticeLevel, Queues, RunEnd, RunOutcome, StateChange, SummaryRetry,
+    CompactionEnd, EventKind, NoticeLevel, Queues, RunEnd, RunOutcome, StateChange, Subagent,
+    SubagentEnd, SummaryRetry,
 };
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
 use stentor_journal::message::{KnownMessage, Message, ToolCall};
 
 use super::calls::RunningCalls;
 use super::markdown::Markdown;
-use super::styled::{Colour, Look, Row, Span, wrap};
+use super::styled::{Colour, Row, StyledSpan, TextStyle, wrap};
 use crate::print::call_line::{one_line, seconds};
 use crate::run_ending;
 
@@ -25,7 +26,7 @@ const SPINNER_MS: u128 = 100;
 
 /// What the rows before were about: what is about something else is set apart by a blank row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum About {
+enum RowSubject {
     Nothing,
     User,
     Answer,
@@ -35,9 +36,9 @@ enum About {
 }
 
 /// Turns events into rows.
-pub struct Transcript {
+pub struct TerminalTranscript {
     columns: usize,
-    last: About,
+    last: RowSubject,
     text: Option<Markdown>,
     thinking: Option<Markdown>,
     calls: RunningCalls,
@@ -54,12 +55,12 @@ pub struct Transcript {
     session_name: Option<String>,
 }
 
-impl Transcript {
+impl TerminalTranscript {
     /// A transcript for a terminal of so many columns.
     pub fn new(columns: usize) -> Self {
         Self {
             columns,
-            last: About::Nothing,
+            last: RowSubject::Nothing,
             text: None,
             thinking: None,
             calls: RunningCalls::default(),
@@ -99,7 +100,7 @@ impl Transcript {
 
     /// Rows that somebody asked for, or that something went wrong with.
     pub fn notes(&mut self, rows: Vec<Row>) -> Vec<Row> {
-        self.about(About::Notes, rows)
+        self.about(RowSubject::Notes, rows)
     }
 
     /// A whole message of the past.
@@ -113,10 +114,10 @@ impl Transcript {
                 if text.trim().is_empty() {
                     return Vec::new();
                 }
-                let mut markdown = Markdown::new(self.columns, Look::PLAIN);
+                let mut markdown = Markdown::new(self.columns, TextStyle::PLAIN);
                 let mut rows = markdown.push(&text);
                 rows.extend(markdown.finish());
-                self.about(About::Answer, rows)
+                self.about(RowSubject::Answer, rows)
             }
             Message::Known(_) | Message::Other(_) => Vec::new(),
         }
@@ -144,7 +145,7 @@ impl Transcript {
                 duration_ms,
             } => {
                 let rows = self.calls.ended(call, output, *duration_ms);
-                self.about(About::Calls, rows)
+                self.about(RowSubject::Calls, rows)
             }
             EventKind::QueueChanged(queues) => {
                 self.queues = (**queues).clone();
@@ -189,11 +190,7 @@ impl Transcript {
             EventKind::SubagentProgress { agent, status, .. } => {
                 self.does(&format!("{}: {}", agent.name, one_line(status)))
             }
-            EventKind::SubagentEnded { agent, end } => {
-                let how = if end.failed { "failed" } else { "is done" };
-                let text = format!("{} {how} after {}", agent.name, seconds(end.duration_ms));
-                self.note(NoticeLevel::Info, &text)
-            }
+            EventKind::SubagentEnded { agent, end } => self.subagent_ended(agent, end),
             EventKind::BashOutput { delta, .. } => self.shell_output(delta),
             EventKind::Status { key, text } => self.status(key, text.as_deref()),
             EventKind::Widget { key, lines, .. } => self.widget(key, lines.as_deref()),
@@ -216,6 +213,8 @@ impl Transcript {
             | EventKind::AnswerStarted(_)
             | EventKind::MessageEnded { .. }
             | EventKind::EntryAppended { .. }
+            | EventKind::BashStarted { .. }
+            | EventKind::BashEnded { .. }
             | EventKind::SummaryRetry(SummaryRetry::Started { .. } | SummaryRetry::Ended)
             | EventKind::RetryEnded { .. }
             | EventKind::FallbackSucceeded { .. }
@@ -234,6 +233,12 @@ impl Transcript {
         }
     }
 
+    fn subagent_ended(&mut self, agent: &Subagent, end: &SubagentEnd) -> Vec<Row> {
+        let how = if end.failed { "failed" } else { "is done" };
+        let text = format!("{} {how} after {}", agent.name, seconds(end.duration_ms));
+        self.note(NoticeLevel::Info, &text)
+    }
+
     /// What goes on: the unfinished rows of an answer, running calls, what waits, the spinner.
     pub fn live(&self, now: Instant) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -246,11 +251,15 @@ impl Transcript {
         let queued = self.queues.steering.iter().chain(&self.queues.follow_up);
         rows.extend(queued.map(|text| {
             let text = one_line(text);
-            Row::of("  waits: ", Look::DIM).with(&text, Look::DIM)
+            Row::of("  waits: ", TextStyle::DIM).with(&text, TextStyle::DIM)
         }));
         let widgets = self.widgets.values().flatten();
-        rows.extend(widgets.map(|line| Row::of(line, Look::PLAIN)));
-        rows.extend(self.statuses.values().map(|text| Row::of(text, Look::DIM)));
+        rows.extend(widgets.map(|line| Row::of(line, TextStyle::PLAIN)));
+        rows.extend(
+            self.statuses
+                .values()
+                .map(|text| Row::of(text, TextStyle::DIM)),
+        );
         if let Some(since) = self.running_since {
             rows.push(self.spinner(now.saturating_duration_since(since).as_millis()));
         }
@@ -283,8 +292,8 @@ impl Transcript {
     fn shell_output(&mut self, text: &str) -> Vec<Row> {
         let rows = text
             .lines()
-            .map(|line| Row::of("  │ ", Look::DIM).with(line, Look::PLAIN));
-        self.about(About::Calls, rows.collect())
+            .map(|line| Row::of("  │ ", TextStyle::DIM).with(line, TextStyle::PLAIN));
+        self.about(RowSubject::Calls, rows.collect())
     }
 
     fn status(&mut self, key: &str, text: Option<&str>) -> Vec<Row> {
@@ -309,7 +318,7 @@ impl Transcript {
             return Vec::new();
         };
         let took = seconds_only(now.saturating_duration_since(since).as_millis() / 1000);
-        let row = Row::of(&format!("... {}, {took}", self.does_now()), Look::DIM);
+        let row = Row::of(&format!("... {}, {took}", self.does_now()), TextStyle::DIM);
         self.notes(vec![row])
     }
 
@@ -326,39 +335,39 @@ impl Transcript {
         let picture = SPINNER.get(place).copied().unwrap_or("…");
         let doing = self.does_now();
         let took = seconds_only(elapsed_ms / 1000);
-        Row::of(picture, Look::colour(Colour::Cyan))
-            .with(&format!(" {doing}"), Look::PLAIN)
-            .with(&format!(" · {took} · Ctrl-C stops"), Look::DIM)
+        Row::of(picture, TextStyle::colour(Colour::Cyan))
+            .with(&format!(" {doing}"), TextStyle::PLAIN)
+            .with(&format!(" · {took} · Ctrl-C stops"), TextStyle::DIM)
     }
 
-    fn about(&mut self, about: About, rows: Vec<Row>) -> Vec<Row> {
+    fn about(&mut self, about: RowSubject, rows: Vec<Row>) -> Vec<Row> {
         if rows.is_empty() {
             return rows;
         }
-        let apart = self.last != about && self.last != About::Nothing;
+        let apart = self.last != about && self.last != RowSubject::Nothing;
         self.last = about;
         let blank = apart.then(Row::new);
         blank.into_iter().chain(rows).collect()
     }
 
     fn user(&mut self, text: &str, most_lines: usize) -> Vec<Row> {
-        let prompt = Row::of("› ", Look::colour(Colour::Blue));
-        let next = Row::of("  ", Look::PLAIN);
+        let prompt = Row::of("› ", TextStyle::colour(Colour::Blue));
+        let next = Row::of("  ", TextStyle::PLAIN);
         let mut rows = Vec::new();
         let lines: Vec<&str> = text.trim_end().lines().collect();
         for (n, line) in lines.iter().take(most_lines).enumerate() {
             let first = if n == 0 { &prompt } else { &next };
-            let span = Span::new(line, Look::BOLD);
+            let span = StyledSpan::new(line, TextStyle::BOLD);
             rows.extend(wrap(&[span], self.columns, first, &next));
         }
         let more = lines.len().saturating_sub(most_lines);
         if more > 0 {
-            rows.push(Row::of(&format!("  … {more} more lines"), Look::DIM));
+            rows.push(Row::of(&format!("  … {more} more lines"), TextStyle::DIM));
         }
-        if self.last == About::User {
-            self.last = About::Notes;
+        if self.last == RowSubject::User {
+            self.last = RowSubject::Notes;
         }
-        self.about(About::User, rows)
+        self.about(RowSubject::User, rows)
     }
 
     /// A message that was said is shown when it is delivered, unless it is on the screen.
@@ -377,11 +386,11 @@ impl Transcript {
         match &block.kind {
             LiveBlockKind::Text => {
                 self.doing = "answering".to_owned();
-                self.text = Some(Markdown::new(self.columns, Look::PLAIN));
+                self.text = Some(Markdown::new(self.columns, TextStyle::PLAIN));
             }
             LiveBlockKind::Thinking => {
                 self.doing = "thinking".to_owned();
-                self.thinking = Some(Markdown::new(self.columns, Look::DIM));
+                self.thinking = Some(Markdown::new(self.columns, TextStyle::DIM));
             }
             LiveBlockKind::Redacted => self.doing = "thinking".to_owned(),
             LiveBlockKind::ToolCall { name, .. } => {
@@ -393,8 +402,8 @@ impl Transcript {
 
     fn delta(&mut self, block: &LiveBlock, text: &str) -> Vec<Row> {
         let (about, markdown) = match block.kind {
-            LiveBlockKind::Text => (About::Answer, &mut self.text),
-            LiveBlockKind::Thinking => (About::Thinking, &mut self.thinking),
+            LiveBlockKind::Text => (RowSubject::Answer, &mut self.text),
+            LiveBlockKind::Thinking => (RowSubject::Thinking, &mut self.thinking),
             LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => return Vec::new(),
         };
         let rows = markdown.as_mut().map(|markdown| markdown.push(text));
@@ -403,8 +412,8 @@ impl Transcript {
 
     fn block_ended(&mut self, block: &LiveBlock) -> Vec<Row> {
         let (about, markdown) = match block.kind {
-            LiveBlockKind::Text => (About::Answer, self.text.take()),
-            LiveBlockKind::Thinking => (About::Thinking, self.thinking.take()),
+            LiveBlockKind::Text => (RowSubject::Answer, self.text.take()),
+            LiveBlockKind::Thinking => (RowSubject::Thinking, self.thinking.take()),
             LiveBlockKind::Redacted | LiveBlockKind::ToolCall { .. } => return Vec::new(),
         };
         let rows = markdown.map(|mut markdown| markdown.finish());
@@ -428,7 +437,7 @@ impl Transcript {
             | StateChange::AutoRetry(_)
             | StateChange::Leaf(_) => return Vec::new(),
         };
-        self.notes(vec![Row::of(&text, Look::DIM)])
+        self.notes(vec![Row::of(&text, TextStyle::DIM)])
     }
 
     fn compacted(&mut self, end: &CompactionEnd) -> Vec<Row> {
@@ -468,15 +477,15 @@ impl Transcript {
 /// One thing that a person should know.
 pub fn note_rows(level: NoticeLevel, text: &str, columns: usize) -> Vec<Row> {
     let label = match level {
-        NoticeLevel::Info => Row::of("· ", Look::DIM),
-        NoticeLevel::Warning => Row::of("! ", Look::colour(Colour::Yellow)),
-        NoticeLevel::Error => Row::of("✗ ", Look::colour(Colour::Red)),
+        NoticeLevel::Info => Row::of("· ", TextStyle::DIM),
+        NoticeLevel::Warning => Row::of("! ", TextStyle::colour(Colour::Yellow)),
+        NoticeLevel::Error => Row::of("✗ ", TextStyle::colour(Colour::Red)),
     };
-    let next = Row::of("  ", Look::PLAIN);
+    let next = Row::of("  ", TextStyle::PLAIN);
     let mut rows = Vec::new();
     for (n, line) in text.lines().enumerate() {
         let first = if n == 0 { &label } else { &next };
-        rows.extend(wrap(&[Span::plain(line)], columns, first, &next));
+        rows.extend(wrap(&[StyledSpan::plain(line)], columns, first, &next));
     }
     rows
 }

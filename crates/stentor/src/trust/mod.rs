@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stentor_agent::project_files::Owners;
+use stentor_agent::project_files::TrustedOwners;
 
-use store::{StoreError, TrustStore, TrustedFolder};
+use store::{TrustStore, TrustStoreError, TrustedFolder};
 
 /// The folders that the user trusts.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Trust {
 impl Trust {
     /// What is kept in the user's folder and what is listed in their configuration. A damaged file
     /// trusts nobody.
-    pub fn read(config_dir: Option<&Path>, listed: &[PathBuf]) -> (Self, Option<StoreError>) {
+    pub fn read(config_dir: Option<&Path>, listed: &[PathBuf]) -> (Self, Option<TrustStoreError>) {
         let stored = config_dir.map(|dir| TrustStore::in_folder(dir).all());
         let (stored, problem) = match stored {
             None => (Vec::new(), None),
@@ -53,13 +53,13 @@ impl Trust {
         // In a folder that others can write to, anybody can make one.
         let is_listed = |above: &PathBuf| {
             folder.starts_with(above)
-                && (Owners::ours().include(&folder, owner) || owner_of(above) == Some(owner))
+                && (TrustedOwners::ours().include(&folder, owner) || owner_of(above) == Some(owner))
         };
         self.stored.iter().any(is_stored) || self.listed.iter().any(is_listed)
     }
 
     /// Whose files are read in a folder: those of who owns a trusted one as well.
-    pub fn owners(&self, cwd: &Path) -> Owners {
+    pub fn owners(&self, cwd: &Path) -> TrustedOwners {
         let mut above = cwd.ancestors();
         let trusted = above.find(|folder| self.covers(folder));
         let trusted = trusted.and_then(|folder| {
@@ -67,7 +67,7 @@ impl Trust {
             let owner = owner_of(&folder)?;
             Some((folder, owner))
         });
-        let ours = Owners::ours();
+        let ours = TrustedOwners::ours();
         match trusted {
             Some((folder, owner)) => ours.and_in(folder, owner),
             None => ours,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use stentor_agent::project_files::{NotRead, Reader};
+use stentor_agent::project_files::{FileOwner, NotRead};
 use stentor_journal::private_file;
 
 /// A folder that is trusted as long as it belongs to the same user.
@@ -24,7 +24,7 @@ pub struct TrustedFolder {
 
 /// Why trust could not be read or kept.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum TrustStoreError {
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io {
         what: &'static str,
@@ -60,7 +60,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct TrustFile {
     version: u32,
     folders: Vec<TrustedFolder>,
 }
@@ -80,22 +80,22 @@ impl TrustStore {
     }
 
     /// Every folder that was trusted. A file that is not there has none.
-    pub fn all(&self) -> Result<Vec<TrustedFolder>, StoreError> {
-        let damaged = |problem: String| StoreError::Damaged {
+    pub fn all(&self) -> Result<Vec<TrustedFolder>, TrustStoreError> {
+        let damaged = |problem: String| TrustStoreError::Damaged {
             path: self.path.clone(),
             problem,
         };
-        let bytes = match Reader::Private.read(&self.path, LARGEST_BYTES) {
+        let bytes = match FileOwner::Private.read(&self.path, LARGEST_BYTES) {
             Ok(bytes) => bytes,
             Err(NotRead::Missing) => return Ok(Vec::new()),
             Err(why) => {
-                return Err(StoreError::NotRead {
+                return Err(TrustStoreError::NotRead {
                     path: self.path.clone(),
                     why,
                 });
             }
         };
-        let content: Content =
+        let content: TrustFile =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         match content.version {
             VERSION => Ok(content.folders),
@@ -104,7 +104,7 @@ impl TrustStore {
     }
 
     /// Trusts a folder from now on, as long as it has the owner it has now.
-    pub fn trust(&self, folder: &Path, now: &str) -> Result<TrustedFolder, StoreError> {
+    pub fn trust(&self, folder: &Path, now: &str) -> Result<TrustedFolder, TrustStoreError> {
         let trusted = TrustedFolder {
             folder: text_of(folder)?,
             owner: fs::metadata(folder)
@@ -115,7 +115,7 @@ impl TrustStore {
         self.change(|folders| {
             folders.retain(|known| known.folder != trusted.folder);
             if folders.len() >= MOST_FOLDERS {
-                return Err(StoreError::Full);
+                return Err(TrustStoreError::Full);
             }
             folders.push(trusted.clone());
             Ok(trusted)
@@ -123,7 +123,7 @@ impl TrustStore {
     }
 
     /// Trusts a folder no longer. False if it was not trusted.
-    pub fn revoke(&self, folder: &Path) -> Result<bool, StoreError> {
+    pub fn revoke(&self, folder: &Path) -> Result<bool, TrustStoreError> {
         // One that is gone can be revoked, too.
         let text = text_of(folder).or_else(|_| plain_text(folder))?;
         self.change(|folders| {
@@ -135,14 +135,14 @@ impl TrustStore {
 
     fn change<T>(
         &self,
-        change: impl FnOnce(&mut Vec<TrustedFolder>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        change: impl FnOnce(&mut Vec<TrustedFolder>) -> Result<T, TrustStoreError>,
+    ) -> Result<T, TrustStoreError> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         private_file::create_folder(folder).map_err(self.cannot("make", folder))?;
         let _lock = self.lock()?;
         let mut folders = self.all()?;
         let done = change(&mut folders)?;
-        let content = Content {
+        let content = TrustFile {
             version: VERSION,
             folders,
         };
@@ -156,7 +156,7 @@ impl TrustStore {
     }
 
     /// Keeps other processes from changing the file.
-    fn lock(&self) -> Result<File, StoreError> {
+    fn lock(&self) -> Result<File, TrustStoreError> {
         let path = self.path.with_extension("lock");
         let file = OpenOptions::new()
             .write(true)
@@ -171,7 +171,7 @@ impl TrustStore {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(self.cannot("lock", &path)(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= patient_until => {
-                    return Err(StoreError::Busy {
+                    return Err(TrustStoreError::Busy {
                         path: self.path.clone(),
                     });
                 }
@@ -180,9 +180,13 @@ impl TrustStore {
         }
     }
 
-    fn cannot(&self, what: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
+    fn cannot(
+        &self,
+        what: &'static str,
+        path: &Path,
+    ) -> impl Fn(io::Error) -> TrustStoreError + use<> {
         let path = path.to_owned();
-        move |error| StoreError::Io {
+        move |error| TrustStoreError::Io {
             what,
             path: path.clone(),
             error,
@@ -190,8 +194,8 @@ impl TrustStore {
     }
 }
 
-fn text_of(folder: &Path) -> Result<String, StoreError> {
-    let resolved = folder.canonicalize().map_err(|error| StoreError::Io {
+fn text_of(folder: &Path) -> Result<String, TrustStoreError> {
+    let resolved = folder.canonicalize().map_err(|error| TrustStoreError::Io {
         what: "look at",
         path: folder.to_owned(),
         error,
@@ -199,9 +203,9 @@ fn text_of(folder: &Path) -> Result<String, StoreError> {
     plain_text(&resolved)
 }
 
-fn plain_text(folder: &Path) -> Result<String, StoreError> {
+fn plain_text(folder: &Path) -> Result<String, TrustStoreError> {
     let text = folder.to_str().map(str::to_owned);
-    text.ok_or_else(|| StoreError::NotUtf8(folder.to_owned()))
+    text.ok_or_else(|| TrustStoreError::NotUtf8(folder.to_owned()))
 }
 
 #[cfg(test)]
@@ -239,7 +243,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = TrustStore::in_folder(dir.path());
         fs::write(dir.path().join(FILE), "{").unwrap();
-        assert!(matches!(store.all(), Err(StoreError::Damaged { .. })));
+        assert!(matches!(store.all(), Err(TrustStoreError::Damaged { .. })));
         assert!(store.trust(dir.path(), "now").is_err());
         assert_eq!(fs::read_to_string(dir.path().join(FILE)).unwrap(), "{");
     }

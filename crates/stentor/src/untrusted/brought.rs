@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stentor_agent::project_files::{Project, Reader};
+use stentor_agent::project_files::{FileOwner, Project};
 use stentor_agent::rules::{RuleFile, read_rules};
 
-use crate::config::{Config, Lookup, RUNS_PROGRAM, Wanted};
+use crate::config::{Config, EnvLookup, RUNS_PROGRAM, TrustRequirement};
 use crate::shell_argument::shell_argument;
 use crate::user_folders::command_folders;
 use crate::{extensions, mcp_servers};
@@ -18,7 +18,7 @@ pub fn rule_folders(project: &Project) -> Vec<PathBuf> {
 
 /// Everything the folder of a configuration brings that is left out because the folder is not
 /// trusted, what runs first. Nothing of a folder that is.
-pub fn waiting(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
+pub fn waiting(config: &Config, env: EnvLookup<'_>) -> Vec<TrustRequirement> {
     if config.files.root_trusted {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub fn notice_of(config: &Config) -> Option<String> {
 }
 
 /// What people are told of it, in one line.
-pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
+pub fn notice(root: &Path, wanted: &[TrustRequirement]) -> String {
     let listed: Vec<String> = wanted
         .iter()
         .take(MOST_TOLD)
@@ -64,8 +64,8 @@ pub fn notice(root: &Path, wanted: &[Wanted]) -> String {
 const MOST_TOLD: usize = 8;
 
 /// The lines of a question about it. Nobody reads more.
-pub fn lines(root: &Path, wanted: &[Wanted]) -> Vec<String> {
-    let line = |one: &Wanted| format!("{} ({}): {}", one.what, one.place(root), one.why);
+pub fn lines(root: &Path, wanted: &[TrustRequirement]) -> Vec<String> {
+    let line = |one: &TrustRequirement| format!("{} ({}): {}", one.what, one.place(root), one.why);
     let mut lines: Vec<String> = wanted.iter().take(MOST_ASKED).map(line).collect();
     let more = wanted.len().saturating_sub(MOST_ASKED);
     lines.extend((more > 0).then(|| format!("and {more} more")));
@@ -75,7 +75,7 @@ pub fn lines(root: &Path, wanted: &[Wanted]) -> Vec<String> {
 /// What a question lists; `stentor trust` lists all of it.
 const MOST_ASKED: usize = 100;
 
-fn agents(config: &Config) -> Vec<Wanted> {
+fn agents(config: &Config) -> Vec<TrustRequirement> {
     let folders = command_folders(config).of_project().into_iter();
     let files = folders.flat_map(|folder| files_in(&folder.join("agents")));
     let why = "an agent chooses model, tools and instructions for the tasks it is given";
@@ -84,7 +84,7 @@ fn agents(config: &Config) -> Vec<Wanted> {
         .collect()
 }
 
-fn templates(config: &Config) -> Vec<Wanted> {
+fn templates(config: &Config) -> Vec<TrustRequirement> {
     if !config.settings.use_prompt_templates.value {
         return Vec::new();
     }
@@ -108,14 +108,14 @@ fn markdown(
 ) -> impl Iterator<Item = PathBuf> {
     files.filter(|file| {
         let is_markdown = file.extension().is_some_and(|end| end == "md");
-        is_markdown && Reader::Project(&config.project).found(file).is_some()
+        is_markdown && FileOwner::Project(&config.project).found(file).is_some()
     })
 }
 
-fn rules(project: &Project) -> Vec<Wanted> {
+fn rules(project: &Project) -> Vec<TrustRequirement> {
     let folders = rule_folders(project).into_iter();
     let folders: Vec<_> = folders
-        .map(|folder| (folder, Reader::Project(project)))
+        .map(|folder| (folder, FileOwner::Project(project)))
         .collect();
     let rules = read_rules(&folders)
         .into_iter()
@@ -127,19 +127,19 @@ fn rules(project: &Project) -> Vec<Wanted> {
     rules.map(|file| named("rule", file, why)).collect()
 }
 
-fn programs(config: &Config) -> Vec<Wanted> {
+fn programs(config: &Config) -> Vec<TrustRequirement> {
     let files = extensions::project_folder(config);
     let why = RUNS_PROGRAM;
-    let reader = Reader::Project(&config.project);
+    let reader = FileOwner::Project(&config.project);
     let files = files
         .iter()
         .flat_map(|folder| extensions::files_in(folder, reader));
     files.map(|file| named("extension", file, why)).collect()
 }
 
-fn servers(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
+fn servers(config: &Config, env: EnvLookup<'_>) -> Vec<TrustRequirement> {
     let found = mcp_servers::find(config, env).unwrap_or_default();
-    let servers = found.untrusted.into_iter().map(|server| Wanted {
+    let servers = found.untrusted.into_iter().map(|server| TrustRequirement {
         what: format!("the MCP server {}", server.name),
         file: server.file,
         line: None,
@@ -149,9 +149,9 @@ fn servers(config: &Config, env: Lookup<'_>) -> Vec<Wanted> {
     servers.collect()
 }
 
-fn named(kind: &str, file: PathBuf, why: &'static str) -> Wanted {
+fn named(kind: &str, file: PathBuf, why: &'static str) -> TrustRequirement {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Wanted {
+    TrustRequirement {
         what: format!("the {kind} {name}"),
         file,
         line: None,

@@ -17,17 +17,17 @@ use stentor_agent::session::{HookSource, HookedSession, Session, SessionServers}
 /// Reads what a folder says.
 pub trait LoadTrusted: Send + Sync {
     /// Reads it now that the folder is trusted. Waits for the disk.
-    fn load(&self) -> Result<Joining, BoxError>;
+    fn load(&self) -> Result<TrustedContents, BoxError>;
 }
 
 /// What was loaded for a session, and has not reached it.
-pub struct Joining {
+pub struct TrustedContents {
     pub texts: FolderTexts,
     pub extensions: Option<Arc<dyn HookSource>>,
     pub servers: Option<SessionServers>,
 }
 
-impl Joining {
+impl TrustedContents {
     /// Gives the session what it can have at once. Returns what is to be asked from now on.
     pub async fn join(self, session: &Session, hooked: HookedSession) -> Option<Arc<dyn Hooks>> {
         let mut attached = Vec::new();

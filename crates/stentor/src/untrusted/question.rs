@@ -26,37 +26,37 @@ use stentor_text::visible::visible;
 use tokio::task::JoinError;
 
 use super::brought::{lines, notice};
-use super::joining::{Joining, LoadTrusted};
-use crate::config::Wanted;
-use crate::trust::store::{StoreError, TrustStore};
+use super::joining::{LoadTrusted, TrustedContents};
+use crate::config::TrustRequirement;
+use crate::trust::store::{TrustStore, TrustStoreError};
 
 /// How the sessions of a way in are asked.
 #[derive(Debug, Clone, Default)]
-pub struct Asking {
+pub struct TrustAsking {
     /// How far it has come with each folder.
-    mentioned: Arc<Mutex<HashMap<PathBuf, Mentioned>>>,
+    mentioned: Arc<Mutex<HashMap<PathBuf, MentionKind>>>,
 }
 
 /// How a folder was brought up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mentioned {
+enum MentionKind {
     Notified,
     Asked,
 }
 
-impl Asking {
+impl TrustAsking {
     /// Notes that somebody is asked about a folder. False if that was so already.
     pub fn mark_asked(&self, root: &Path) -> bool {
-        self.mark(root, Mentioned::Asked)
+        self.mark(root, MentionKind::Asked)
     }
 
     /// Notes that somebody is notified of a folder. False if that was so already, or somebody was
     /// asked about it.
     fn mark_notified(&self, root: &Path) -> bool {
-        self.mark(root, Mentioned::Notified)
+        self.mark(root, MentionKind::Notified)
     }
 
-    fn mark(&self, root: &Path, how: Mentioned) -> bool {
+    fn mark(&self, root: &Path, how: MentionKind) -> bool {
         let mut mentioned = self
             .mentioned
             .lock()
@@ -73,9 +73,9 @@ impl Asking {
 /// The question about one folder, for its sessions.
 #[derive(Clone)]
 pub struct TrustQuestion {
-    pub asking: Asking,
+    pub asking: TrustAsking,
     pub root: PathBuf,
-    pub wanted: Arc<[Wanted]>,
+    pub wanted: Arc<[TrustRequirement]>,
     /// Absent where there is no folder to keep an answer in: then nobody is asked.
     pub store: Option<TrustStore>,
     pub loader: Arc<dyn LoadTrusted>,
@@ -84,7 +84,7 @@ pub struct TrustQuestion {
 
 impl HookSource for TrustQuestion {
     fn attach(&self, hooked: HookedSession) -> Arc<dyn Hooks> {
-        Arc::new(Attached(Arc::new(Asked {
+        Arc::new(AttachedQuestion(Arc::new(SessionTrustQuestion {
             hooked,
             question: self.clone(),
             brought: OnceLock::new(),
@@ -92,17 +92,17 @@ impl HookSource for TrustQuestion {
     }
 }
 
-struct Attached(Arc<Asked>);
+struct AttachedQuestion(Arc<SessionTrustQuestion>);
 
 /// The question of one session.
-struct Asked {
+struct SessionTrustQuestion {
     hooked: HookedSession,
     question: TrustQuestion,
     /// The hooks that the folder brought when it was trusted.
     brought: OnceLock<Arc<dyn Hooks>>,
 }
 
-impl Asked {
+impl SessionTrustQuestion {
     /// Asks who is known to answer, and notifies everybody else: each once.
     async fn mention(self: &Arc<Self>, session: Session) {
         let TrustQuestion { asking, root, .. } = &self.question;
@@ -156,7 +156,7 @@ impl Asked {
 #[derive(Debug, thiserror::Error)]
 enum TrustError {
     #[error("is not trusted: {0}")]
-    NotStored(#[from] StoreError),
+    NotStored(#[from] TrustStoreError),
     #[error("is trusted from the next session on: {0}")]
     NotLoaded(BoxError),
     #[error(transparent)]
@@ -181,7 +181,7 @@ impl TrustQuestion {
     }
 
     /// Trusts the folder and loads what it brings. Waits for the disk.
-    fn trust(&self) -> Result<Joining, TrustError> {
+    fn trust(&self) -> Result<TrustedContents, TrustError> {
         let now = iso_time(self.clock.now_ms());
         let stored = self
             .store
@@ -193,7 +193,7 @@ impl TrustQuestion {
 }
 
 /// What of it does not reach the session that asked, to go on after "is trusted".
-fn counts_later(wanted: &[Wanted]) -> String {
+fn counts_later(wanted: &[TrustRequirement]) -> String {
     let later: Vec<&str> = wanted
         .iter()
         .filter(|one| !one.at_once)
@@ -210,7 +210,7 @@ fn counts_later(wanted: &[Wanted]) -> String {
 const LONGEST_WAIT_MS: u64 = 10 * 60 * 1000;
 
 /// What a person is asked: everything that waits, and what a yes means.
-pub fn question(root: &Path, wanted: &[Wanted]) -> String {
+pub fn question(root: &Path, wanted: &[TrustRequirement]) -> String {
     let mut text = String::from("This is not used until you trust the folder:\n");
     for line in lines(root, wanted) {
         text.push_str(&format!("- {}\n", visible(&line)));
@@ -225,7 +225,7 @@ pub const AT_TERMINAL: Duration = Duration::from_secs(60);
 /// Asks at a terminal, for as long as `limit` says. Only a clear yes is one.
 pub fn ask_at_terminal(
     root: &Path,
-    wanted: &[Wanted],
+    wanted: &[TrustRequirement],
     terminal: &mut (impl Read + AsFd),
     limit: Duration,
     out: &mut impl Write,
@@ -264,7 +264,7 @@ fn notify(session: &Session, level: NoticeLevel, message: String) {
     });
 }
 
-impl CallHooks for Attached {
+impl CallHooks for AttachedQuestion {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let brought = self.0.brought();
         brought.map(|hooks| hooks.tools()).unwrap_or_default()
@@ -285,7 +285,7 @@ impl CallHooks for Attached {
     }
 }
 
-impl Hooks for Attached {
+impl Hooks for AttachedQuestion {
     fn commands(&self) -> Vec<CommandInfo> {
         let brought = self.0.brought();
         brought.map(|hooks| hooks.commands()).unwrap_or_default()
@@ -329,8 +329,8 @@ impl Hooks for Attached {
 mod tests {
     use super::*;
 
-    fn wanted() -> [Wanted; 1] {
-        [Wanted {
+    fn wanted() -> [TrustRequirement; 1] {
+        [TrustRequirement {
             what: "`retry.fallback`".to_owned(),
             file: "/r/.stentor/config.toml".into(),
             line: Some(3),

@@ -2,7 +2,7 @@
 //! writes to a file.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, Dialect, Events, StartOptions};
+use stentor_client::{AgentDialect, ChildAgent, Events, StartOptions};
 
 use crate::shown::{Answering, options};
 use crate::world::World;
@@ -98,15 +98,15 @@ pub fn with_script(world: World, script: &str, config: &str) -> World {
 
 /// How a session with that child is started.
 pub fn outer(world: &World, words: &[&str]) -> StartOptions {
-    let mut options = options(world, Dialect::Acp);
+    let mut options = options(world, AgentDialect::Acp);
     let words = ["--model", "agent/child"].iter().chain(words);
     options.command.extend(words.map(|word| (*word).to_owned()));
     options
 }
 
 /// A session with that child.
-pub async fn start(world: &World, words: &[&str], host: Answering) -> (Agent, Events) {
-    Agent::start(outer(world, words), host).await.unwrap()
+pub async fn start(world: &World, words: &[&str], host: Answering) -> (ChildAgent, Events) {
+    ChildAgent::start(outer(world, words), host).await.unwrap()
 }
 
 /// What the child was answered, a frame each.

@@ -194,6 +194,36 @@ fn a_choice_says_which_command_it_is_about_and_what_each_option_does() {
 }
 
 #[test]
+fn each_option_of_a_choice_is_of_the_kind_that_the_child_says() {
+    let kinds = [
+        "allow_once",
+        "allow_always",
+        "reject_once",
+        "reject_always",
+        "allow_once",
+    ];
+    let options = kinds.iter().enumerate();
+    let options =
+        options.map(|(n, kind)| json!({ "optionId": n.to_string(), "name": kind, "kind": kind }));
+    let options = Value::Array(options.collect());
+    let world = acp_child::world("", |_| nameless("Which?", options));
+    let asked = turn(&world, ("child", "ask"), json!({}), |_| {
+        selected("option-4")
+    });
+    assert_eq!(
+        asked[0]["params"]["options"],
+        json!([
+            { "optionId": "option-1", "name": "allow_once", "kind": "allow_once" },
+            { "optionId": "option-2", "name": "allow_always", "kind": "allow_always" },
+            { "optionId": "option-3", "name": "reject_once", "kind": "reject_once" },
+            { "optionId": "option-4", "name": "reject_always", "kind": "reject_always" },
+            { "optionId": "option-5", "name": "allow_once (2)", "kind": "allow_once" },
+        ])
+    );
+    assert_eq!(answers(&world)[0]["result"], selected("3"));
+}
+
+#[test]
 fn a_question_of_a_child_that_nobody_can_answer_is_cancelled() {
     let form = json!({
         "sessionId": "s", "mode": "form", "message": "Which?",

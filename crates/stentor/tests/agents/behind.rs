@@ -2,7 +2,7 @@
 //! with and without a child in between.
 
 use expect_test::expect;
-use stentor_client::{Agent, AgentEvent, Dialect, Events};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent, Events};
 
 use crate::shown::{Answering, options, titled_turn, turn, until, words};
 use crate::world::World;
@@ -28,7 +28,7 @@ text = "You said {{last_user}}"
 "#;
 
 /// The configuration with which the program that lives in `inner` is a child of another.
-pub fn agent(inner: &World, dialect: Dialect) -> String {
+pub fn agent(inner: &World, dialect: AgentDialect) -> String {
     let home = inner.path("home").display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let program = env!("CARGO_BIN_EXE_stentor");
@@ -43,7 +43,7 @@ pub fn agent(inner: &World, dialect: Dialect) -> String {
 }
 
 /// The whole conversation as lines.
-async fn conversation(agent: &Agent, events: &mut Events, world: &World) -> Vec<String> {
+async fn conversation(agent: &ChildAgent, events: &mut Events, world: &World) -> Vec<String> {
     agent.prompt("Go on.").await.unwrap();
     let mut lines = titled_turn(events).await;
     agent.prompt("Hang.").await.unwrap();
@@ -67,10 +67,10 @@ async fn conversation(agent: &Agent, events: &mut Events, world: &World) -> Vec<
     lines
 }
 
-async fn direct(outer: Dialect) -> (Vec<String>, Vec<String>) {
+async fn direct(outer: AgentDialect) -> (Vec<String>, Vec<String>) {
     let world = World::new(CONVERSATION, "");
     let host = Answering::default();
-    let (agent, mut events) = Agent::start(options(&world, outer), host.clone())
+    let (agent, mut events) = ChildAgent::start(options(&world, outer), host.clone())
         .await
         .unwrap();
     let lines = conversation(&agent, &mut events, &world).await;
@@ -78,7 +78,7 @@ async fn direct(outer: Dialect) -> (Vec<String>, Vec<String>) {
     (lines, asked)
 }
 
-async fn behind(outer: Dialect, inner: Dialect) -> (Vec<String>, Vec<String>) {
+async fn behind(outer: AgentDialect, inner: AgentDialect) -> (Vec<String>, Vec<String>) {
     let inner_world = World::new(CONVERSATION, "");
     let world = World::new("", &agent(&inner_world, inner));
     let mut options = options(&world, outer);
@@ -86,7 +86,7 @@ async fn behind(outer: Dialect, inner: Dialect) -> (Vec<String>, Vec<String>) {
         .command
         .extend(["--model".to_owned(), "agent/inner".to_owned()]);
     let host = Answering::default();
-    let (agent, mut events) = Agent::start(options, host.clone()).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options, host.clone()).await.unwrap();
     let lines = conversation(&agent, &mut events, &world).await;
     let asked = host.asked.lock().unwrap().clone();
     (lines, asked)
@@ -117,9 +117,9 @@ fn difference(direct: &[String], behind: &[String]) -> String {
 #[tokio::test]
 async fn every_dialect_behind_every_dialect_loses_only_what_is_listed() {
     let mut table = String::new();
-    for outer in Dialect::ALL {
+    for outer in AgentDialect::ALL {
         let (lines, asked) = direct(outer).await;
-        for inner in Dialect::ALL {
+        for inner in AgentDialect::ALL {
             let (others, others_asked) = behind(outer, inner).await;
             table.push_str(&format!("{inner} behind {outer}\n"));
             table.push_str(&difference(&lines, &others));

@@ -1,7 +1,7 @@
 //! Which model, mode and thinking level a child has, and how one gets there.
 
 use serde_json::json;
-use stentor_client::{Agent, Dialect};
+use stentor_client::{AgentDialect, ChildAgent};
 
 use crate::acp_child::{self, Steps, settings};
 use crate::behind::agent;
@@ -13,13 +13,15 @@ const NOTED: &str = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"
 
 #[tokio::test]
 async fn the_models_of_a_child_are_listed_once_it_runs_and_choosing_one_goes_on_in_its_session() {
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let inner_world = World::new(NOTED, "");
         let world = World::new("", &agent(&inner_world, inner));
-        let mut options = options(&world, Dialect::Omp);
+        let mut options = options(&world, AgentDialect::Omp);
         let model = ["--model".to_owned(), "agent/inner".to_owned()];
         options.command.extend(model);
-        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, Answering::default())
+            .await
+            .unwrap();
         agent.prompt("Remember this.").await.unwrap();
         turn(&mut events).await;
         let guide = "agent/inner/offline/guide";
@@ -64,13 +66,15 @@ async fn the_models_of_a_child_are_listed_once_it_runs_and_choosing_one_goes_on_
 
 #[tokio::test]
 async fn a_model_that_the_child_does_not_have_is_an_error_with_its_reason() {
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let inner_world = World::new(NOTED, "");
         let world = World::new("", &agent(&inner_world, inner));
-        let mut options = options(&world, Dialect::Omp);
+        let mut options = options(&world, AgentDialect::Omp);
         let model = ["--model".to_owned(), "agent/inner/nobody/knows".to_owned()];
         options.command.extend(model);
-        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, Answering::default())
+            .await
+            .unwrap();
         agent.prompt("Go on.").await.unwrap();
         let lines = turn(&mut events).await;
         let end = "end Failed agent/inner/nobody/knows: the agent refused: ";
@@ -153,10 +157,12 @@ done
     let child = world.path("home/child.sh").display().to_string();
     let config = format!("[agents.child]\ncommand = [\"sh\", {child:?}]\ndialect = \"omp\"\n");
     world.file("home/.config/stentor/config.toml", &config);
-    let mut options = options(&world, Dialect::Omp);
+    let mut options = options(&world, AgentDialect::Omp);
     let model = ["--model".to_owned(), "agent/child".to_owned()];
     options.command.extend(model);
-    let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options, Answering::default())
+        .await
+        .unwrap();
     agent.prompt("One.").await.unwrap();
     turn(&mut events).await;
     assert!(!world.path("work/levels").exists(), "nobody chose one");

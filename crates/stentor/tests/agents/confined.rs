@@ -1,7 +1,7 @@
 //! Children in the sandbox of their session.
 
 use serde_json::json;
-use stentor_client::Agent;
+use stentor_client::ChildAgent;
 
 use crate::acp_child::{Steps, answers, outer, world};
 use crate::shown::{Answering, turn};
@@ -44,7 +44,7 @@ async fn written_outside(keys: &str) -> Option<(World, Vec<String>)> {
     let mut options = outer(&world, &[]);
     let tmp = format!("TMPDIR={}", world.path("tmp").display());
     options.command.insert(2, tmp);
-    let started = Agent::start(options, Answering::default()).await;
+    let started = ChildAgent::start(options, Answering::default()).await;
     let (agent, mut events) = match started {
         Ok(started) => started,
         Err(error) if error.to_string().contains("the sandbox cannot be enforced") => {

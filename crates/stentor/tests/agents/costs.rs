@@ -1,7 +1,7 @@
 //! What a child costs in dollars, in the budget and the usage of the session it works for.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, AgentEvent, Dialect};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent};
 
 use crate::acp_child::{self, Steps, answers, outer};
 use crate::behind::agent;
@@ -30,7 +30,7 @@ fn used(world: &World) -> f64 {
 #[tokio::test]
 async fn what_a_subagent_that_is_an_agent_costs_counts_in_the_budget_and_the_usage_of_its_session()
 {
-    for inner in [Dialect::Acp, Dialect::Omp, Dialect::Psi] {
+    for inner in [AgentDialect::Acp, AgentDialect::Omp, AgentDialect::Psi] {
         let inner_world = World::new(DONE, "");
         let agent = agent(&inner_world, inner);
         for (limit, expected) in [
@@ -42,7 +42,8 @@ async fn what_a_subagent_that_is_an_agent_costs_counts_in_the_budget_and_the_usa
         ] {
             let config = format!("{agent}[budget]\ncost = {limit:?}\n");
             let world = World::new(DELEGATE, &config);
-            let started = Agent::start(options(&world, Dialect::Omp), Answering::default()).await;
+            let started =
+                ChildAgent::start(options(&world, AgentDialect::Omp), Answering::default()).await;
             let (agent, mut events) = started.unwrap();
             agent.prompt("Delegate.").await.unwrap();
             let lines = turn(&mut events).await;
@@ -120,7 +121,7 @@ done
     agent.stop().await;
     assert_eq!(used(&world), 0.25);
     // It reports the sum of its whole session.
-    let started = Agent::start(outer(&world, &[]), Answering::default()).await;
+    let started = ChildAgent::start(outer(&world, &[]), Answering::default()).await;
     let (agent, mut events) = started.unwrap();
     agent.load_session(&id).await.unwrap();
     agent.prompt("Two.").await.unwrap();

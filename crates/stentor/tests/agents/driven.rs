@@ -1,7 +1,8 @@
 //! The same conversation in every dialect.
 
 use stentor_client::{
-    AgentError, AgentEvent, Dialect, Feature, OpenSession, Picture, Prompt, Support,
+    AgentDialect, AgentEvent, AgentPrompt, ChildAgentError, Feature, FeatureSupport,
+    InitialSession, PromptPicture,
 };
 
 use crate::shown::{Answering, options, start, turn, until};
@@ -21,33 +22,33 @@ text = "Done."
 "#;
 
 /// The events, the same for all but for what the dialect loses.
-fn expected(dialect: Dialect) -> Vec<&'static str> {
+fn expected(dialect: AgentDialect) -> Vec<&'static str> {
     let ls = "call ls {}";
     let write = r#"call write {"content":"hello\n","path":"new.txt"}"#;
     let wrote = match dialect {
-        Dialect::Acp => r#"ended call_1_2 Successfully wrote 6 bytes to new.txt ["hello\n"]"#,
+        AgentDialect::Acp => r#"ended call_1_2 Successfully wrote 6 bytes to new.txt ["hello\n"]"#,
         _ => "ended call_1_2 Successfully wrote 6 bytes to new.txt",
     };
     let listed = "ended call_1_1 plan.toml";
     let mut lines = vec!["turn", "thinking Let me see.", "text Looking."];
     match dialect {
         // Calls are announced with the answer, and start when they start.
-        Dialect::Acp | Dialect::Omp => {
+        AgentDialect::Acp | AgentDialect::Omp => {
             lines.extend([ls, write, "start call_1_1", listed, "start call_1_2", wrote])
         }
         // A call is known when it starts.
-        Dialect::Psi => {
+        AgentDialect::Psi => {
             lines.extend([ls, "start call_1_1", listed, write, "start call_1_2", wrote])
         }
         // Only results are reported: that is when calls start, as far as one knows.
-        Dialect::Synaps => {
+        AgentDialect::Synaps => {
             lines.extend([ls, write, "start call_1_1", listed, "start call_1_2", wrote])
         }
     }
     lines.push("text Done.");
     // psi reports the usage of the last answer.
     lines.push(match dialect {
-        Dialect::Psi => "end Completed 3+1",
+        AgentDialect::Psi => "end Completed 3+1",
         _ => "end Completed 6+2",
     });
     lines
@@ -55,7 +56,7 @@ fn expected(dialect: Dialect) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn a_turn_with_thinking_tools_and_a_permission_is_the_same_in_every_dialect() {
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new(CONVERSATION, "");
         let host = Answering::default();
         let (agent, mut events) = start(&world, dialect, host.clone()).await;
@@ -64,7 +65,7 @@ async fn a_turn_with_thinking_tools_and_a_permission_is_the_same_in_every_dialec
         let asked = host.asked.lock().unwrap().clone();
         let write = r#"Some("write") {"content":"hello\n","path":"new.txt"}"#;
         match dialect {
-            Dialect::Synaps => assert_eq!(asked, [""; 0]),
+            AgentDialect::Synaps => assert_eq!(asked, [""; 0]),
             _ => assert_eq!(asked, [write], "{dialect}"),
         }
         agent.stop().await;
@@ -79,7 +80,7 @@ async fn a_turn_with_thinking_tools_and_a_permission_is_the_same_in_every_dialec
         assert_eq!(agent.lost(), Default::default(), "{dialect}");
         let gone = agent.prompt("Again.").await;
         assert!(
-            matches!(gone, Err(AgentError::Ended(_))),
+            matches!(gone, Err(ChildAgentError::Ended(_))),
             "{dialect}: {gone:?}"
         );
     }
@@ -87,7 +88,7 @@ async fn a_turn_with_thinking_tools_and_a_permission_is_the_same_in_every_dialec
 
 #[tokio::test]
 async fn a_denied_call_fails_and_the_turn_goes_on() {
-    for dialect in [Dialect::Acp, Dialect::Omp, Dialect::Psi] {
+    for dialect in [AgentDialect::Acp, AgentDialect::Omp, AgentDialect::Psi] {
         let world = World::new(CONVERSATION, "");
         let host = Answering {
             denies: true,
@@ -110,13 +111,16 @@ async fn a_denied_call_fails_and_the_turn_goes_on() {
 async fn an_abort_ends_the_turn_and_the_next_prompt_is_answered() {
     let scenario =
         "[[turn]]\nsteps = [{ text = \"I\" }, { hang = true }]\n[[turn]]\ntext = \"Yes.\"\n";
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new(scenario, "");
         let (agent, mut events) = start(&world, dialect, Answering::default()).await;
         agent.prompt("Hang.").await.unwrap();
         until(&mut events, |event| matches!(event, AgentEvent::Text(_))).await;
         let busy = agent.prompt("Too early.").await;
-        assert!(matches!(busy, Err(AgentError::Busy)), "{dialect}: {busy:?}");
+        assert!(
+            matches!(busy, Err(ChildAgentError::Busy)),
+            "{dialect}: {busy:?}"
+        );
         agent.abort().await.unwrap();
         assert_eq!(turn(&mut events).await, ["end Aborted 0+0"], "{dialect}");
         agent.prompt("Go on.").await.unwrap();
@@ -137,15 +141,15 @@ steps = [{ text = "One." }, { wait_for = "go" }]
 [[turn]]
 text = "You said {{last_user}}"
 "#;
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new(scenario, "");
         let (agent, mut events) = start(&world, dialect, Answering::default()).await;
         agent.prompt("Begin.").await.unwrap();
         until(&mut events, |event| matches!(event, AgentEvent::Text(_))).await;
         let steered = agent.steer("turn left").await;
         world.file("work/go", "");
-        if dialect == Dialect::Synaps {
-            let Err(AgentError::Unsupported {
+        if dialect == AgentDialect::Synaps {
+            let Err(ChildAgentError::Unsupported {
                 feature, reason, ..
             }) = steered
             else {
@@ -171,14 +175,14 @@ async fn pictures_reach_the_model() {
     // One pixel.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let scenario = "[[turn]]\ntext = \"I see.\"\n";
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new(scenario, "");
         let (agent, mut events) = start(&world, dialect, Answering::default()).await;
-        let picture = Picture {
+        let picture = PromptPicture {
             mime_type: "image/png".to_owned(),
             data: data.to_owned(),
         };
-        let prompt = Prompt::with_pictures("What is this?", vec![picture]);
+        let prompt = AgentPrompt::with_pictures("What is this?", vec![picture]);
         agent.prompt(prompt).await.unwrap();
         let lines = turn(&mut events).await;
         assert_eq!(
@@ -213,7 +217,7 @@ pub fn stored(world: &World) -> Vec<String> {
 #[tokio::test]
 async fn a_session_is_resumed_by_the_id_it_was_opened_with() {
     let scenario = "[[turn]]\ntext = \"Noted.\"\n";
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new(scenario, "");
         let (agent, mut events) = start(&world, dialect, Answering::default()).await;
         agent.prompt("Remember this.").await.unwrap();
@@ -226,8 +230,8 @@ async fn a_session_is_resumed_by_the_id_it_was_opened_with() {
             .expect("it stores sessions");
         agent.stop().await;
         let mut again = options(&world, dialect);
-        again.session = OpenSession::Resume(id);
-        let (agent, mut events) = stentor_client::Agent::start(again, Answering::default())
+        again.session = InitialSession::Resume(id);
+        let (agent, mut events) = stentor_client::ChildAgent::start(again, Answering::default())
             .await
             .unwrap();
         agent.prompt("What was it?").await.unwrap();
@@ -241,7 +245,7 @@ async fn a_session_is_resumed_by_the_id_it_was_opened_with() {
 
 #[tokio::test]
 async fn models_modes_and_sessions_are_listed_and_chosen() {
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let world = World::new("[[turn]]\ntext = \"Hi.\"\n", "");
         let (agent, _events) = start(&world, dialect, Answering::default()).await;
         let models = agent.models().await.unwrap();
@@ -250,7 +254,7 @@ async fn models_modes_and_sessions_are_listed_and_chosen() {
         agent.set_model(&guide.id).await.unwrap();
         let unknown = agent.set_model("nobody/knows").await;
         assert!(
-            matches!(unknown, Err(AgentError::Refused(_))),
+            matches!(unknown, Err(ChildAgentError::Refused(_))),
             "{dialect}: {unknown:?}"
         );
         let first = agent.session().await.unwrap().id;
@@ -264,8 +268,8 @@ async fn models_modes_and_sessions_are_listed_and_chosen() {
             ),
         ] {
             match agent.support(feature) {
-                Support::No(why) => assert!(
-                    matches!(&tried, Err(AgentError::Unsupported { reason, .. }) if *reason == why),
+                FeatureSupport::No(why) => assert!(
+                    matches!(&tried, Err(ChildAgentError::Unsupported { reason, .. }) if *reason == why),
                     "{dialect}: {tried:?}"
                 ),
                 _ => tried.unwrap_or_else(|error| panic!("{dialect} {feature:?}: {error}")),

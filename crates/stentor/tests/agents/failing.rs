@@ -1,7 +1,7 @@
 //! Children that fail behind a session: the run ends with the reason, and the session lives.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, AgentEvent, Dialect};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent};
 
 use crate::acp_child;
 use crate::behind::agent;
@@ -9,18 +9,20 @@ use crate::shown::{Answering, options, turn, until};
 use crate::world::{Child, World};
 
 /// A session whose model is a shell script that speaks synaps.
-async fn scripted(script: &str) -> (World, Agent, stentor_client::Events) {
+async fn scripted(script: &str) -> (World, ChildAgent, stentor_client::Events) {
     let ready = r#"echo '{"type":"ready","session_id":"s","model":"m","protocol_version":1}'"#;
     let script = format!("{ready}; {script}");
     let config = format!(
         "[agents.bad]\ncommand = [\"sh\", \"-c\", {script:?}, \"sh\"]\ndialect = \"synaps\"\n"
     );
     let world = World::new("", &config);
-    let mut options = options(&world, Dialect::Omp);
+    let mut options = options(&world, AgentDialect::Omp);
     options
         .command
         .extend(["--model".to_owned(), "agent/bad".to_owned()]);
-    let (agent, events) = Agent::start(options, Answering::default()).await.unwrap();
+    let (agent, events) = ChildAgent::start(options, Answering::default())
+        .await
+        .unwrap();
     (world, agent, events)
 }
 
@@ -50,11 +52,13 @@ async fn a_child_that_dies_at_its_start_and_one_that_is_not_there_end_the_run() 
     ] {
         let config = format!("[agents.bad]\ncommand = {command}\ndialect = \"acp\"\n");
         let world = World::new("", &config);
-        let mut options = options(&world, Dialect::Acp);
+        let mut options = options(&world, AgentDialect::Acp);
         options
             .command
             .extend(["--model".to_owned(), "agent/bad".to_owned()]);
-        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, Answering::default())
+            .await
+            .unwrap();
         agent.prompt("Go on.").await.unwrap();
         let lines = turn(&mut events).await;
         assert!(lines.iter().any(|line| line.contains(why)), "{lines:?}");
@@ -95,7 +99,7 @@ async fn a_turn_that_never_ends_is_aborted_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn a_resumed_session_goes_on_with_the_child_s_own_session() {
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let scenario = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"\n";
         let inner_world = World::new(scenario, "");
         let world = World::new("", &agent(&inner_world, inner));
@@ -103,12 +107,14 @@ async fn a_resumed_session_goes_on_with_the_child_s_own_session() {
             ("Remember this.", None),
             ("What was it?", Some("--continue")),
         ] {
-            let mut options = options(&world, Dialect::Omp);
+            let mut options = options(&world, AgentDialect::Omp);
             let model = ["--model".to_owned(), "agent/inner".to_owned()];
             options
                 .command
                 .extend(model.into_iter().chain(more.map(str::to_owned)));
-            let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+            let (agent, mut events) = ChildAgent::start(options, Answering::default())
+                .await
+                .unwrap();
             agent.prompt(prompt).await.unwrap();
             let lines = turn(&mut events).await;
             assert_eq!(
@@ -134,11 +140,12 @@ async fn a_child_that_does_not_know_the_conversation_is_told_it() {
     let inner_world = World::new("[[turn]]\ntext = \"I see.\"\n", "");
     let world = World::new(
         "[[turn]]\ntext = \"First.\"\n",
-        &agent(&inner_world, Dialect::Acp),
+        &agent(&inner_world, AgentDialect::Acp),
     );
-    let (agent, mut events) = Agent::start(options(&world, Dialect::Omp), Answering::default())
-        .await
-        .unwrap();
+    let (agent, mut events) =
+        ChildAgent::start(options(&world, AgentDialect::Omp), Answering::default())
+            .await
+            .unwrap();
     agent.prompt("Who was here?").await.unwrap();
     turn(&mut events).await;
     agent.set_model("agent/inner").await.unwrap();
@@ -167,14 +174,14 @@ arguments = { task = "Write it.", agent = "inner" }
 [[turn]]
 text = "{{last_tool_result}}"
 "#;
-    for inner in [Dialect::Acp, Dialect::Omp] {
+    for inner in [AgentDialect::Acp, AgentDialect::Omp] {
         let inner_world = World::new(write, "");
         let world = World::new(delegate, &agent(&inner_world, inner));
         let host = Answering {
             denies: true,
             ..Answering::default()
         };
-        let started = Agent::start(options(&world, Dialect::Omp), host.clone()).await;
+        let started = ChildAgent::start(options(&world, AgentDialect::Omp), host.clone()).await;
         let (agent, mut events) = started.unwrap();
         agent.prompt("Delegate.").await.unwrap();
         let lines = turn(&mut events).await;
@@ -190,7 +197,7 @@ text = "{{last_tool_result}}"
 #[test]
 fn a_copy_of_a_session_does_not_go_on_with_the_child_s_session() {
     let scenario = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"\n";
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let inner_world = World::new(scenario, "");
         let world = World::new("", &agent(&inner_world, inner));
         let mut child = world.child(&["--mode", "rpc", "--model", "agent/inner"]);
@@ -239,7 +246,7 @@ arguments = { task = "Do it.", agent = "inner" }
 [[turn]]
 text = "{{last_tool_result}}"
 "#;
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let inner_world = World::new(done, "");
         let agent = agent(&inner_world, inner);
         // The four tokens of the session's own, the hundred of the agent's.
@@ -252,7 +259,8 @@ text = "{{last_tool_result}}"
         ] {
             let config = format!("{agent}[budget]\ntokens = {limit}\n");
             let world = World::new(delegate, &config);
-            let started = Agent::start(options(&world, Dialect::Omp), Answering::default()).await;
+            let started =
+                ChildAgent::start(options(&world, AgentDialect::Omp), Answering::default()).await;
             let (agent, mut events) = started.unwrap();
             agent.prompt("Delegate.").await.unwrap();
             let lines = turn(&mut events).await;
@@ -326,10 +334,12 @@ async fn a_child_that_dies_at_any_stage_ends_the_run_and_the_next_prompt_starts_
              {ready} read a; say \"$text\"; say \"$ended\"; read a\n"
         );
         let world = acp_child::with_script(World::new("", ""), &script, "");
-        let mut options = options(&world, Dialect::Omp);
+        let mut options = options(&world, AgentDialect::Omp);
         let model = ["--model".to_owned(), "agent/child".to_owned()];
         options.command.extend(model);
-        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, Answering::default())
+            .await
+            .unwrap();
         for _ in 0..2 {
             agent.prompt("Go on.").await.unwrap();
             let mut lines = turn(&mut events).await;
@@ -420,4 +430,32 @@ done
     );
     let words = ["-p", "Two.", "--model", "agent/child", "--continue"];
     assert_eq!(world.asked(&words), "I\n");
+}
+
+/// The memory of the process that drives the child, which wrote a line of 100 MB.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_line_of_a_hundred_megabytes_costs_little_memory_and_is_said_to_be_lost() {
+    let ready = r#"echo '{"type":"ready","session_id":"s","model":"m","protocol_version":1}'"#;
+    let end = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
+    let long = "head -c 100000000 /dev/zero | tr '\\0' x; echo";
+    let script = format!("{ready}; read prompt; {long}; {end}; read more");
+    let config = format!(
+        "[agents.bad]\ncommand = [\"sh\", \"-c\", {script:?}, \"sh\"]\ndialect = \"synaps\"\n"
+    );
+    let world = World::new("[[turn]]\ntext = \"hi\"\n", &config);
+    let mut omp = world.omp();
+    let before = omp.most_resident();
+    omp.send(r#"{"id":"m","type":"set_model","provider":"agent","modelId":"bad"}"#);
+    omp.until_type("response");
+    omp.send(r#"{"id":"p","type":"prompt","message":"Go on."}"#);
+    let frames = omp.until_type("agent_end");
+    let said = frames.iter().any(|frame| {
+        let frame = frame.to_string();
+        frame.contains("agent/bad: it wrote a line of more than 16777216 bytes")
+    });
+    assert!(said, "{frames:?}");
+    let grown = omp.most_resident() - before;
+    assert!(grown < 48 << 20, "{grown}");
+    omp.end();
 }

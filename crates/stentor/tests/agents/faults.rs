@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use stentor_client::{Agent, AgentError, AgentEvent, DenyAll, Dialect, StartOptions};
+use stentor_client::{
+    AgentDialect, AgentEvent, ChildAgent, ChildAgentError, DenyAll, StartOptions,
+};
 
 use crate::shown::{turn, until};
 
 /// A child that is a shell script.
-fn script(dialect: Dialect, script: &str) -> StartOptions {
+fn script(dialect: AgentDialect, script: &str) -> StartOptions {
     let mut options = StartOptions::new(dialect, ["sh", "-c", script]);
     options.limits.abort_within = Duration::from_millis(200);
     options.limits.exit_within = Duration::from_millis(200);
@@ -18,10 +20,10 @@ const READY: &str = r#"echo '{"type":"ready","session_id":"s","model":"m","proto
 
 #[tokio::test]
 async fn a_child_that_dies_before_it_is_ready_is_reported_with_its_last_lines() {
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let options = script(dialect, "echo one >&2; echo 'no key' >&2; exit 3");
-        let failed = Agent::start(options, DenyAll).await.map(drop);
-        let Err(AgentError::NotReady(why)) = failed else {
+        let failed = ChildAgent::start(options, DenyAll).await.map(drop);
+        let Err(ChildAgentError::NotReady(why)) = failed else {
             panic!("{dialect}: {failed:?}");
         };
         assert_eq!(
@@ -33,11 +35,11 @@ async fn a_child_that_dies_before_it_is_ready_is_reported_with_its_last_lines() 
 
 #[tokio::test]
 async fn a_child_that_never_shakes_hands_is_given_up() {
-    for dialect in Dialect::ALL {
+    for dialect in AgentDialect::ALL {
         let mut options = script(dialect, "exec sleep 600");
         options.limits.ready_within = Duration::from_millis(50);
-        let failed = Agent::start(options, DenyAll).await.map(drop);
-        let Err(AgentError::NotReady(why)) = failed else {
+        let failed = ChildAgent::start(options, DenyAll).await.map(drop);
+        let Err(ChildAgentError::NotReady(why)) = failed else {
             panic!("{dialect}: {failed:?}");
         };
         assert_eq!(
@@ -49,8 +51,8 @@ async fn a_child_that_never_shakes_hands_is_given_up() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_error() {
-    let options = StartOptions::new(Dialect::Acp, ["/no/such/program"]);
-    let failed = Agent::start(options, DenyAll).await.map(drop);
+    let options = StartOptions::new(AgentDialect::Acp, ["/no/such/program"]);
+    let failed = ChildAgent::start(options, DenyAll).await.map(drop);
     let why = failed.unwrap_err().to_string();
     let expected = "the agent could not be started: /no/such/program: No such file or directory";
     assert!(why.starts_with(expected), "{why}");
@@ -59,7 +61,7 @@ async fn a_program_that_is_not_there_is_an_error() {
 #[tokio::test]
 async fn a_child_that_dies_in_a_turn_ends_the_turn_with_its_last_lines() {
     let dies = format!("{READY}; read prompt; echo 'out of memory' >&2; exit 9");
-    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &dies), DenyAll)
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &dies), DenyAll)
         .await
         .unwrap();
     agent.prompt("Go on.").await.unwrap();
@@ -72,7 +74,7 @@ async fn a_child_that_dies_in_a_turn_ends_the_turn_with_its_last_lines() {
 #[tokio::test]
 async fn a_turn_that_does_not_end_when_it_is_aborted_costs_the_child() {
     let hangs = format!("{READY}; exec sleep 600");
-    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &hangs), DenyAll)
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &hangs), DenyAll)
         .await
         .unwrap();
     agent.prompt("Go on.").await.unwrap();
@@ -85,7 +87,7 @@ async fn a_turn_that_does_not_end_when_it_is_aborted_costs_the_child() {
 async fn garbage_is_skipped_and_counted_and_nothing_but_garbage_ends_the_child() {
     let answer = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
     let mixed = format!("{READY}; read prompt; echo rubbish; echo '[]'; {answer}; read more");
-    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &mixed), DenyAll)
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &mixed), DenyAll)
         .await
         .unwrap();
     agent.prompt("Go on.").await.unwrap();
@@ -98,7 +100,7 @@ async fn garbage_is_skipped_and_counted_and_nothing_but_garbage_ends_the_child()
     assert_eq!(agent.lost().unreadable, 2);
 
     let only = format!("{READY}; while :; do echo rubbish; done");
-    let (_agent, mut events) = Agent::start(script(Dialect::Synaps, &only), DenyAll)
+    let (_agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &only), DenyAll)
         .await
         .unwrap();
     let mut last = None;
@@ -119,14 +121,32 @@ async fn a_line_of_a_hundred_megabytes_is_skipped_without_being_stored() {
     let answer = r#"echo '{"type":"response","id":"c1","command":"prompt","ok":true}'"#;
     let long = "head -c 100000000 /dev/zero | tr '\\0' x; echo";
     let child = format!("{READY}; read prompt; {long}; {answer}; read more");
-    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &child), DenyAll)
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &child), DenyAll)
         .await
         .unwrap();
     agent.prompt("Go on.").await.unwrap();
     let lines = turn(&mut events).await;
-    let limit = "lost it wrote a line of more than 67108864 bytes";
+    let limit = "lost it wrote a line of more than 16777216 bytes";
     assert_eq!(lines, ["turn", limit, "end Completed 0+0"]);
     assert_eq!(agent.lost().too_long, 1);
+}
+
+#[tokio::test]
+async fn a_run_of_omp_is_over_though_its_last_frame_is_too_long_to_be_read() {
+    let (begin, _) = begun(AgentDialect::Omp);
+    let long = "head -c 20000000 /dev/zero | tr '\\0' x; echo '\"]}'";
+    let end = format!(r#"printf '%s' '{{"type":"agent_end","messages":["'; {long}"#);
+    let state = r#"{"id":"c4","type":"response","command":"get_state","success":true,"data":{"sessionId":"s","isStreaming":false}}"#;
+    let child = format!("{begin}; {end}; read state; echo '{state}'; read more");
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Omp, &child), DenyAll)
+        .await
+        .unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    let limit = "lost it wrote a line of more than 16777216 bytes";
+    assert_eq!(
+        turn(&mut events).await,
+        ["turn", "text I", limit, "end Completed 0+0"]
+    );
 }
 
 #[tokio::test]
@@ -137,7 +157,7 @@ async fn a_second_answer_is_counted_and_changes_nothing() {
     let child = format!(
         "{READY}; read prompt; {result}; {answer}; {answer}; read more; {again}; read more"
     );
-    let (agent, mut events) = Agent::start(script(Dialect::Synaps, &child), DenyAll)
+    let (agent, mut events) = ChildAgent::start(script(AgentDialect::Synaps, &child), DenyAll)
         .await
         .unwrap();
     agent.prompt("Go on.").await.unwrap();
@@ -151,9 +171,9 @@ async fn a_second_answer_is_counted_and_changes_nothing() {
 async fn a_child_that_writes_without_end_waits_for_its_reader() {
     let flood = r#"while :; do echo '{"type":"message_update","event":{"type":"text_delta","delta":"x"}}'; done"#;
     let child = format!("{READY}; read prompt; {flood}");
-    let mut options = script(Dialect::Synaps, &child);
+    let mut options = script(AgentDialect::Synaps, &child);
     options.limits.events = 16;
-    let (agent, mut events) = Agent::start(options, DenyAll).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options, DenyAll).await.unwrap();
     agent.prompt("Go on.").await.unwrap();
     // Requests get through although nobody reads the events.
     agent.abort().await.unwrap();
@@ -171,7 +191,7 @@ async fn an_old_child_that_answers_unknown_commands_without_their_id_is_driven()
     let unknown = r#"{"type":"response","command":"set_event_filter","success":false,"error":"Unknown command: set_event_filter"}"#;
     let state = r#"{"id":"c2","type":"response","command":"get_state","success":true,"data":{"sessionId":"s"}}"#;
     let child = format!("read filter; read state; echo '{unknown}'; echo '{state}'; read more");
-    let (agent, _events) = Agent::start(script(Dialect::Omp, &child), DenyAll)
+    let (agent, _events) = ChildAgent::start(script(AgentDialect::Omp, &child), DenyAll)
         .await
         .unwrap();
     assert_eq!(agent.opened().id.as_deref(), Some("s"));
@@ -179,9 +199,9 @@ async fn an_old_child_that_answers_unknown_commands_without_their_id_is_driven()
 
 /// Children of a shell that have begun to answer: what they do up to then, their first words, and how
 /// they end their turn.
-fn begun(dialect: Dialect) -> (String, String) {
+fn begun(dialect: AgentDialect) -> (String, String) {
     match dialect {
-        Dialect::Omp => {
+        AgentDialect::Omp => {
             let state = r#"{"id":"c2","type":"response","command":"get_state","success":true,"data":{"sessionId":"s"}}"#;
             let start = r#"{"type":"agent_start"}"#;
             let delta = r#"{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"I"}}"#;
@@ -190,7 +210,7 @@ fn begun(dialect: Dialect) -> (String, String) {
             );
             (begin, r#"echo '{"type":"agent_settled"}'"#.to_owned())
         }
-        Dialect::Psi => {
+        AgentDialect::Psi => {
             let answer = |id: &str, op: &str, data: &str| {
                 format!(r#"echo '{{:id "{id}" :kind :response :op "{op}" :ok true :data {data}}}'"#)
             };
@@ -215,14 +235,14 @@ fn begun(dialect: Dialect) -> (String, String) {
             let end = event("session/updated", r#":phase "idle" :is-streaming false"#);
             (steps.join("; "), end)
         }
-        Dialect::Acp | Dialect::Synaps => unreachable!("other tests have these"),
+        AgentDialect::Acp | AgentDialect::Synaps => unreachable!("other tests have these"),
     }
 }
 
 #[tokio::test]
 async fn faults_in_the_turn_of_an_omp_and_of_a_psi_child_end_or_spare_it_as_in_other_dialects() {
     let garbage = "lost it wrote a line that cannot be read";
-    for dialect in [Dialect::Omp, Dialect::Psi] {
+    for dialect in [AgentDialect::Omp, AgentDialect::Psi] {
         let (begin, end) = begun(dialect);
         for (fault, aborts, expected) in [
             (
@@ -246,7 +266,7 @@ async fn faults_in_the_turn_of_an_omp_and_of_a_psi_child_end_or_spare_it_as_in_o
             ),
         ] {
             let child = format!("{begin}; {fault}");
-            let started = Agent::start(script(dialect, &child), DenyAll).await;
+            let started = ChildAgent::start(script(dialect, &child), DenyAll).await;
             let (agent, mut events) = started.unwrap();
             agent.prompt("Go on.").await.unwrap();
             if aborts {

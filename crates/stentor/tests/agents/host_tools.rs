@@ -2,7 +2,7 @@
 //! policy and in its sandbox.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, AgentEvent, Dialect, Events};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent, Events};
 
 use crate::acp_child::{Steps, answers, start, world};
 use crate::shown::{Answering, options, turn, until};
@@ -396,7 +396,7 @@ async fn more_terminals_than_there_may_be_are_refused() {
 
 #[tokio::test]
 async fn what_a_child_asks_for_without_a_call_is_shown_as_a_call_of_its_own_in_every_dialect() {
-    for outer in Dialect::ALL {
+    for outer in AgentDialect::ALL {
         let world = world("", |work| {
             let file = format!("{work}/short");
             let terminal =
@@ -436,7 +436,7 @@ async fn what_a_child_asks_for_without_a_call_is_shown_as_a_call_of_its_own_in_e
         let model = ["--model".to_owned(), "agent/child".to_owned()];
         options.command.extend(model);
         let host = Answering::default();
-        let (agent, mut events) = Agent::start(options, host.clone()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, host.clone()).await.unwrap();
         agent.prompt("Go on.").await.unwrap();
         let lines = completed(&mut events).await;
         let path = world.path("work/short").display().to_string();
@@ -445,14 +445,14 @@ async fn what_a_child_asks_for_without_a_call_is_shown_as_a_call_of_its_own_in_e
         let ended =
             |how: &str, number: u64, text: &str| format!("{how} client_request_{number} {text}");
         // Failed calls cannot be told from others there.
-        let failed = if outer == Dialect::Synaps {
+        let failed = if outer == AgentDialect::Synaps {
             "ended"
         } else {
             "failed"
         };
         let missing = "ENOENT: no such file or directory, access '/dev/nosuch'";
         let written = match outer {
-            Dialect::Acp => "The file has been written. [\"two\\n\"]",
+            AgentDialect::Acp => "The file has been written. [\"two\\n\"]",
             _ => "The file has been written.",
         };
         let mut expected = vec!["turn".to_owned()];

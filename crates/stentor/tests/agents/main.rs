@@ -11,6 +11,8 @@ mod choosing;
 #[cfg(test)]
 mod confined;
 #[cfg(test)]
+mod context;
+#[cfg(test)]
 mod costs;
 #[cfg(test)]
 mod driven;

@@ -1,7 +1,7 @@
 //! The modes of a child, chosen from every frontend.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, AgentError, Dialect};
+use stentor_client::{AgentDialect, ChildAgent, ChildAgentError};
 
 use crate::acp_child::{self, Steps, settings};
 use crate::behind::agent;
@@ -24,12 +24,14 @@ fn put_in(world: &World) -> Vec<Value> {
 
 #[tokio::test]
 async fn the_modes_of_a_child_are_listed_as_models_once_it_runs_and_are_chosen_in_every_dialect() {
-    for outer in Dialect::ALL {
+    for outer in AgentDialect::ALL {
         let world = acp_child::world("", |_| Steps::default().session(with_modes()));
         let mut options = options(&world, outer);
         let model = ["--model".to_owned(), "agent/child".to_owned()];
         options.command.extend(model);
-        let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+        let (agent, mut events) = ChildAgent::start(options, Answering::default())
+            .await
+            .unwrap();
         agent.prompt("One.").await.unwrap();
         turn(&mut events).await;
         let models = agent.models().await.unwrap();
@@ -67,7 +69,7 @@ async fn a_mode_can_be_named_at_the_start_and_one_that_the_child_does_not_have_i
 
 #[tokio::test]
 async fn a_child_without_modes_refuses_one_with_the_reason() {
-    for inner in [Dialect::Omp, Dialect::Psi, Dialect::Synaps] {
+    for inner in [AgentDialect::Omp, AgentDialect::Psi, AgentDialect::Synaps] {
         let inner_world = World::new("[[turn]]\ntext = \"Hi.\"\n", "");
         let world = World::new("", &agent(&inner_world, inner));
         let mut command = world.command(&["-p", "Go on.", "--model", "agent/inner@plan"]);
@@ -167,12 +169,13 @@ async fn a_mode_survives_a_restart_of_the_session() {
 #[tokio::test]
 async fn what_no_agent_has_is_refused_by_the_library_too() {
     let world = World::new("[[turn]]\ntext = \"Hi.\"\n", "");
-    let (agent, _events) = Agent::start(options(&world, Dialect::Acp), Answering::default())
-        .await
-        .unwrap();
+    let (agent, _events) =
+        ChildAgent::start(options(&world, AgentDialect::Acp), Answering::default())
+            .await
+            .unwrap();
     let refused = agent.set_mode("nosuch").await;
     assert!(
-        matches!(refused, Err(AgentError::Refused(_))),
+        matches!(refused, Err(ChildAgentError::Refused(_))),
         "{refused:?}"
     );
 }

@@ -1,7 +1,7 @@
 //! Children that say nothing, refuse something, or are set up in another folder.
 
 use serde_json::Value;
-use stentor_client::{Agent, AgentEvent, DenyAll, Dialect, StartOptions};
+use stentor_client::{AgentDialect, AgentEvent, ChildAgent, DenyAll, StartOptions};
 use stentor_test_support::when_written;
 
 use crate::acp_child;
@@ -81,8 +81,8 @@ while IFS= read -r line; do
     esac
 done
 "#;
-    let options = StartOptions::new(Dialect::Psi, ["sh", "-c", script]);
-    let (agent, mut events) = Agent::start(options, DenyAll).await.unwrap();
+    let options = StartOptions::new(AgentDialect::Psi, ["sh", "-c", script]);
+    let (agent, mut events) = ChildAgent::start(options, DenyAll).await.unwrap();
     for _ in 0..2 {
         agent.prompt("Go on.").await.unwrap();
         assert_eq!(turn(&mut events).await, ["turn", "end Completed 0+0"]);
@@ -112,10 +112,12 @@ answer "$id" '{"stopReason":"end_turn"}'
 read a
 "#;
     let world = acp_child::with_script(World::new("", ""), script, "");
-    let mut options = options(&world, Dialect::Omp);
+    let mut options = options(&world, AgentDialect::Omp);
     let model = ["--model".to_owned(), "agent/child".to_owned()];
     options.command.extend(model);
-    let (agent, mut events) = Agent::start(options, Answering::default()).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options, Answering::default())
+        .await
+        .unwrap();
     agent.prompt("Go on.").await.unwrap();
     let is_started = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { .. });
     until(&mut events, is_started).await;

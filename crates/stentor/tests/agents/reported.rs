@@ -1,7 +1,7 @@
 //! What a child reports of its turn, for whoever watches and for whoever reads it later.
 
 use serde_json::json;
-use stentor_client::{AgentEvent, Location};
+use stentor_client::{AgentEvent, AgentLocation};
 
 use crate::acp_child::{self, Steps, outer};
 use crate::shown::{Answering, turn};
@@ -84,7 +84,7 @@ async fn what_a_child_reports_is_shown_and_is_in_a_replay_and_an_export() {
     agent.stop().await;
     // Another process repeats it.
     let (agent, mut events) =
-        stentor_client::Agent::start(outer(&world, &[]), Answering::default())
+        stentor_client::ChildAgent::start(outer(&world, &[]), Answering::default())
             .await
             .unwrap();
     agent.load_session(&id).await.unwrap();
@@ -135,5 +135,46 @@ async fn the_title_the_kind_and_the_places_of_a_call_without_arguments_are_the_c
     let expected = (Some("Search for cats".to_owned()), Some("fetch".to_owned()));
     assert_eq!(called, Some(expected));
     let line = Some(7);
-    assert_eq!(places, Some(vec![Location { path, line }]));
+    assert_eq!(places, Some(vec![AgentLocation { path, line }]));
+}
+
+#[tokio::test]
+async fn places_outside_the_folders_of_a_session_and_those_that_deceive_are_left_out() {
+    let world = acp_child::world("", |work| {
+        let place = |path: &str| json!({ "path": path });
+        Steps::default()
+            .update(json!({
+                "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Look", "kind": "read",
+                "status": "in_progress", "locations": [
+                    place("/etc/passwd"),
+                    place(&format!("{work}/../home/secret")),
+                    place("../home/secret"),
+                    place("src/./a.rs"),
+                    place(&format!("{work}/b\u{202e}sr.exe")),
+                    place(&format!("{work}/two\nlines")),
+                    place(&format!("{work}/{}", "x".repeat(5000))),
+                    place(""),
+                    { "path": 3 },
+                    { "path": format!("{work}/c.rs"), "line": 9_999_999_999_u64 },
+                ],
+            }))
+            .update(json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
+            }))
+    });
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Look.").await.unwrap();
+    let mut places = Vec::new();
+    loop {
+        match events.next().await.unwrap() {
+            AgentEvent::TurnEnded(_) => break,
+            AgentEvent::ToolEnded { output, .. } => places = output.locations,
+            _ => {}
+        }
+    }
+    let expected = ["work/src/a.rs", "work/c.rs"].map(|path| AgentLocation {
+        path: world.path(path),
+        line: None,
+    });
+    assert_eq!(places, expected);
 }

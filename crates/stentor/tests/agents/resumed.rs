@@ -2,7 +2,7 @@
 //! has gone back behind what its child said last.
 
 use serde_json::{Value, json};
-use stentor_client::{Agent, Dialect, Events, Picture, Prompt};
+use stentor_client::{AgentDialect, AgentPrompt, ChildAgent, Events, PromptPicture};
 
 use crate::acp_child;
 use crate::behind::agent;
@@ -11,11 +11,13 @@ use crate::shown::{Answering, options, turn};
 use crate::world::World;
 
 /// The session of the built program with the child `agent/inner`.
-async fn session(world: &World, words: &[&str]) -> (Agent, Events) {
-    let mut options = options(world, Dialect::Omp);
+async fn session(world: &World, words: &[&str]) -> (ChildAgent, Events) {
+    let mut options = options(world, AgentDialect::Omp);
     let words = ["--model", "agent/inner"].iter().chain(words);
     options.command.extend(words.map(|word| (*word).to_owned()));
-    Agent::start(options, Answering::default()).await.unwrap()
+    ChildAgent::start(options, Answering::default())
+        .await
+        .unwrap()
 }
 
 /// The file of the only session there is, and the entry after which another program would go on that
@@ -52,7 +54,7 @@ fn goes_back(world: &World) {
 
 #[tokio::test]
 async fn a_session_that_went_back_gives_its_child_the_conversation_it_has_now() {
-    for inner in Dialect::ALL {
+    for inner in AgentDialect::ALL {
         let scenario = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Noted.\"\n";
         let inner_world = World::new(scenario, "");
         let world = World::new("", &agent(&inner_world, inner));
@@ -147,11 +149,11 @@ async fn a_turn_without_an_answer_does_not_cost_the_child_and_is_not_told_again(
 async fn a_picture_for_a_child_that_takes_none_is_told_in_words_and_the_session_goes_on() {
     let world = acp_child::with_script(World::new("", ""), WRITES_DOWN, "");
     let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
-    let picture = Picture {
+    let picture = PromptPicture {
         mime_type: "image/png".to_owned(),
         data: "AAAA".to_owned(),
     };
-    let with_picture = Prompt::with_pictures("look", vec![picture]);
+    let with_picture = AgentPrompt::with_pictures("look", vec![picture]);
     agent.prompt(with_picture.clone()).await.unwrap();
     assert_eq!(turn(&mut events).await, ["turn", "end Completed 0+0"]);
     agent.prompt("two").await.unwrap();

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
-use stentor_client::Dialect;
+use stentor_client::AgentDialect;
 
 use crate::behind::agent;
 use crate::world::{Child, World};
@@ -13,7 +13,7 @@ const HELLO: &str = "[[turn]]\ntext = \"Hello from the child.\"\n";
 #[test]
 fn an_agent_of_the_configuration_is_among_the_models_and_answers() {
     let inner = World::new(HELLO, "");
-    let world = World::new("", &agent(&inner, Dialect::Omp));
+    let world = World::new("", &agent(&inner, AgentDialect::Omp));
     let models = world.asked(&["models"]);
     assert!(models.contains("+ agent/inner"), "{models}");
     let answer = world.asked(&["-p", "Hi.", "--model", "agent/inner"]);
@@ -24,7 +24,10 @@ fn an_agent_of_the_configuration_is_among_the_models_and_answers() {
 fn a_folder_brings_no_agent() {
     let inner = World::new(HELLO, "");
     let world = World::new("[[turn]]\ntext = \"Me.\"\n", "");
-    world.file("work/.stentor/config.toml", &agent(&inner, Dialect::Omp));
+    world.file(
+        "work/.stentor/config.toml",
+        &agent(&inner, AgentDialect::Omp),
+    );
     let models = world.asked(&["models"]);
     assert!(!models.contains("agent/inner"), "{models}");
     let config = world.asked(&["config"]);
@@ -55,7 +58,7 @@ fn known_agents_on_the_path_are_offered_with_their_entry() {
 #[test]
 fn a_check_starts_the_agent_and_prints_what_it_can_do() {
     let inner = World::new(HELLO, "");
-    let world = World::new("", &agent(&inner, Dialect::Acp));
+    let world = World::new("", &agent(&inner, AgentDialect::Acp));
     let report = world.asked(&["agents", "check", "inner"]);
     for line in [
         "agent/inner works.",

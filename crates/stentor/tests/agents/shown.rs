@@ -3,24 +3,24 @@
 use std::sync::{Arc, Mutex};
 
 use stentor_client::{
-    Agent, AgentEvent, Dialect, Events, Host, HostFuture, Permission, PermissionAnswer,
-    StartOptions, TurnEndReason,
+    AgentDialect, AgentEvent, ChildAgent, Events, Host, HostFuture, HostPermissionAnswer,
+    Permission, StartOptions, TurnEndReason,
 };
 
 use crate::world::World;
 
 /// The words with which the program speaks a dialect.
-pub fn words(dialect: Dialect) -> &'static [&'static str] {
+pub fn words(dialect: AgentDialect) -> &'static [&'static str] {
     match dialect {
-        Dialect::Acp => &["acp", "--permission-mode", "ask"],
-        Dialect::Omp => &["--mode", "rpc", "--permission-mode", "ask"],
-        Dialect::Psi => &["--rpc-edn", "--permission-mode", "ask"],
-        Dialect::Synaps => &["rpc"],
+        AgentDialect::Acp => &["acp", "--permission-mode", "ask"],
+        AgentDialect::Omp => &["--mode", "rpc", "--permission-mode", "ask"],
+        AgentDialect::Psi => &["--rpc-edn", "--permission-mode", "ask"],
+        AgentDialect::Synaps => &["rpc"],
     }
 }
 
 /// How the built program is started in a world, as a child that speaks `dialect`.
-pub fn options(world: &World, dialect: Dialect) -> StartOptions {
+pub fn options(world: &World, dialect: AgentDialect) -> StartOptions {
     let home = format!("HOME={}", world.path("home").display());
     let path = format!("PATH={}", std::env::var("PATH").unwrap_or_default());
     let program = env!("CARGO_BIN_EXE_stentor").to_owned();
@@ -41,7 +41,7 @@ pub struct Answering {
 }
 
 impl Host for Answering {
-    fn permission(&self, permission: Permission) -> HostFuture<'_, PermissionAnswer> {
+    fn permission(&self, permission: Permission) -> HostFuture<'_, HostPermissionAnswer> {
         let asked = format!("{:?} {}", permission.tool, permission.input);
         let mut all = self.asked.lock().unwrap();
         let is_late = self.denies_after.is_some_and(|count| all.len() >= count);
@@ -55,8 +55,10 @@ impl Host for Answering {
 }
 
 /// A child that is ready.
-pub async fn start(world: &World, dialect: Dialect, host: Answering) -> (Agent, Events) {
-    Agent::start(options(world, dialect), host).await.unwrap()
+pub async fn start(world: &World, dialect: AgentDialect, host: Answering) -> (ChildAgent, Events) {
+    ChildAgent::start(options(world, dialect), host)
+        .await
+        .unwrap()
 }
 
 /// Everything up to the end of the turn, a line each. Deltas that follow each other are one line.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use stentor_fleet::message::Kind;
+use stentor_fleet::message::MessageKind;
 use stentor_fleet::{Fleet as Connection, FleetSettings};
 use stentor_test_support::{Link, NatsCluster, TemporaryFolder};
 
@@ -340,7 +340,7 @@ impl Load {
                 let mut writer = String::new();
                 let mut changes = 0;
                 for label in labels {
-                    if label.kind == Kind::Entries {
+                    if label.kind == MessageKind::Entries {
                         assert_eq!(label.writer, writer, "{session}");
                     } else {
                         writer = label.writer;

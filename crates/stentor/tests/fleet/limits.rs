@@ -22,7 +22,7 @@ fn a_full_node_refuses_new_sessions_and_forks_until_it_has_capacity_left() {
         let why = refused["error"]["message"].as_str().unwrap();
         assert!(
             why.ends_with(
-                "this node has its 1 sessions (`capacity` in [fleet]); no other node has the place \
+                "this node has as many sessions open as it may (1, `capacity` in [fleet]); no other node has the place \
                  `work` and capacity left"
             ),
             "{refused}"
@@ -86,7 +86,7 @@ fn a_tenant_has_no_more_sessions_open_than_it_may_on_all_nodes_together() {
         let why = refused["error"]["message"].as_str().unwrap();
         assert!(
             why.ends_with(
-                "the tenant has its 1 sessions (`tenant_limit` in [fleet]) open; close some"
+                "the tenant has as many sessions open as it may (1, `tenant_limit` in [fleet]); close some"
             ),
             "{refused}"
         );

@@ -13,6 +13,8 @@ mod nodes;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod placement;
+#[cfg(test)]
 mod places;
 #[cfg(test)]
 mod refusals;

@@ -76,18 +76,29 @@ fn a_drained_node_has_no_sessions_and_takes_none() {
 }
 
 #[test]
-fn a_drained_node_refuses_new_sessions_and_names_the_nodes_to_use() {
+fn when_all_nodes_are_drained_new_sessions_are_refused_with_the_reason() {
     let Some(fleet) = Fleet::new() else { return };
     let one = fleet.node("one", ASKS);
     let two = fleet.node("two", ASKS);
     one.when_status(|nodes| nodes["two"].is_object());
-    let said = two.world.asked(&["fleet", "drain", "one", "--json"]);
-    assert_eq!(said, "{\"moved\":0}\n");
+    for node in ["one", "two"] {
+        let said = two.world.asked(&["fleet", "drain", node, "--json"]);
+        assert_eq!(said, "{\"moved\":0}\n");
+    }
+    let why = "this node takes no sessions any more, since it is drained or stops; no other node has \
+        the place `work` and capacity left";
     let mut client = one.acp();
     let new = serde_json::json!({ "cwd": fleet.work(), "mcpServers": [] });
     let refused = answer(&client.ask_acp(2, "session/new", new));
-    let why = refused["error"]["message"].as_str().unwrap();
-    assert!(why.contains("use the node `two`"), "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with(why), "{refused}");
+    // Dialects that begin with a session are not served.
+    let attach = format!("--attach={}", one.world.path("s").display());
+    let mut omp = one.world.command(&["--mode", "rpc", &attach]);
+    let refused = omp.current_dir(fleet.work()).output().unwrap();
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.trim_end().ends_with(why), "{message}");
+    assert_eq!(refused.status.code(), Some(75));
 
     let unknown = two.world.command(&["fleet", "drain", "three"]).output();
     let unknown = String::from_utf8(unknown.unwrap().stderr).unwrap();

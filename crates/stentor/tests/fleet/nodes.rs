@@ -169,13 +169,17 @@ impl Node {
 
     /// One with further flags.
     pub fn omp_with(&self, cwd: &Path, more: &[&str]) -> Child {
-        let attach = format!("--attach={}", self.world.path("s").display());
-        let words = [&["--mode", "rpc", &attach], more].concat();
-        let mut command = self.world.command(&words);
-        command.current_dir(cwd);
-        let mut client = Child::of(command.spawn().unwrap(), self.world.path(""));
+        let mut client = self.client_in(cwd, &[&["--mode", "rpc"], more].concat());
         assert_eq!(client.json()["type"], "ready");
         client
+    }
+
+    /// A client in a folder, started with these words.
+    pub fn client_in(&self, cwd: &Path, words: &[&str]) -> Child {
+        let attach = format!("--attach={}", self.world.path("s").display());
+        let mut command = self.world.command(&[words, &[&attach]].concat());
+        command.current_dir(cwd);
+        Child::of(command.spawn().unwrap(), self.world.path(""))
     }
 
     /// A page of it, as a browser has it.

@@ -44,7 +44,11 @@ mod rewind_background;
 #[cfg(test)]
 mod rewind_outside;
 #[cfg(test)]
+mod server_tools;
+#[cfg(test)]
 mod shutdown;
+#[cfg(test)]
+mod subagent_usage;
 #[cfg(test)]
 mod unreadable_line;
 #[cfg(test)]

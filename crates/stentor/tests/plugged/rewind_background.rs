@@ -25,6 +25,16 @@ when = { last_user_contains = "keep on" }
 tool = "bash"
 arguments = { command = "cat go; echo early > notes.txt; echo > begun; cat on; echo > late.txt", background = true }
 [[turn]]
+when = { last_user_contains = "leave it" }
+tool = "bash"
+arguments = { command = "echo new > notes.txt; (cat go; echo left > notes.txt; echo > begun) > /dev/null 2>&1 &" }
+[[turn]]
+when = { last_user_contains = "wait for it" }
+steps = [
+  { tool = "bash", arguments = { command = "echo half > notes.txt; echo > begun; cat go" } },
+  { tool = "read", arguments = { path = "go" } },
+]
+[[turn]]
 when = { last_user_contains = "beside it" }
 tool = "bash"
 arguments = { command = "echo beside > beside.txt" }
@@ -65,6 +75,21 @@ fn words(frames: &str) -> String {
     let output = frames.lines().find(|line| line.contains("command_output"));
     let output: serde_json::Value = serde_json::from_str(output.unwrap_or(frames)).unwrap();
     output["text"].as_str().unwrap_or(frames).to_owned()
+}
+
+#[test]
+fn what_a_command_left_running_is_named() {
+    let world = world();
+    let mut child = world.omp();
+    omp(&mut child, "leave it");
+    expect![[r#"
+        The files are as before "leave it".
+        Restored: notes.txt
+        A process of "echo new > notes.txt; (cat go; echo left > notes.txt; echo >…" still runs: what it changes after that command is not undone.
+        /rewind --undo goes back to how it was."#]]
+    .assert_eq(&words(&omp_rewind(&mut child, "1 --files")));
+    assert_eq!(files(&world), AS_IT_WAS);
+    child.end();
 }
 
 #[test]
@@ -186,4 +211,29 @@ fn what_a_command_changed_that_was_killed_with_the_program_is_not_known() {
             ),
         "{told}"
     );
+}
+
+#[test]
+fn what_a_call_changed_that_was_interrupted_with_the_program_is_not_known() {
+    let world = world();
+    let mut child = world.child(&["-p", "wait for it"]);
+    child.close_stdin();
+    is_let_go(held(&world, "begun"));
+    rustix::process::kill_process(child.pid(), rustix::process::Signal::KILL).unwrap();
+    drop(child);
+    let told = "\
+Not everything is as before \"wait for it\".
+No file was restored.
+Not known: what \"echo half > notes.txt; echo > begun; cat go\" changed (it was running when Stentor ended)
+";
+    let by_prompt = world.asked(&["-c", "-p", "/rewind 1 --files"]);
+    assert_eq!(
+        by_prompt,
+        format!("{told}/rewind --undo goes back to how it was.\n")
+    );
+    let sessions: serde_json::Value =
+        serde_json::from_str(&world.asked(&["sessions", "--json"])).unwrap();
+    let id = sessions[0]["id"].as_str().unwrap();
+    let by_program = world.asked(&["sessions", "rewind", id, "1"]);
+    assert!(by_program.starts_with(told), "{by_program}");
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::world::{Ran, World};
 use expect_test::expect;
 use stentor::config::{self, Layer, Platform, Surroundings};
-use stentor::notes::Notes;
+use stentor::notes::NoteStores;
 use stentor::setup::{self, Defaults};
-use stentor::untrusted::question::Asking;
+use stentor::untrusted::question::TrustAsking;
 use stentor_agent::agent::NewSession;
 use stentor_agent::event::EventKind;
 use stentor_journal::message::ContentBlock;
@@ -159,8 +159,8 @@ async fn session_that_is_answered_always(world: &World) -> (usize, String) {
         rules: true,
         tools: stentor_tools::BuiltinTools::default(),
         mcp: stentor_tools::mcp::McpServers::default(),
-        notes: Notes::of(&config, false),
-        trust: Asking::default(),
+        notes: NoteStores::of(&config, false),
+        trust: TrustAsking::default(),
         clock: setup::system_clock(),
     });
     let options = defaults.options(&config, &cwd).unwrap();

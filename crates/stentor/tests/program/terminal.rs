@@ -341,6 +341,36 @@ fn without_a_terminal_of_its_own_one_prompt_asks_nobody() {
 }
 
 #[test]
+fn a_line_that_only_begins_like_an_answer_is_none() {
+    let scenario = r#"
+        [[turn]]
+        tool = "bash"
+        arguments = { command = "touch made" }
+        [[turn]]
+        text = "Very well."
+    "#;
+    for (words, term) in [(&["-p", "go"][..], "xterm"), (&[], "dumb")] {
+        let world = World::new();
+        let mut terminal = conversation(&world, scenario, words, term);
+        if words.is_empty() {
+            terminal.shows("\n>");
+            terminal.press("go").press(ENTER);
+        }
+        terminal.shows("[n] no");
+        for line in [
+            "add a test",
+            "yesterday it worked",
+            "a new idea: stop",
+            "No",
+        ] {
+            terminal.press(line).press(ENTER);
+        }
+        terminal.shows("Very well.");
+        assert!(!world.path("work/made").exists(), "{words:?}");
+    }
+}
+
+#[test]
 fn a_call_that_is_refused_is_not_allowed_and_says_nothing_for_the_model() {
     let world = World::new();
     let scenario = r#"

@@ -73,14 +73,42 @@ fn world() -> World {
 }
 
 fn usage(world: &World, more: &[&str]) -> String {
+    usage_in("UTC", world, more)
+}
+
+/// The same for somebody in this time zone.
+fn usage_in(zone: &str, world: &World, more: &[&str]) -> String {
     let words = ["usage", "--all-time", "--session-dir", "../kept"];
-    world.run(&[&words[..], more].concat()).ok()
+    let mut command = world.command(&[&words[..], more].concat());
+    world.finish(command.env("TZ", zone).output().unwrap()).ok()
+}
+
+#[test]
+fn days_are_those_of_the_time_zone() {
+    let days = |zone: &str| {
+        let report = usage_in(zone, &world(), &["--json"]);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let days = report["days"].as_array().unwrap().iter();
+        let days = days.map(|day| json!([day["day"], day["usage"]["input"]]));
+        days.collect::<Vec<_>>()
+    };
+    let fifth = json!(["2026-11-05", 1_500_000]);
+    let east = [json!(["2026-11-02", 20_000]), json!(["2026-11-03", 930])];
+    assert_eq!(
+        days("EAST-2"),
+        [&east[..], std::slice::from_ref(&fifth)].concat()
+    );
+    let west = [json!(["2026-11-01", 20_000]), json!(["2026-11-02", 600])];
+    let west = [&west[..], &[json!(["2026-11-03", 330]), fifth]].concat();
+    assert_eq!(days("WEST+9"), west);
+    let shown = usage_in("WEST+9", &world(), &[]);
+    assert!(shown.starts_with("By day\n  2026-11-01 "), "{shown}");
 }
 
 #[test]
 fn usage_is_summed_by_day_model_and_folder_and_a_fork_counts_once() {
     expect![[r#"
-        By day (UTC)
+        By day
           2026-11-02  ████████████████████    20.5k in      15 out  $2.50
           2026-11-03  ██▌                       430 in      16 out  $0.25
           2026-11-05                           1.5M in      10 out  price unknown

@@ -7,14 +7,14 @@ use crate::server::Server;
 
 const JSON: &str = "Content-Type: application/json";
 
-struct Client<'a> {
+pub struct Client<'a> {
     server: &'a Server,
     bearer: String,
     connection: String,
 }
 
 impl<'a> Client<'a> {
-    fn open(server: &'a Server) -> Self {
+    pub fn open(server: &'a Server) -> Self {
         let bearer = server.bearer();
         let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": { "protocolVersion": 1, "clientCapabilities": {} } });
@@ -30,12 +30,12 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn post(&self, message: &Value, more: &[&str]) -> Answer {
+    pub fn post(&self, message: &Value, more: &[&str]) -> Answer {
         let headers = [&[JSON, &self.bearer, &self.connection], more].concat();
         self.server.ask("POST /acp", &headers, &message.to_string())
     }
 
-    fn stream(&self, more: &[&str]) -> Answering {
+    pub fn stream(&self, more: &[&str]) -> Answering {
         let accept = "Accept: text/event-stream";
         let headers = [&[accept, &self.bearer, &self.connection], more].concat();
         self.server.send("GET /acp", &headers, "")

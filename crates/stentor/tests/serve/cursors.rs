@@ -4,7 +4,8 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::clients::{
-    acp, acp_alone, acp_too, allow, asked, chunks, file_of, prompt, psi_too, server, text_of,
+    acp, acp_alone, acp_too, allow, asked, chunks, file_of, omp_too, prompt, psi_too, server,
+    server_with, text_of,
 };
 use crate::server::{Server, start};
 use crate::world::Child;
@@ -71,9 +72,22 @@ fn said(frames: &[Value]) -> Vec<(String, String, String)> {
         .collect()
 }
 
-fn kill(client: Child) {
+pub fn kill(client: Child) {
     kill_process(client.pid(), Signal::KILL).unwrap();
     drop(client);
+}
+
+/// The server in another life, after it was killed.
+pub fn restarted(server: Server) -> Server {
+    let Server { world, process, .. } = server;
+    kill_process(process.pid(), Signal::KILL).unwrap();
+    drop(process);
+    let (process, ready) = start(&world, &[]);
+    Server {
+        world,
+        process,
+        ready,
+    }
 }
 
 const WAITING: &str = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
@@ -176,15 +190,8 @@ fn a_place_of_another_life_of_the_server_is_answered_as_such() {
     one.until_answer(3);
     let (frames, cursor) = until_text(&mut two, "One.");
     let live = said(&frames);
-    let Server { world, process, .. } = server;
-    kill_process(process.pid(), Signal::KILL).unwrap();
-    drop((one, two, process));
-    let (process, ready) = start(&world, &[]);
-    let server = Server {
-        world,
-        process,
-        ready,
-    };
+    drop((one, two));
+    let server = restarted(server);
     let mut three = acp_alone(&server);
     let frames = open(
         &mut three,
@@ -276,38 +283,82 @@ fn psi_goes_on_from_a_cursor() {
     );
 }
 
+/// Asks an omp client something; the answer's `data`, or its `code` when it fails.
+fn omp_asks(client: &mut Child, ask: &Value) -> Value {
+    client.send(&ask.to_string());
+    let answer = client.until(|line| line.contains(r#""type":"response""#));
+    let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
+    match answer["success"] == true {
+        true => answer["data"].clone(),
+        false => answer["code"].clone(),
+    }
+}
+
+fn roles(messages: &Value) -> Vec<&str> {
+    let messages = messages.as_array().unwrap().iter();
+    messages
+        .filter_map(|message| {
+            message["message"]["role"]
+                .as_str()
+                .or(message["role"].as_str())
+        })
+        .collect()
+}
+
 #[test]
 fn omp_goes_on_by_its_entries_across_lives_of_the_server() {
     let server = server("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n");
     let (mut one, session) = acp(&server);
     prompt(&mut one, 3, &session, "first");
     one.until_answer(3);
-    let entries = |client: &mut Child, since: &Value| {
-        let ask = json!({ "id": "e", "type": "get_entries", "since": since });
-        client.send(&ask.to_string());
-        let answer = client.until(|line| line.contains(r#""command":"get_entries""#));
-        let answer: Value = serde_json::from_str(answer.last().unwrap()).unwrap();
-        answer["data"]["entries"].as_array().unwrap().clone()
-    };
-    let mut omp = crate::clients::omp_too(&server, &session);
-    let last = entries(&mut omp, &Value::Null).pop().unwrap()["id"].clone();
+    let since = |since: &Value| json!({ "id": "e", "type": "get_entries", "since": since });
+    let mut omp = omp_too(&server, &session);
+    let all = omp_asks(&mut omp, &since(&Value::Null));
+    let last = all["entries"].as_array().unwrap().last().unwrap()["id"].clone();
     kill(omp);
     prompt(&mut one, 4, &session, "second");
     one.until_answer(4);
-    let Server { world, process, .. } = server;
-    kill_process(process.pid(), Signal::KILL).unwrap();
-    drop((one, process));
-    let (process, ready) = start(&world, &[]);
-    let server = Server {
-        world,
-        process,
-        ready,
-    };
-    let mut omp = crate::clients::omp_too(&server, &session);
-    let later = entries(&mut omp, &last);
-    let roles: Vec<&Value> = later
-        .iter()
-        .map(|entry| &entry["message"]["role"])
-        .collect();
-    assert_eq!(roles, [&json!("user"), &json!("assistant")]);
+    drop(one);
+    let server = restarted(server);
+    let mut omp = omp_too(&server, &session);
+    let later = omp_asks(&mut omp, &since(&last));
+    assert_eq!(roles(&later["entries"]), ["user", "assistant"]);
+    // What the session never had is answered as such.
+    assert_eq!(
+        omp_asks(&mut omp, &since(&json!("deadbeef"))),
+        "unknown_since"
+    );
+}
+
+#[test]
+fn omp_goes_on_with_its_pages_across_lives_of_the_server_until_the_context_is_another() {
+    let turns = ["One.", "Two.", "A summary."].map(|text| format!("[[turn]]\ntext = {text:?}\n"));
+    let server = server_with(
+        &turns.concat(),
+        "[compaction]\nkeep_recent_tokens = 1\n",
+        &[],
+    );
+    let (mut one, session) = acp(&server);
+    for (id, text) in [(3, "first"), (4, "second")] {
+        prompt(&mut one, id, &session, text);
+        one.until_answer(id);
+    }
+    let page = |cursor: &Value| json!({ "id": "p", "type": "get_messages_page", "limit": 3, "cursor": cursor });
+    let mut omp = omp_too(&server, &session);
+    let first = omp_asks(&mut omp, &page(&Value::Null));
+    assert_eq!(roles(&first["messages"]), ["user", "assistant", "user"]);
+    let cursor = &first["nextCursor"];
+    drop((omp, one));
+    let server = restarted(server);
+    // A client that came by way of another session is in the same one, too.
+    let mut omp = server.relay(&["--mode", "rpc"]);
+    assert_eq!(omp.json()["type"], "ready");
+    let file = file_of(&server, &session).display().to_string();
+    let switch = json!({ "id": "s", "type": "switch_session", "sessionPath": file });
+    omp_asks(&mut omp, &switch);
+    let second = omp_asks(&mut omp, &page(cursor));
+    assert_eq!(roles(&second["messages"]), ["assistant"]);
+    assert_eq!(second["nextCursor"], Value::Null);
+    omp_asks(&mut omp, &json!({ "id": "c", "type": "compact" }));
+    assert_eq!(omp_asks(&mut omp, &page(cursor)), "stale_cursor");
 }

@@ -185,6 +185,10 @@ impl Answering {
         }
     }
 
+    pub fn stream(&self) -> &TcpStream {
+        self.body.get_ref()
+    }
+
     /// The data of the next event.
     pub fn event(&mut self) -> Value {
         loop {

@@ -27,6 +27,8 @@ mod kills;
 #[cfg(test)]
 mod message_ids;
 #[cfg(test)]
+mod not_reading;
+#[cfg(test)]
 mod observers;
 #[cfg(test)]
 mod page;
@@ -42,6 +44,8 @@ mod server;
 mod sharing;
 #[cfg(test)]
 mod starting;
+#[cfg(test)]
+mod synaps_cursors;
 #[cfg(test)]
 mod web_socket;
 #[cfg(test)]

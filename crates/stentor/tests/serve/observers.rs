@@ -3,7 +3,7 @@
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::clients::{acp, allow, asked, file_of, prompt, server_with};
+use crate::clients::{acp, acp_too, allow, asked, chunks, file_of, prompt, server_with};
 use crate::http_client::Socket;
 use crate::server::Server;
 use crate::world::Child;
@@ -148,6 +148,32 @@ fn a_delete_that_is_refused_leaves_the_client_in_the_session() {
     prompt(&mut driver, 4, &session, "second");
     other.until(|line| line.contains("Two."));
     driver.until_answer(4);
+}
+
+#[test]
+fn a_delete_that_is_refused_stops_nothing() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
+                    { text = \"and done.\" }]\n[[turn]]\ntext = \"Two.\"\n";
+    let server = server_with(scenario, "", &[]);
+    let (mut one, session) = acp(&server);
+    let (_two, _) = acp_too(&server, &session);
+    prompt(&mut one, 3, &session, "tell");
+    chunks(&mut one, "agent_message_chunk", "Begun ");
+    let params = json!({ "sessionId": session });
+    let frames = one.ask_acp(4, "session/delete", params);
+    let refused: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("open in another client"), "{message}");
+    // Nor does a load of it that is refused.
+    let load = json!({ "sessionId": session, "cwd": "/nowhere/at/all", "mcpServers": [] });
+    let frames = one.ask_acp(5, "session/load", load);
+    let refused: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
+    assert!(refused["error"].is_object(), "{refused}");
+    server.world.file("work/go", "");
+    let answer = one.until_answer(3).pop().unwrap();
+    assert!(answer.contains(r#""stopReason":"end_turn""#), "{answer}");
+    prompt(&mut one, 7, &session, "second");
+    chunks(&mut one, "agent_message_chunk", "Two.");
 }
 
 #[test]

@@ -289,6 +289,80 @@ fn the_output_of_a_command_has_the_id_of_the_client_that_sent_it() {
     );
 }
 
+/// The updates of calls, up to one whose status is this.
+fn calls_until(client: &mut crate::world::Child, status: &str) -> Vec<Value> {
+    let mut calls = Vec::new();
+    loop {
+        let frame = client.json();
+        let update = &frame["params"]["update"];
+        let is_last = update["status"] == status;
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        if kind.starts_with("tool_call") {
+            calls.push(update.clone());
+        }
+        if is_last {
+            return calls;
+        }
+    }
+}
+
+#[test]
+fn a_command_that_the_user_runs_elsewhere_is_a_call_in_acp_with_the_id_it_has_when_it_is_loaded() {
+    let server = server(
+        "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"end\" }, { text = \"and done.\" }]\n",
+    );
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "tell");
+    chunks(&mut one, "agent_message_chunk", "Begun ");
+    let mut omp = omp_too(&server, &session);
+    let command = "echo begun; until [ -e go ]; do sleep 0.01; done; echo over; exit 3";
+    omp.send(&json!({ "id": "b", "type": "bash", "command": command }).to_string());
+    let begun = calls_until(&mut one, "in_progress");
+    let id = begun[0]["toolCallId"].clone();
+    let made = json!({
+        "sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Run {command}"),
+        "name": "bash", "kind": "execute", "status": "pending",
+        "rawInput": { "command": command },
+    });
+    let in_progress = json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+    });
+    assert_eq!(begun, [made.clone(), in_progress.clone()]);
+    let output =
+        |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    let shown = calls_until(&mut one, "in_progress");
+    let mut progress = in_progress.clone();
+    progress["content"] = output("begun\n");
+    assert_eq!(shown, [progress]);
+
+    // Who comes in the midst of it, and is in the midst of a run.
+    let (mut two, _) = acp_too(&server, &session);
+    assert_eq!(
+        calls_until(&mut two, "in_progress"),
+        [made.clone(), in_progress]
+    );
+    server.world.file("work/go", "");
+    let ended = json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed",
+        "content": output("begun\nover\n"), "rawOutput": { "output": "begun\nover\n" },
+    });
+    assert_eq!(calls_until(&mut one, "failed").last(), Some(&ended));
+    assert_eq!(calls_until(&mut two, "failed").last(), Some(&ended));
+    // It has ended, and the run has not: it is in the file when that is over.
+    let (mut three, _) = acp_too(&server, &session);
+    let shown = calls_until(&mut three, "failed");
+    assert_eq!((shown.first(), shown.last()), (Some(&made), Some(&ended)));
+    server.world.file("work/end", "");
+    one.until_answer(3);
+    let (_four, lines) = acp_too(&server, &session);
+    let frames = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let updates = frames.map(|frame| frame["params"]["update"].clone());
+    let calls = updates.filter(|update| update["toolCallId"] == id);
+    assert_eq!(calls.collect::<Vec<_>>(), [made, ended]);
+}
+
 #[test]
 fn tools_of_a_client_leave_the_session_with_it() {
     let server = server(

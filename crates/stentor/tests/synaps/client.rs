@@ -1,7 +1,8 @@
 //! The Rust client of this project against the child.
 
 use stentor_client::{
-    Agent, AgentError, AgentEvent, DenyAll, Dialect, OpenSession, StartOptions, TurnEndReason,
+    AgentDialect, AgentEvent, ChildAgent, ChildAgentError, DenyAll, InitialSession, StartOptions,
+    TurnEndReason,
 };
 
 use crate::child::Home;
@@ -9,7 +10,7 @@ use crate::child::Home;
 fn options(home: &Home) -> StartOptions {
     let program = env!("CARGO_BIN_EXE_stentor");
     let command = [program, "rpc", "--model", "script/play.toml"];
-    let mut options = StartOptions::new(Dialect::Synaps, command);
+    let mut options = StartOptions::new(AgentDialect::Synaps, command);
     options.cwd = Some(home.path(""));
     let base = home.path("base").display().to_string();
     options.env = vec![("SYNAPS_BASE_DIR".to_owned(), base)];
@@ -19,7 +20,7 @@ fn options(home: &Home) -> StartOptions {
 #[tokio::test]
 async fn commands_and_events_are_typed() {
     let home = Home::new("usage = { input = 3, output = 1 }\n[[turn]]\ntext = \"hello\"\n");
-    let (agent, mut events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options(&home), DenyAll).await.unwrap();
     assert_eq!(agent.opened().model.as_deref(), Some("script/play.toml"));
     agent.prompt("hi").await.unwrap();
     let mut text = String::new();
@@ -38,7 +39,7 @@ async fn commands_and_events_are_typed() {
     assert!(!agent.models().await.unwrap().is_empty());
     let refused = agent.set_model("nobody").await;
     assert!(
-        matches!(refused, Err(AgentError::Refused(_))),
+        matches!(refused, Err(ChildAgentError::Refused(_))),
         "{refused:?}"
     );
     let old = agent.opened().id.clone();
@@ -49,13 +50,13 @@ async fn commands_and_events_are_typed() {
     };
     assert_eq!(exit.status.as_deref(), Some("exit status: 0"));
     let gone = agent.session().await;
-    assert!(matches!(gone, Err(AgentError::Ended(_))), "{gone:?}");
+    assert!(matches!(gone, Err(ChildAgentError::Ended(_))), "{gone:?}");
 }
 
 #[tokio::test]
 async fn an_abort_comes_from_beside_the_prompt() {
     let home = Home::new("[[turn]]\nsteps = [{ text = \"I\" }, { hang = true }]\n");
-    let (agent, mut events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    let (agent, mut events) = ChildAgent::start(options(&home), DenyAll).await.unwrap();
     agent.prompt("hi").await.unwrap();
     while !matches!(events.next().await.unwrap(), AgentEvent::Text(_)) {}
     agent.abort().await.unwrap();
@@ -71,10 +72,16 @@ async fn an_abort_comes_from_beside_the_prompt() {
 async fn a_child_that_cannot_begin_and_a_frame_that_is_too_long_are_told() {
     let home = Home::new("");
     let mut gone = options(&home);
-    gone.session = OpenSession::Resume("no-such-session".to_owned());
-    let failed = Agent::start(gone, DenyAll).await.map(drop);
-    assert!(matches!(failed, Err(AgentError::NotReady(_))), "{failed:?}");
-    let (agent, _events) = Agent::start(options(&home), DenyAll).await.unwrap();
+    gone.session = InitialSession::Resume("no-such-session".to_owned());
+    let failed = ChildAgent::start(gone, DenyAll).await.map(drop);
+    assert!(
+        matches!(failed, Err(ChildAgentError::NotReady(_))),
+        "{failed:?}"
+    );
+    let (agent, _events) = ChildAgent::start(options(&home), DenyAll).await.unwrap();
     let long = agent.prompt("x".repeat(1_048_576)).await;
-    assert!(matches!(long, Err(AgentError::TooLong { .. })), "{long:?}");
+    assert!(
+        matches!(long, Err(ChildAgentError::TooLong { .. })),
+        "{long:?}"
+    );
 }

@@ -16,14 +16,14 @@ use crate::turn::CompactionError;
 /// The activity of a session.
 #[derive(Default)]
 pub(super) struct Activities {
-    current: Option<Activity>,
+    current: Option<RunningActivity>,
     /// How many there have been.
     count: u64,
-    pending: Vec<Pending>,
+    pending: Vec<PendingActivity>,
 }
 
 /// Something that is running.
-pub(super) struct Activity {
+pub(super) struct RunningActivity {
     pub run: RunId,
     pub cancel: CancellationToken,
     pub cancel_retry: Arc<Notify>,
@@ -32,7 +32,7 @@ pub(super) struct Activity {
 }
 
 /// What begins when the activity that is being stopped is over.
-pub(super) enum Pending {
+pub(super) enum PendingActivity {
     Prompt {
         content: Vec<ContentBlock>,
         options: RunOptions,
@@ -64,9 +64,9 @@ impl Activities {
         current.is_some_and(|activity| activity.cancel.is_cancelled())
     }
 
-    pub fn begin(&mut self) -> &Activity {
+    pub fn begin(&mut self) -> &RunningActivity {
         self.count += 1;
-        self.current.insert(Activity {
+        self.current.insert(RunningActivity {
             run: RunId(self.count),
             cancel: CancellationToken::new(),
             cancel_retry: Arc::new(Notify::new()),
@@ -97,7 +97,7 @@ impl Activities {
     }
 
     /// The activity is over.
-    pub fn end(&mut self) -> Option<Activity> {
+    pub fn end(&mut self) -> Option<RunningActivity> {
         self.current.take()
     }
 
@@ -105,11 +105,11 @@ impl Activities {
         !self.pending.is_empty()
     }
 
-    pub fn pend(&mut self, pending: Pending) {
+    pub fn pend(&mut self, pending: PendingActivity) {
         self.pending.push(pending);
     }
 
-    pub fn take_pending(&mut self) -> Vec<Pending> {
+    pub fn take_pending(&mut self) -> Vec<PendingActivity> {
         std::mem::take(&mut self.pending)
     }
 }

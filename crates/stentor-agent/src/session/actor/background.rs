@@ -19,11 +19,11 @@ use super::activities::Activities;
 use super::log::SessionLog;
 use super::queues::QUEUED;
 use super::restore::notes;
-use super::runs::Opening;
+use super::runs::OpeningMessage;
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::jobs::{JOB_MESSAGE, Job, JobReport, Jobs, shortened};
 use crate::session::handle::RunId;
-use crate::session::queues::{CustomPart, QueueKind, Queued};
+use crate::session::queues::{CustomPart, QueueKind, QueuedMessage};
 
 /// The note on disk that a job runs in the background. Its data is a [`StoredJob`].
 const JOB: &str = "stentor.job";
@@ -196,9 +196,9 @@ impl Actor {
         }
     }
 
-    async fn wake(&mut self, notice: Queued) {
+    async fn wake(&mut self, notice: QueuedMessage) {
         self.background.unasked_runs += 1;
-        let opening = Opening::Extension(Box::new(notice.clone()));
+        let opening = OpeningMessage::Extension(Box::new(notice.clone()));
         let error = match self.begin_run(opening, None).await {
             Ok(run) => {
                 self.background.unasked = Some(run);
@@ -207,7 +207,7 @@ impl Actor {
             Err(error) => error,
         };
         tracing::warn!(%error, "no run could be begun for a job that ended");
-        let again = Queued {
+        let again = QueuedMessage {
             deliver_as: self.log.reserve_entry_id(),
             ..notice
         };
@@ -243,7 +243,7 @@ impl Actor {
         self.queues.enqueue_unsynced(&mut self.log, notice)
     }
 
-    fn notice(&mut self, text: String, details: Value) -> Queued {
+    fn notice(&mut self, text: String, details: Value) -> QueuedMessage {
         let custom = CustomPart {
             custom_type: JOB_MESSAGE.to_owned(),
             display: true,

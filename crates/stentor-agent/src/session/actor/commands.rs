@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stentor_journal::message::{ContentBlock, Message};
-use stentor_journal::store::{Entry, EntryKind, Header, Opened};
+use stentor_journal::store::{Entry, EntryKind, OpenedSession, SessionHeader};
 use stentor_policy::{PermissionAnswer, PermissionMode};
 use tokio::sync::oneshot;
 
 use super::restore::PLAN;
-use super::{Actor, Command, Reply, answer};
+use super::{Actor, ActorCommand, Reply, answer};
 use crate::dialog::DialogAnswer;
 use crate::event::{
     CompactionReason, CompactionResult, InterruptMode, QueueMode, Queues, StateChange,
@@ -25,14 +25,14 @@ use crate::session::options::RunOptions;
 use crate::session::queues::QueueKind;
 use crate::session::rewind::{Rewind, RewindError, RewindReport};
 use crate::session::state::{
-    BashResult, ContextNeed, ForkPoint, Interrupted, ModelAccess, ModelChoice, SessionSnapshot,
-    SessionState, SessionStats,
+    BashResult, ContextNeed, ForkPoint, InterruptOutcome, ModelAccess, ModelChoice,
+    SessionSnapshot, SessionState, SessionStats,
 };
 use crate::tool::{Plan, Tool, ToolHost, ToolSpec};
 
 /// The path to where a session goes on from, when it is read.
 pub(in crate::session) type PathReading =
-    oneshot::Receiver<Result<(Header, Vec<Entry>), SessionError>>;
+    oneshot::Receiver<Result<(SessionHeader, Vec<Entry>), SessionError>>;
 
 /// Runs.
 impl Session {
@@ -93,7 +93,7 @@ impl Session {
 
     /// Lets the model call that is going on reach its end, then stops the run. Follow-ups stay
     /// queued; nothing is retried any more.
-    pub async fn interrupt(&self) -> Result<Interrupted, SessionError> {
+    pub async fn interrupt(&self) -> Result<InterruptOutcome, SessionError> {
         self.driving()?.ask(Actor::interrupt).await
     }
 
@@ -153,9 +153,9 @@ impl Session {
     ) -> Result<BashResult, SessionError> {
         self.driving()?
             .ask_later(move |actor, reply| {
-                let shells = &mut actor.shells;
+                let (shells, log) = (&mut actor.shells, &mut actor.log);
                 began(shells.next_id());
-                shells.start(command, exclude_from_context, reply);
+                shells.start(log, command, exclude_from_context, reply);
             })
             .await?
     }
@@ -189,7 +189,7 @@ impl Session {
 
     async fn end(&self, keeps_questions: bool) {
         let (reply, answer) = oneshot::channel();
-        let close = Command::Close {
+        let close = ActorCommand::Close {
             keeps_questions,
             reply,
         };
@@ -510,7 +510,7 @@ impl Session {
     }
 
     /// The entries from the first to the one the session goes on from.
-    pub async fn active_path(&self) -> Result<(Header, Vec<Entry>), SessionError> {
+    pub async fn active_path(&self) -> Result<(SessionHeader, Vec<Entry>), SessionError> {
         self.ask_later(|actor, reply| actor.answer_path(reply))
             .await?
     }
@@ -533,7 +533,7 @@ impl Session {
     }
 
     /// Every entry of the session, of all branches, in the order they were made.
-    pub async fn entries(&self) -> Result<(Header, Vec<Entry>), SessionError> {
+    pub async fn entries(&self) -> Result<(SessionHeader, Vec<Entry>), SessionError> {
         self.ask_later(|actor, reply| {
             actor.answer_from_journal(reply, |journal, header| {
                 Ok((header.clone(), journal.read_all()?))
@@ -552,7 +552,10 @@ impl Session {
 
     /// Copies the conversation up to a point into a new session, ready to be resumed. With
     /// [`ForkPoint::Before`] also the text of the message it stops before.
-    pub async fn fork(&self, point: ForkPoint) -> Result<(Opened, Option<String>), SessionError> {
+    pub async fn fork(
+        &self,
+        point: ForkPoint,
+    ) -> Result<(OpenedSession, Option<String>), SessionError> {
         self.fork_as(point, None).await
     }
 
@@ -561,7 +564,7 @@ impl Session {
         &self,
         point: ForkPoint,
         id: Option<String>,
-    ) -> Result<(Opened, Option<String>), SessionError> {
+    ) -> Result<(OpenedSession, Option<String>), SessionError> {
         self.ask_later(|actor, reply| actor.answer_fork(point, id, reply))
             .await?
     }
@@ -573,13 +576,13 @@ impl Session {
     /// Somebody can be asked now: what was asked when the process ended is asked again. Nobody
     /// waits for that; a session that is busy has nothing of the kind.
     pub(in crate::session) fn ask_again(&self) {
-        let act = Command::Act(Box::new(Actor::ask_again));
+        let act = ActorCommand::Act(Box::new(Actor::ask_again));
         self.commands.try_send(act).ok();
     }
 
     /// Nobody is left to answer: what is asked about a call is denied.
     pub(in crate::session) fn nobody_answers(&self) {
-        let act = Command::Act(Box::new(|actor: &mut Actor| {
+        let act = ActorCommand::Act(Box::new(|actor: &mut Actor| {
             actor.permissions.close_unanswerable_questions();
         }));
         self.commands.try_send(act).ok();
@@ -589,12 +592,12 @@ impl Session {
         &self,
         act: impl FnOnce(&mut Actor) + Send + 'static,
     ) -> Result<(), SessionError> {
-        let sent = self.commands.send(Command::Act(Box::new(act))).await;
+        let sent = self.commands.send(ActorCommand::Act(Box::new(act))).await;
         sent.map_err(|_| SessionError::Closed)
     }
 
     /// Asks for something the actor has at once.
-    async fn ask<T: Send + 'static>(
+    pub(in crate::session) async fn ask<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut Actor) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
@@ -632,7 +635,7 @@ impl Session {
         act: impl for<'a> FnOnce(&'a mut Actor, Reply<T>) -> BoxFuture<'a, ()> + Send + 'static,
     ) -> Result<T, SessionError> {
         let (reply, answer) = oneshot::channel();
-        let act = Command::ActAsync(Box::new(|actor| act(actor, reply)));
+        let act = ActorCommand::ActAsync(Box::new(|actor| act(actor, reply)));
         let sent = self.commands.send(act).await;
         sent.map_err(|_| SessionError::Closed)?;
         answer.await.map_err(|_| SessionError::Closed)

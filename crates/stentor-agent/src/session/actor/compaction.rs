@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use stentor_journal::conversation::{self, Item, estimate_tokens};
+use stentor_journal::conversation::{self, ConversationItem, estimate_tokens};
 use stentor_journal::message::{CompactionSummary, KnownMessage, Message};
 use stentor_journal::store::{Compaction, EntryKind, StoreError};
 
 use super::Actor;
-use super::activities::Pending;
+use super::activities::PendingActivity;
 use super::restore::PLAN;
 use crate::event::{CompactionReason, CompactionResult};
 use crate::session::command::Reply;
 use crate::tool::{Plan, ToolHost};
-use crate::turn::{CompactionError, CompactionPlan, Work, find_cut};
+use crate::turn::{CompactionError, CompactionPlan, RunWork, find_cut};
 
 impl Actor {
     /// Compacts because somebody asked for it. A running turn is stopped first.
@@ -26,13 +26,13 @@ impl Actor {
         self.permissions.cancel_questions();
         if self.activities.is_any_running() {
             self.activities.cancel();
-            self.activities.pend(Pending::Compact {
+            self.activities.pend(PendingActivity::Compact {
                 reason,
                 instructions,
                 reply,
             });
         } else {
-            let work = Work::Compact {
+            let work = RunWork::Compact {
                 reason,
                 instructions,
                 reply,
@@ -51,7 +51,11 @@ impl Actor {
         };
         let window = chosen.info.context_window;
         let manual = reason.is_asked_for();
-        if !manual && !self.automatic.compaction {
+        let keeps_context = chosen
+            .opened
+            .as_ref()
+            .is_ok_and(|model| model.keeps_context());
+        if !manual && (!self.automatic.compaction || keeps_context) {
             return Ok(None);
         }
         let tokens_before = self.log.conversation().tokens();
@@ -151,7 +155,7 @@ impl Actor {
         })
         .into();
         self.log.compact(
-            Item {
+            ConversationItem {
                 entry_id,
                 message: Arc::new(message),
             },
@@ -203,13 +207,7 @@ impl Actor {
 
 fn written_at(message: &Message) -> u64 {
     match message {
-        Message::Known(KnownMessage::User(m) | KnownMessage::Developer(m)) => m.timestamp,
-        Message::Known(KnownMessage::Assistant(m)) => m.timestamp,
-        Message::Known(KnownMessage::ToolResult(m)) => m.timestamp,
-        Message::Known(KnownMessage::BashExecution(m)) => m.timestamp,
-        Message::Known(KnownMessage::Custom(m)) => m.timestamp,
-        Message::Known(KnownMessage::BranchSummary(m)) => m.timestamp,
-        Message::Known(KnownMessage::CompactionSummary(m)) => m.timestamp,
+        Message::Known(known) => known.timestamp(),
         Message::Other(_) => 0,
     }
 }

@@ -19,11 +19,11 @@ pub(super) struct Fallbacks {
     chains: Option<FallbackChains>,
     /// Until when models that failed are not asked, by their full names.
     cooldowns: HashMap<String, u64>,
-    active: Option<Active>,
+    active: Option<ActiveFallback>,
 }
 
 /// A model stands in for another.
-struct Active {
+struct ActiveFallback {
     role: String,
     first: Arc<ModelInfo>,
     level_of_first: ThinkingLevel,
@@ -137,11 +137,11 @@ impl Fallbacks {
                 return None;
             }
             self.active = Some(match self.active.take() {
-                Some(active) => Active {
+                Some(active) => ActiveFallback {
                     level_set: thinking,
                     ..active
                 },
-                None => Active {
+                None => ActiveFallback {
                     role: plan.role.clone(),
                     first,
                     level_of_first,

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use stentor_journal::clock::{SharedClock, iso_time};
-use stentor_journal::conversation::{Conversation, Item};
+use stentor_journal::conversation::{Conversation, ConversationItem};
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, Entry, EntryKind, Header, Journal, JournalReader, StoreError};
+use stentor_journal::store::{
+    self, Entry, EntryKind, Journal, JournalReader, Reservation, SessionHeader, StoreError,
+};
 
 use crate::event::EventKind;
 use crate::hub::Hub;
@@ -42,9 +44,10 @@ pub(super) struct SessionLog {
 pub(super) fn new_record(
     environment: &Environment,
     options: &SessionOptions,
+    reserved: Option<Box<dyn Reservation>>,
 ) -> Result<Record, StoreError> {
     let id = options.id.clone();
-    let header = Header {
+    let header = SessionHeader {
         version: store::CURRENT_VERSION,
         id: id.unwrap_or_else(|| environment.clock.session_id()),
         timestamp: iso_time(environment.clock.now_ms()),
@@ -56,7 +59,7 @@ pub(super) fn new_record(
     match &options.storage {
         Storage::Memory => Ok(Record::Open(store::memory(header))),
         Storage::Folder(folder) | Storage::FolderAtOnce(folder) => {
-            Record::planned(journals(), folder.clone(), header)
+            Record::planned(journals(), folder.clone(), header, reserved)
         }
         Storage::File(path) => Record::planned_at(journals(), path.clone(), header),
     }
@@ -91,7 +94,7 @@ impl SessionLog {
         &self.conversation
     }
 
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         self.record.header()
     }
 
@@ -203,7 +206,7 @@ impl SessionLog {
     }
 
     /// Replaces everything before the item at `first_kept` by a summary.
-    pub fn compact(&mut self, summary: Item, first_kept: usize) {
+    pub fn compact(&mut self, summary: ConversationItem, first_kept: usize) {
         self.conversation.compact(summary, first_kept);
     }
 

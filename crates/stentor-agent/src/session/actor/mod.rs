@@ -34,13 +34,13 @@ mod undo;
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_journal::store::Opened;
+use stentor_journal::store::{OpenedSession, Reservation};
 use tokio::sync::mpsc;
 
-use super::command::{Command, Reply};
+use super::command::{ActorCommand, Reply};
 use super::dialogs::{Answerer, Dialogs};
 use super::error::SessionError;
-use super::handle::{RunId, Shared};
+use super::handle::{RunId, SessionShared};
 use super::options::{CompactionSettings, Environment, SessionOptions, Storage};
 use super::record::Record;
 use super::tool_host::SessionToolHost;
@@ -53,7 +53,7 @@ use crate::jobs::Jobs;
 use crate::rules::RuleBook;
 use crate::sandbox::SandboxState;
 use crate::tool::Circumstances;
-use crate::turn::{Automatic, Request, RetryPolicy, Signals, Watch};
+use crate::turn::{AutomaticSteps, RetryPolicy, RunRequest, RunWatch, Signals};
 use crate::undo::{Undo, UndoSource};
 
 use activities::Activities;
@@ -63,7 +63,7 @@ use log::SessionLog;
 use models::ModelSelection;
 use permissions::Permissions;
 use queues::MessageQueues;
-use restore::Stored;
+use restore::StoredSession;
 use shells::{FinishedShell, UserShells};
 use spending::Spending;
 use tools::SessionTools;
@@ -72,9 +72,9 @@ use tools::SessionTools;
 const REPORTS: usize = 16;
 
 /// What a session begins with.
-pub(super) enum Beginning {
-    New,
-    Resumed(Box<Opened>),
+pub(super) enum SessionStart {
+    New(Option<Box<dyn Reservation>>),
+    Resumed(Box<OpenedSession>),
 }
 
 /// The owner of a session's state.
@@ -83,12 +83,14 @@ pub(super) struct Actor {
     cwd: Arc<Path>,
     environment: Environment,
     hub: Hub,
-    commands: mpsc::Receiver<Command>,
-    requests: (mpsc::Sender<Request>, mpsc::Receiver<Request>),
-    reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
+    commands: mpsc::Receiver<ActorCommand>,
+    requests: (mpsc::Sender<RunRequest>, mpsc::Receiver<RunRequest>),
+    reports: (mpsc::Sender<TaskReport>, mpsc::Receiver<TaskReport>),
     signals: Arc<Signals>,
 
     log: SessionLog,
+    /// The name of the session, if its model gave it.
+    title_of_model: Option<String>,
     queues: MessageQueues,
     models: ModelSelection,
     fallbacks: Fallbacks,
@@ -104,10 +106,10 @@ pub(super) struct Actor {
 
     dialogs: Arc<Dialogs>,
     sandbox: Arc<SandboxState>,
-    automatic: Automatic,
+    automatic: AutomaticSteps,
     compaction: CompactionSettings,
     retry: RetryPolicy,
-    watch: Arc<Watch>,
+    watch: Arc<RunWatch>,
     rules: Arc<RuleBook>,
     /// What commands leave running ends with this session.
     ends_left_running: bool,
@@ -116,7 +118,7 @@ pub(super) struct Actor {
 }
 
 /// What the actor's own tasks report to it.
-enum Report {
+enum TaskReport {
     ShellEnded(Box<FinishedShell>),
     /// The running activity ended by a panic.
     ActivityDied,
@@ -128,13 +130,16 @@ impl Actor {
     pub fn new(
         environment: Environment,
         options: SessionOptions,
-        beginning: Beginning,
-        commands: mpsc::Receiver<Command>,
+        beginning: SessionStart,
+        commands: mpsc::Receiver<ActorCommand>,
     ) -> Result<Self, SessionError> {
         let (mut record, leaf, stored) = match beginning {
-            Beginning::New => (log::new_record(&environment, &options)?, None, None),
-            Beginning::Resumed(opened) => {
-                let (journal, leaf, stored) = Stored::of(*opened);
+            SessionStart::New(reserved) => {
+                let record = log::new_record(&environment, &options, reserved)?;
+                (record, None, None)
+            }
+            SessionStart::Resumed(opened) => {
+                let (journal, leaf, stored) = StoredSession::of(*opened);
                 (Record::Open(journal), leaf, Some(stored))
             }
         };
@@ -162,7 +167,7 @@ impl Actor {
         options: &SessionOptions,
         record: Record,
         leaf: Option<String>,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<ActorCommand>,
     ) -> Self {
         let id: Arc<str> = Arc::from(record.header().id.as_str());
         let cwd: Arc<Path> = Arc::from(options.cwd.as_path());
@@ -219,7 +224,7 @@ impl Actor {
             has_own_undo: matches!(options.undo, Some(UndoSource::Own(_))),
             undo,
             sandbox: Arc::clone(&options.sandbox),
-            automatic: Automatic {
+            automatic: AutomaticSteps {
                 retry: options.auto_retry,
                 compaction: options.auto_compaction,
             },
@@ -227,7 +232,7 @@ impl Actor {
             retry: options.retry,
             rules: Arc::new(options.rules.afresh()),
             ends_left_running: options.left_running.is_none(),
-            watch: Arc::new(Watch {
+            watch: Arc::new(RunWatch {
                 plan_reminders: options.plan_reminders,
                 max_answer_bytes: options.max_answer_bytes,
                 output_schema: options.output_schema.clone(),
@@ -243,13 +248,14 @@ impl Actor {
             reports,
             signals,
             log,
+            title_of_model: None,
             dialogs,
         }
     }
 
     /// What handles reach without asking.
-    pub fn shared(&self) -> Shared {
-        Shared {
+    pub fn shared(&self) -> SessionShared {
+        SessionShared {
             id: Arc::clone(&self.id),
             file: self.log.path().map(Arc::from),
             cwd: Arc::clone(&self.cwd),
@@ -297,11 +303,11 @@ impl Actor {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Close { keeps_questions, reply }) => {
+                    Some(ActorCommand::Close { keeps_questions, reply }) => {
                         return Some((reply, keeps_questions));
                     }
-                    Some(Command::Act(act)) => act(self),
-                    Some(Command::ActAsync(act)) => act(self).await,
+                    Some(ActorCommand::Act(act)) => act(self),
+                    Some(ActorCommand::ActAsync(act)) => act(self).await,
                     None => return None,
                 },
                 Some(request) = self.requests.1.recv() => self.serve(request).await,
@@ -310,14 +316,14 @@ impl Actor {
         }
     }
 
-    async fn take_report(&mut self, report: Report) {
+    async fn take_report(&mut self, report: TaskReport) {
         match report {
-            Report::ShellEnded(finished) => {
+            TaskReport::ShellEnded(finished) => {
                 let in_run = self.activities.is_any_running();
                 self.shells.ended(&mut self.log, *finished, in_run).await;
             }
-            Report::ActivityDied => self.activity_died().await,
-            Report::ActivityGone(run) => self.activity_gone(run).await,
+            TaskReport::ActivityDied => self.activity_died().await,
+            TaskReport::ActivityGone(run) => self.activity_gone(run).await,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::session::state::{ModelChoice, ReplacedModel};
 use crate::session::tool_host::SessionToolHost;
 
 /// The model in use, or why it cannot be used. The reason is given when somebody prompts.
-pub(super) struct ChosenModel {
+pub(super) struct CurrentModel {
     pub info: Arc<ModelInfo>,
     pub opened: Result<Arc<dyn Model>, ModelError>,
 }
@@ -23,14 +23,14 @@ pub(super) struct ModelSelection {
     hub: Hub,
     /// Tools go by what the model can take.
     host: Arc<SessionToolHost>,
-    chosen: Option<ChosenModel>,
+    chosen: Option<CurrentModel>,
     thinking: ThinkingLevel,
     /// The level the session began at, whether or not its model had it.
     begun_at: ThinkingLevel,
     /// What cycling goes through; all available models when empty.
     scoped: Vec<ScopedModel>,
     /// What the run that is going on has instead.
-    run_model: Option<ChosenModel>,
+    run_model: Option<CurrentModel>,
     run_thinking: Option<ThinkingLevel>,
     /// What the session's file names and cannot be used.
     pub replaced: Option<Arc<ReplacedModel>>,
@@ -75,7 +75,7 @@ impl ModelSelection {
     }
 
     /// The model of that name: what the session has already, where that can become it.
-    fn opened(&self, info: Arc<ModelInfo>) -> ChosenModel {
+    fn opened(&self, info: Arc<ModelInfo>) -> CurrentModel {
         let had = [&self.chosen, &self.run_model].into_iter().flatten();
         let mut had = had.filter_map(|chosen| chosen.opened.as_ref().ok());
         let switched = had.find_map(|model| model.switched_to(&info));
@@ -83,7 +83,7 @@ impl ModelSelection {
             Some(model) => Ok(model),
             None => self.environment.models.open(&info),
         };
-        ChosenModel { info, opened }
+        CurrentModel { info, opened }
     }
 
     /// The session's model.
@@ -101,7 +101,7 @@ impl ModelSelection {
     }
 
     /// The model that is asked now: the one of the run, else the session's.
-    pub fn current(&self) -> Option<&ChosenModel> {
+    pub fn current(&self) -> Option<&CurrentModel> {
         self.run_model.as_ref().or(self.chosen.as_ref())
     }
 
@@ -229,7 +229,7 @@ impl ModelSelection {
             tracing::warn!(%error, "the form of a model could not be recorded");
         }
         let had_levels = chosen.info.reasoning;
-        *chosen = ChosenModel {
+        *chosen = CurrentModel {
             info: Arc::clone(&info),
             opened: Ok(model),
         };

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stentor_journal::message::ToolCall;
 use stentor_journal::store::StoreError;
-use stentor_policy::{AnswerStore, Decision, PermissionAnswer, PermissionMode, Policy, Remembered};
+use stentor_policy::{
+    AnswerStore, Decision, PermissionAnswer, PermissionMode, Policy, RememberedAnswer,
+};
 
 use super::answer;
 use super::log::SessionLog;
-use super::unanswered::{CallNotes, Unanswered};
+use super::unanswered::{CallRecords, UnansweredCalls};
 use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hub::Hub;
 use crate::permission::{PermissionRequest, REJECTED};
@@ -46,17 +48,17 @@ pub(super) struct Permissions {
     run_mode: Option<PermissionMode>,
     /// Stores "always" answers for later sessions.
     store: Option<Arc<dyn AnswerStore>>,
-    open: BTreeMap<u64, OpenQuestion>,
+    open: BTreeMap<u64, OpenPermission>,
     next_id: u64,
-    notes: CallNotes,
+    notes: CallRecords,
     /// Calls that somebody was asked about when the process ended.
-    pub unanswered: Unanswered,
+    pub unanswered: UnansweredCalls,
     /// The same, while the session goes on with them.
-    going_on: Option<Unanswered>,
+    going_on: Option<UnansweredCalls>,
 }
 
 /// A question somebody has yet to answer.
-struct OpenQuestion {
+struct OpenPermission {
     request: Arc<PermissionRequest>,
     /// What it was decided by, to decide again in another mode.
     tool: String,
@@ -67,7 +69,7 @@ struct OpenQuestion {
 }
 
 /// A call that may run or not.
-pub(super) struct Wanted {
+pub(super) struct CallToPermit {
     pub call: Arc<ToolCall>,
     /// It is one that this session runs itself: its file says what becomes of it.
     pub is_own: bool,
@@ -102,8 +104,8 @@ impl Permissions {
             store: options.answer_store.clone(),
             open: BTreeMap::new(),
             next_id: 1,
-            notes: CallNotes::default(),
-            unanswered: Unanswered::default(),
+            notes: CallRecords::default(),
+            unanswered: UnansweredCalls::default(),
             going_on: None,
         }
     }
@@ -205,7 +207,7 @@ impl Permissions {
 
     /// A model has answered: its calls are others.
     pub fn answered(&mut self) {
-        self.notes = CallNotes::default();
+        self.notes = CallRecords::default();
         if let Some(going_on) = &mut self.going_on {
             going_on.asked.clear();
         }
@@ -213,27 +215,27 @@ impl Permissions {
 
     /// These calls of the newest answer are asked about again; about the others the file is kept
     /// from here on.
-    pub fn restore_unanswered(&mut self, calls: Unanswered) {
-        self.notes = CallNotes::kept();
+    pub fn restore_unanswered(&mut self, calls: UnansweredCalls) {
+        self.notes = CallRecords::kept();
         self.unanswered = calls;
     }
 
     /// The session goes on with these calls, and lets no more happen than when they were asked about:
     /// who opens a session may be one who allows everything.
-    pub fn go_on_with(&mut self, calls: Unanswered) {
+    pub fn go_on_with(&mut self, calls: UnansweredCalls) {
         self.going_on = Some(calls);
         self.update_host();
     }
 
     /// True when somebody was asked about a call and has not answered.
-    fn is_unanswered(&self, wanted: &Wanted) -> bool {
+    fn is_unanswered(&self, wanted: &CallToPermit) -> bool {
         let going_on = self.going_on.as_ref().filter(|_| wanted.is_own);
         going_on.is_some_and(|going_on| going_on.asked.contains(&wanted.call.id))
     }
 
     /// Decides whether a call may run, or asks somebody who can. Of a call that is approved nobody is
     /// asked.
-    pub fn permit(&mut self, log: &mut SessionLog, wanted: Wanted, reply: Reply<Verdict>) {
+    pub fn permit(&mut self, log: &mut SessionLog, wanted: CallToPermit, reply: Reply<Verdict>) {
         let (spec, touches) = (&wanted.spec, &wanted.touches);
         let mode = self.current_mode();
         let decision = self
@@ -278,8 +280,14 @@ impl Permissions {
         });
     }
 
-    fn ask(&mut self, log: &mut SessionLog, wanted: Wanted, reason: String, reply: Reply<Verdict>) {
-        let Wanted {
+    fn ask(
+        &mut self,
+        log: &mut SessionLog,
+        wanted: CallToPermit,
+        reason: String,
+        reply: Reply<Verdict>,
+    ) {
+        let CallToPermit {
             call,
             is_own,
             is_background,
@@ -310,7 +318,7 @@ impl Permissions {
         let id = self.next_id;
         self.next_id += 1;
         let asked = Arc::clone(&request);
-        let question = OpenQuestion {
+        let question = OpenPermission {
             request,
             tool: name,
             touches: decided_by,
@@ -363,7 +371,7 @@ impl Permissions {
     }
 
     /// Stores an "always" for later sessions. In this one it holds whether that succeeds or not.
-    async fn store(&mut self, always: Remembered) {
+    async fn store(&mut self, always: RememberedAnswer) {
         let Some(store) = self.store.clone() else {
             return;
         };
@@ -431,14 +439,14 @@ impl Permissions {
         }
     }
 
-    fn close_questions(&mut self, verdict: impl Fn(&OpenQuestion) -> Verdict) {
+    fn close_questions(&mut self, verdict: impl Fn(&OpenPermission) -> Verdict) {
         for (id, question) in std::mem::take(&mut self.open) {
             let verdict = verdict(&question);
             self.close_question(id, question, verdict);
         }
     }
 
-    fn close_question(&self, id: u64, question: OpenQuestion, verdict: Verdict) {
+    fn close_question(&self, id: u64, question: OpenPermission, verdict: Verdict) {
         self.hub.publish(EventKind::PermissionAnswered {
             id,
             answer: PermissionAnswer::Cancelled,

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{ContentBlock, UserContent};
 
 use super::Actor;
 use super::queues::append_queued;
-use super::runs::Opening;
+use super::runs::OpeningMessage;
 use crate::event::EventKind;
 use crate::session::error::SessionError;
 use crate::session::injected::{DeliverAs, Delivery, Injected};
-use crate::session::queues::{CustomPart, QueueKind, Queued};
+use crate::session::queues::{CustomPart, QueueKind, QueuedMessage};
 
 /// Who caused a message that an extension said in the name of the user.
 const BY_AGENT: &str = "agent";
@@ -60,7 +60,7 @@ impl Actor {
         if queue.is_some() {
             self.queues.enqueue(&mut self.log, message).await
         } else if !is_custom || delivery.trigger_turn == Some(true) {
-            let opening = Opening::Extension(Box::new(message));
+            let opening = OpeningMessage::Extension(Box::new(message));
             self.begin_run(opening, None).await.map(|_| ())
         } else {
             let item = append_queued(&mut self.log, &message, false)?;
@@ -81,7 +81,7 @@ impl Actor {
         &mut self,
         injected: Injected,
         queue: QueueKind,
-    ) -> Result<Queued, SessionError> {
+    ) -> Result<QueuedMessage, SessionError> {
         match injected {
             Injected::Custom {
                 custom_type,
@@ -110,8 +110,8 @@ impl Actor {
         content: UserContent,
         custom: Option<CustomPart>,
         attribution: Option<String>,
-    ) -> Queued {
-        Queued {
+    ) -> QueuedMessage {
+        QueuedMessage {
             session: self.id.to_string(),
             queue,
             content,
@@ -123,7 +123,7 @@ impl Actor {
     }
 
     /// Announces a complete message that no run announces.
-    fn announce(&self, item: Item) {
+    fn announce(&self, item: ConversationItem) {
         let number = self.signals.next_number();
         let message = item.message;
         self.hub.publish(EventKind::MessageStarted {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{CustomMessage, KnownMessage, Message, UserMessage};
 use stentor_journal::store::{EntryKind, StoreError};
 
@@ -13,10 +13,10 @@ use crate::event::{EventKind, InterruptMode, QueueMode, Queues};
 use crate::hub::Hub;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
-use crate::session::queues::{self, CustomPart, QueueKind, Queued, WaitingMessages};
+use crate::session::queues::{self, CustomPart, QueueKind, QueuedMessage, WaitingMessages};
 use crate::turn::Signals;
 
-/// The note on disk that a message waits. Its data is a [`Queued`].
+/// The note on disk that a message waits. Its data is a [`QueuedMessage`].
 pub(super) const QUEUED: &str = "stentor.queued";
 
 /// The note on disk that a message no longer waits, though it was not delivered.
@@ -63,7 +63,7 @@ impl MessageQueues {
     pub async fn enqueue(
         &mut self,
         log: &mut SessionLog,
-        queued: Queued,
+        queued: QueuedMessage,
     ) -> Result<(), SessionError> {
         log.note(QUEUED, &queued, true)?;
         // A run that looks while the disk is waited for asks, and gets it.
@@ -84,7 +84,7 @@ impl MessageQueues {
     pub fn enqueue_unsynced(
         &mut self,
         log: &mut SessionLog,
-        queued: Queued,
+        queued: QueuedMessage,
     ) -> Result<(), StoreError> {
         log.note(QUEUED, &queued, true)?;
         self.waiting.push(queued);
@@ -93,7 +93,7 @@ impl MessageQueues {
     }
 
     /// The end of a job that waits to be told.
-    pub fn take_notice(&mut self) -> Option<Queued> {
+    pub fn take_notice(&mut self) -> Option<QueuedMessage> {
         let taken = self
             .waiting
             .take(QueueKind::Notice, QueueMode::OneAtATime)
@@ -103,7 +103,7 @@ impl MessageQueues {
     }
 
     /// A stored session's message waits again.
-    pub fn restore(&mut self, log: &mut SessionLog, queued: Queued) {
+    pub fn restore(&mut self, log: &mut SessionLog, queued: QueuedMessage) {
         log.reserve(queued.deliver_as.clone());
         self.waiting.push(queued);
         self.signal();
@@ -121,7 +121,7 @@ impl MessageQueues {
         &mut self,
         log: &mut SessionLog,
         or_follow_ups: bool,
-    ) -> Result<Vec<Item>, StoreError> {
+    ) -> Result<Vec<ConversationItem>, StoreError> {
         let mut taken = self.deliver_all(log, QueueKind::Notice);
         match self.deliver(log, QueueKind::Steering) {
             Ok(steering) => taken.extend(steering),
@@ -135,7 +135,7 @@ impl MessageQueues {
     }
 
     /// What waits in a queue that clients do not see. What the disk refuses waits on.
-    pub fn deliver_all(&mut self, log: &mut SessionLog, queue: QueueKind) -> Vec<Item> {
+    pub fn deliver_all(&mut self, log: &mut SessionLog, queue: QueueKind) -> Vec<ConversationItem> {
         self.deliver(log, queue).unwrap_or_else(|error| {
             tracing::warn!(%error, "a message stays queued");
             Vec::new()
@@ -144,7 +144,11 @@ impl MessageQueues {
 
     /// Takes waiting messages, as many as the mode says, into the conversation. What the disk
     /// refuses waits on.
-    fn deliver(&mut self, log: &mut SessionLog, queue: QueueKind) -> Result<Vec<Item>, StoreError> {
+    fn deliver(
+        &mut self,
+        log: &mut SessionLog,
+        queue: QueueKind,
+    ) -> Result<Vec<ConversationItem>, StoreError> {
         let mode = match queue {
             QueueKind::Steering => self.steering_mode,
             QueueKind::FollowUp => self.follow_up_mode,
@@ -154,7 +158,7 @@ impl MessageQueues {
         if taken.is_empty() {
             return Ok(Vec::new());
         }
-        let are_shown = taken.iter().any(Queued::is_shown);
+        let are_shown = taken.iter().any(QueuedMessage::is_shown);
         let mut delivered = Vec::with_capacity(taken.len());
         let mut taken = taken.into_iter();
         let mut failure = None;
@@ -174,7 +178,7 @@ impl MessageQueues {
         let Some((refused, error)) = failure else {
             return Ok(delivered);
         };
-        let left: Vec<Queued> = std::iter::once(refused).chain(taken).collect();
+        let left: Vec<QueuedMessage> = std::iter::once(refused).chain(taken).collect();
         self.waiting.put_back(queue, left);
         self.changed(are_shown);
         if delivered.is_empty() {
@@ -203,7 +207,7 @@ impl MessageQueues {
             self.changed(true);
         }
         let shown = dropped.iter().filter(|queued| queued.is_shown());
-        shown.map(Queued::text).collect()
+        shown.map(QueuedMessage::text).collect()
     }
 
     /// Takes out the first message with that text. False when there is none.
@@ -228,7 +232,7 @@ impl MessageQueues {
         if self.waiting.is_full(QueueKind::Steering) {
             return Err(SessionError::QueueFull);
         }
-        let promoted = Queued {
+        let promoted = QueuedMessage {
             queue: QueueKind::Steering,
             deliver_as: log.reserve_entry_id(),
             ..found.clone()
@@ -283,7 +287,7 @@ impl MessageQueues {
     }
 }
 
-fn note_unqueued(log: &mut SessionLog, removed: &[Queued]) {
+fn note_unqueued(log: &mut SessionLog, removed: &[QueuedMessage]) {
     let ids: Vec<&str> = removed
         .iter()
         .map(|queued| queued.deliver_as.as_str())
@@ -300,9 +304,9 @@ fn note_unqueued(log: &mut SessionLog, removed: &[Queued]) {
 /// the file when this returns.
 pub(super) fn append_queued(
     log: &mut SessionLog,
-    queued: &Queued,
+    queued: &QueuedMessage,
     must_last: bool,
-) -> Result<Item, StoreError> {
+) -> Result<ConversationItem, StoreError> {
     let id = queued.deliver_as.clone();
     let content = queued.content.clone();
     let Some(custom) = &queued.custom else {
@@ -316,7 +320,7 @@ pub(super) fn append_queued(
             rest: Default::default(),
         })));
         log.append_message(id.clone(), Arc::clone(&message))?;
-        return Ok(Item {
+        return Ok(ConversationItem {
             entry_id: id,
             message,
         });
@@ -345,7 +349,7 @@ pub(super) fn append_queued(
         rest: Default::default(),
     })));
     log.push(id.clone(), Arc::clone(&message));
-    Ok(Item {
+    Ok(ConversationItem {
         entry_id: id,
         message,
     })

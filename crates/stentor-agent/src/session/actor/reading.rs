@@ -9,7 +9,7 @@ use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::conversation::{estimate_text, estimate_tokens};
 use stentor_journal::message::{KnownMessage, Message};
 use stentor_journal::store::{
-    self, Entry, EntryKind, Header, Journal, JournalReader, Opened, StoreError,
+    self, Entry, EntryKind, Journal, JournalReader, OpenedSession, SessionHeader, StoreError,
 };
 use stentor_journal::usage::Usage;
 
@@ -26,7 +26,7 @@ use crate::tasks;
 use crate::tool::ToolHost;
 
 /// A session made of a part of another, and the text of the message it stops before.
-type Forked = (Opened, Option<String>);
+type ForkedSession = (OpenedSession, Option<String>);
 
 impl Actor {
     pub(super) fn state(&self) -> SessionState {
@@ -127,7 +127,10 @@ impl Actor {
     }
 
     /// Answers with the entries from the first to the one the session goes on from.
-    pub(super) fn answer_path(&self, reply: Reply<Result<(Header, Vec<Entry>), SessionError>>) {
+    pub(super) fn answer_path(
+        &self,
+        reply: Reply<Result<(SessionHeader, Vec<Entry>), SessionError>>,
+    ) {
         let leaf = self.log.leaf().cloned();
         self.answer_from_journal(reply, |journal, header| {
             let path = match leaf {
@@ -154,7 +157,9 @@ impl Actor {
     pub(super) fn answer_from_journal<T: Send + 'static>(
         &self,
         reply: Reply<Result<T, SessionError>>,
-        read: impl FnOnce(&dyn JournalReader, &Header) -> Result<T, SessionError> + Send + 'static,
+        read: impl FnOnce(&dyn JournalReader, &SessionHeader) -> Result<T, SessionError>
+        + Send
+        + 'static,
     ) {
         let header = self.log.header().clone();
         match self.log.reader() {
@@ -170,7 +175,7 @@ impl Actor {
         &self,
         point: ForkPoint,
         id: Option<String>,
-        reply: Reply<Result<Forked, SessionError>>,
+        reply: Reply<Result<ForkedSession, SessionError>>,
     ) {
         let Some(path) = self.log.journal().and_then(Journal::path) else {
             return answer(reply, self.fork_in_memory(point, id));
@@ -193,7 +198,11 @@ impl Actor {
         });
     }
 
-    fn fork_in_memory(&self, point: ForkPoint, id: Option<String>) -> Result<Forked, SessionError> {
+    fn fork_in_memory(
+        &self,
+        point: ForkPoint,
+        id: Option<String>,
+    ) -> Result<ForkedSession, SessionError> {
         let reader = self.log.reader()?;
         let (up_to, text) = fork_end(&*reader, self.log.leaf().cloned(), point)?;
         let journal = self.log.journal().ok_or(SessionError::NothingToFork)?;
@@ -260,7 +269,7 @@ fn fork_end(
 
 /// A copy is in the mode of its session, also where it ends before that was chosen.
 fn keep_mode(
-    opened: &mut Opened,
+    opened: &mut OpenedSession,
     mode: Option<Value>,
     clock: &dyn Clock,
 ) -> Result<(), StoreError> {
@@ -286,8 +295,13 @@ fn keep_mode(
     Ok(())
 }
 
-fn fork_header(of: &Header, path: Option<&Path>, id: Option<String>, clock: &dyn Clock) -> Header {
-    Header {
+fn fork_header(
+    of: &SessionHeader,
+    path: Option<&Path>,
+    id: Option<String>,
+    clock: &dyn Clock,
+) -> SessionHeader {
+    SessionHeader {
         version: store::CURRENT_VERSION,
         id: id.unwrap_or_else(|| clock.session_id()),
         timestamp: iso_time(clock.now_ms()),
@@ -298,8 +312,8 @@ fn fork_header(of: &Header, path: Option<&Path>, id: Option<String>, clock: &dyn
 }
 
 /// A session without entries.
-fn empty(journal: Box<dyn Journal>) -> Opened {
-    Opened {
+fn empty(journal: Box<dyn Journal>) -> OpenedSession {
+    OpenedSession {
         journal,
         context: Vec::new(),
         leaf: None,

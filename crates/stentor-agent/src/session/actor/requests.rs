@@ -2,32 +2,34 @@
 
 use std::sync::Arc;
 
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{Message, StopReason};
 use stentor_journal::store::StoreError;
+use stentor_text::visible::visible;
 
-use super::permissions::Wanted;
+use super::permissions::CallToPermit;
 use super::tools::CurrentTools;
 use super::{Actor, answer};
+use crate::event::StateChange;
 use crate::model::{ModelError, ModelErrorKind, ModelInfo};
 use crate::session::command::Reply;
 use crate::tasks;
 use crate::tool::ToolHost;
-use crate::turn::{ModelCall, NOT_RUN_ABORTED, Refusal, RefusalReason, Request, Verdict};
+use crate::turn::{ModelCall, NOT_RUN_ABORTED, RefusalReason, RunRefusal, RunRequest, Verdict};
+
+/// The longest name that a model gives a session.
+const TITLE_BYTES: usize = 200;
 
 impl Actor {
-    pub(super) async fn serve(&mut self, request: Request) {
+    pub(super) async fn serve(&mut self, request: RunRequest) {
         match request {
-            Request::BeginRun {
+            RunRequest::BeginRun {
                 may_compact,
                 take_steering,
                 reply,
             } => self.run_begins(may_compact, take_steering, reply),
-            Request::NextCall { reply } => {
-                let call = self.next_call().await;
-                answer(reply, call);
-            }
-            Request::Append {
+            RunRequest::NextCall { reply } => answer(reply, self.next_call().await),
+            RunRequest::Append {
                 messages,
                 sync,
                 model_call,
@@ -39,11 +41,11 @@ impl Actor {
                 }
                 self.append(messages, sync, entry_id, reply);
             }
-            Request::Forget { entry_id, reply } => {
+            RunRequest::Forget { entry_id, reply } => {
                 self.log.forget(&entry_id);
                 answer(reply, ());
             }
-            Request::FindFallback {
+            RunRequest::FindFallback {
                 error,
                 tried,
                 reply,
@@ -51,7 +53,7 @@ impl Actor {
                 let plan = self.fallbacks.find(&self.models, &error, tried).await;
                 answer(reply, plan);
             }
-            Request::ApplyFallback {
+            RunRequest::ApplyFallback {
                 plan,
                 reason,
                 reply,
@@ -60,26 +62,26 @@ impl Actor {
                 let applied = self.fallbacks.apply(models, log, plan, reason);
                 answer(reply, applied);
             }
-            Request::BeginCheckpoint { reply } => answer(reply, self.begin_checkpoint()),
-            Request::Consumed { model, usage } => {
+            RunRequest::BeginCheckpoint { reply } => answer(reply, self.begin_checkpoint()),
+            RunRequest::Consumed { model, usage } => {
                 self.spending.count_summary(&mut self.log, &model, &usage);
             }
-            Request::ConsumedByTools { reply } => {
-                let usage = self.spending.count_tools(&mut self.log);
-                answer(reply, usage);
+            RunRequest::RecordTools => self.spending.record_tools(&mut self.log),
+            RunRequest::ConsumedByTools { reply } => {
+                answer(reply, self.spending.count_tools(&mut self.log));
             }
-            Request::TakeQueued {
+            RunRequest::TakeQueued {
                 or_follow_ups,
                 reply,
             } => {
                 let taken = self.deliver_to_run(or_follow_ups);
                 self.answer_messages(reply, taken, |messages| messages);
             }
-            Request::Announcing { message, reply } => {
+            RunRequest::Announcing { message, reply } => {
                 self.queues.announced(&message);
                 answer(reply, ());
             }
-            Request::Permit {
+            RunRequest::Permit {
                 call,
                 is_own,
                 is_background,
@@ -88,7 +90,7 @@ impl Actor {
                 is_approved,
                 reply,
             } => {
-                let wanted = Wanted {
+                let wanted = CallToPermit {
                     call,
                     is_own,
                     is_background,
@@ -98,28 +100,29 @@ impl Actor {
                 };
                 self.permit(wanted, reply);
             }
-            Request::LeavePlanMode { mode, reply } => {
+            RunRequest::LeavePlanMode { mode, reply } => {
                 let left = self.permissions.leave_plan(&mut self.log, mode);
                 answer(reply, left);
             }
-            Request::Automatic { reply } => answer(reply, self.automatic),
-            Request::LimitReached { reply } => {
+            RunRequest::Automatic { reply } => answer(reply, self.automatic),
+            RunRequest::LimitReached { reply } => {
                 let limit = self.spending.limit_reached().await;
                 answer(reply, limit.map(|why| why.to_string()));
             }
-            Request::PlanCompaction { reason, reply } => {
+            RunRequest::PlanCompaction { reason, reply } => {
                 answer(reply, self.plan_compaction(reason));
             }
-            Request::Compacted { result, reply } => {
+            RunRequest::Compacted { result, reply } => {
                 let recorded = self.compacted(result);
                 self.answer_when_synced(reply, recorded);
             }
-            Request::HasNewestAnswer { response_id, reply } => {
+            RunRequest::HasNewestAnswer { response_id, reply } => {
                 self.answer_has_newest(response_id, reply);
             }
-            Request::Job(report) => self.job_reported(*report).await,
-            Request::ModelBecame { info, reply } => self.model_became(info, reply),
-            Request::Finish {
+            RunRequest::Job(report) => self.job_reported(*report).await,
+            RunRequest::ModelBecame { info, reply } => self.model_became(info, reply),
+            RunRequest::Titled { title, reply } => self.titled(&title, reply),
+            RunRequest::Finish {
                 may_compact,
                 go_on,
                 reply,
@@ -127,7 +130,7 @@ impl Actor {
         }
     }
 
-    fn permit(&mut self, wanted: Wanted, reply: Reply<Verdict>) {
+    fn permit(&mut self, wanted: CallToPermit, reply: Reply<Verdict>) {
         let is_stopping = match wanted.is_background {
             true => self.background.is_closing(),
             false => self.activities.is_stopping(),
@@ -142,6 +145,25 @@ impl Actor {
 
     fn model_became(&mut self, info: Arc<ModelInfo>, reply: Reply<()>) {
         self.models.become_form(&mut self.log, info);
+        answer(reply, ());
+    }
+
+    /// Takes a name that the model gave the conversation, unless somebody else has named it.
+    fn titled(&mut self, title: &str, reply: Reply<()>) {
+        let title = visible(title.lines().next().unwrap_or_default().trim()).into_owned();
+        let title = title
+            .get(..title.floor_char_boundary(TITLE_BYTES))
+            .unwrap_or_default();
+        let is_named = self.log.name() != self.title_of_model.as_ref();
+        if !is_named && !title.is_empty() && self.log.name().is_none_or(|name| name != title) {
+            match self.log.rename(title.to_owned()) {
+                Ok(()) => {
+                    self.title_of_model = Some(title.to_owned());
+                    self.publish_change(StateChange::Name(Some(title.to_owned())));
+                }
+                Err(error) => tracing::warn!(%error, "the name of a session could not be recorded"),
+            }
+        }
         answer(reply, ());
     }
 
@@ -164,7 +186,7 @@ impl Actor {
         messages: Vec<Arc<Message>>,
         sync: bool,
         entry_id: Option<Arc<str>>,
-        reply: Reply<Result<Vec<Item>, StoreError>>,
+        reply: Reply<Result<Vec<ConversationItem>, StoreError>>,
     ) {
         let mut known = entry_id.map(|id| id.to_string());
         if messages
@@ -173,13 +195,13 @@ impl Actor {
         {
             self.permissions.answered();
         }
-        let appended: Result<Vec<Item>, StoreError> = messages
+        let appended: Result<Vec<ConversationItem>, StoreError> = messages
             .into_iter()
             .map(|message| {
                 let entry_id = known.take().unwrap_or_else(|| self.log.new_entry_id());
                 self.log
                     .append_message(entry_id.clone(), Arc::clone(&message))?;
-                Ok(Item { entry_id, message })
+                Ok(ConversationItem { entry_id, message })
             })
             .collect();
         // What the run does next, such as to begin the calls of an answer, must not be known to fewer
@@ -191,14 +213,14 @@ impl Actor {
         }
     }
 
-    async fn next_call(&mut self) -> Result<ModelCall, Refusal> {
+    async fn next_call(&mut self) -> Result<ModelCall, RunRefusal> {
         let model = self.models.current().map(|chosen| Arc::clone(&chosen.info));
         let entry_id = self.log.answer_entry_id();
         // A run that was told to stop makes no call any more, so no limit stops it either.
         if !self.activities.is_stopping()
             && let Some(why) = self.spending.limit_reached().await
         {
-            return Err(Refusal {
+            return Err(RunRefusal {
                 model,
                 entry_id: Some(entry_id),
                 why,
@@ -212,7 +234,7 @@ impl Actor {
                 "No model selected.",
             )),
         };
-        let opened = opened.map_err(|error| Refusal {
+        let opened = opened.map_err(|error| RunRefusal {
             model,
             entry_id: Some(Arc::clone(&entry_id)),
             why: RefusalReason::Model(error),
@@ -237,8 +259,8 @@ impl Actor {
     pub(super) fn answer_messages<T: Send + 'static>(
         &self,
         reply: Reply<Result<T, StoreError>>,
-        taken: Result<Vec<Item>, StoreError>,
-        made: impl FnOnce(Vec<Item>) -> T,
+        taken: Result<Vec<ConversationItem>, StoreError>,
+        made: impl FnOnce(Vec<ConversationItem>) -> T,
     ) {
         match taken {
             Ok(messages) if messages.is_empty() => answer(reply, Ok(made(messages))),

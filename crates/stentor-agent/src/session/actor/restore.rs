@@ -9,17 +9,17 @@ use serde_json::Value;
 use stentor_journal::message::{
     ContentBlock, KnownMessage, Message, StopReason, ToolCall, ToolResultMessage, UserContent,
 };
-use stentor_journal::store::{Entry, EntryKind, Journal, Opened, StoreError};
+use stentor_journal::store::{Entry, EntryKind, Journal, OpenedSession, StoreError};
 use stentor_policy::PermissionMode;
 
 use super::Actor;
 use super::permissions::PERMISSION_MODE;
 use super::queues::{QUEUED, UNQUEUED};
-use super::shells::{DEFERRED, Deferred};
+use super::shells::{DEFERRED, DeferredMessage};
 use crate::model::NamedBy;
 use crate::session::error::SessionError;
 use crate::session::options::SessionOptions;
-use crate::session::queues::Queued;
+use crate::session::queues::QueuedMessage;
 use crate::session::state::ReplacedModel;
 use crate::tool::Plan;
 use crate::turn::{INTERRUPTED, NOT_RUN_ABORTED, NOT_RUN_FAILED};
@@ -31,7 +31,7 @@ const FORGOTTEN: &str = "stentor.forgotten";
 pub(super) const PLAN: &str = "stentor.plan";
 
 /// What a stored session says, its journal aside.
-pub(super) struct Stored {
+pub(super) struct StoredSession {
     pub context: Vec<Entry>,
     pub name: Option<String>,
     pub model: Option<(String, String)>,
@@ -39,10 +39,10 @@ pub(super) struct Stored {
     pub warnings: Vec<String>,
 }
 
-impl Stored {
+impl StoredSession {
     /// Takes an opened session apart: its journal, its last entry, and the rest.
-    pub fn of(opened: Opened) -> (Box<dyn Journal>, Option<String>, Self) {
-        let Opened {
+    pub fn of(opened: OpenedSession) -> (Box<dyn Journal>, Option<String>, Self) {
+        let OpenedSession {
             journal,
             context,
             leaf,
@@ -65,7 +65,7 @@ impl Stored {
 impl Actor {
     pub(super) fn restore(
         &mut self,
-        stored: Stored,
+        stored: StoredSession,
         options: &SessionOptions,
     ) -> Result<(), SessionError> {
         self.spending.restore(&self.log)?;
@@ -80,8 +80,10 @@ impl Actor {
         }
         self.restore_waiting(&stored.context);
         self.restore_plan(&stored.context);
-        self.restore_permission_mode(&stored.context, options);
-        self.close_interrupted_calls(&stored.context)?;
+        let by = named_by(self.log.path(), &options.trusted_session_folders);
+        let is_own = by != NamedBy::Untrusted;
+        self.restore_permission_mode(&stored.context, options, is_own);
+        self.close_interrupted_calls(&stored.context, is_own)?;
         if self.permissions.unanswered.calls.is_empty() {
             self.shells.deliver(&mut self.log)?;
         }
@@ -224,14 +226,14 @@ impl Actor {
             *session == *self.id && !gone.contains(deliver_as) && seen.insert(deliver_as.to_owned())
         };
         for data in notes(context, QUEUED) {
-            if let Ok(queued) = Queued::deserialize(data)
+            if let Ok(queued) = QueuedMessage::deserialize(data)
                 && is_mine(&queued.session, &queued.deliver_as)
             {
                 self.queues.restore(&mut self.log, queued);
             }
         }
         for data in notes(context, DEFERRED) {
-            if let Ok(deferred) = Deferred::deserialize(data)
+            if let Ok(deferred) = DeferredMessage::deserialize(data)
                 && is_mine(&deferred.session, &deferred.deliver_as)
             {
                 self.shells.restore(&mut self.log, deferred);
@@ -247,28 +249,44 @@ impl Actor {
 
     /// The mode that was chosen last, if the options want that. One that allows less than theirs counts
     /// in any case, unless a mode was named for this session now: whoever had the session ask or plan
-    /// did not mean one client, and not every frontend asks by itself.
-    fn restore_permission_mode(&mut self, context: &[Entry], options: &SessionOptions) {
+    /// did not mean one client, and not every frontend asks by itself. A file that others may have
+    /// written never allows more.
+    fn restore_permission_mode(
+        &mut self,
+        context: &[Entry],
+        options: &SessionOptions,
+        is_own: bool,
+    ) {
         let chosen = notes(context, PERMISSION_MODE)
             .filter_map(|data| Some((mode_in(data, "mode")?, mode_in(data, "beforePlan"))))
             .last();
         let Some((mode, before_plan)) = chosen else {
             return;
         };
-        let careful = mode.more_careful(self.permissions.mode());
+        let usual = self.permissions.mode();
+        let before_plan = before_plan.map(|before| match is_own {
+            true => before,
+            false => before.more_careful(usual),
+        });
+        let careful = mode.more_careful(usual);
         let counts = mode == PermissionMode::Plan || mode == careful;
-        if options.keeps_permission_mode || (counts && !options.names_permission_mode) {
+        if (options.keeps_permission_mode && is_own) || (counts && !options.names_permission_mode) {
             self.permissions.restore_mode(mode, before_plan);
         }
     }
 
     /// A call of the last answer without a result was running when its process died. It is never
     /// run again: its result says that what it did is unknown. One that somebody was asked about is
-    /// asked about again.
+    /// asked about again; in a file that others may have written, so is every other that is said not
+    /// to have begun.
     ///
     /// Open calls further back stay as they are: a result must follow its call, and there is no
     /// place for it any more. Models do not see such calls.
-    fn close_interrupted_calls(&mut self, context: &[Entry]) -> Result<(), SessionError> {
+    fn close_interrupted_calls(
+        &mut self,
+        context: &[Entry],
+        is_own: bool,
+    ) -> Result<(), SessionError> {
         let Some((answer, open)) = self.open_calls() else {
             return Ok(());
         };
@@ -281,7 +299,7 @@ impl Actor {
                 INTERRUPTED
             }
         };
-        self.keep_unanswered(context, &answer);
+        self.keep_unanswered(context, &answer, is_own);
         for call in open {
             if !self.permissions.unanswered.calls.contains(&call.id) {
                 self.log_unrun(&call, text)?;

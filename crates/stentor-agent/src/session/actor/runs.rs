@@ -7,35 +7,35 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
 use stentor_policy::PermissionMode;
 use tokio::sync::oneshot;
 
-use super::activities::Pending;
+use super::activities::PendingActivity;
 use super::queues::append_queued;
-use super::{Actor, Report, answer};
+use super::{Actor, TaskReport, answer};
 use crate::event::{CompactionReason, EventKind, NoticeLevel, NoticeSource, RunEnd, RunOutcome};
 use crate::model::ModelErrorKind;
 use crate::session::command::Reply;
 use crate::session::error::SessionError;
 use crate::session::handle::{Accepted, RunId};
 use crate::session::options::RunOptions;
-use crate::session::queues::{QueueKind, Queued};
-use crate::session::state::Interrupted;
+use crate::session::queues::{QueueKind, QueuedMessage};
+use crate::session::state::InterruptOutcome;
 use crate::tasks;
-use crate::turn::{self, AfterRun, Link, RunStart, Work};
+use crate::turn::{self, AfterRun, RunLink, RunStart, RunWork};
 
 /// How long the end of jobs in the background is awaited. What does not end meanwhile is killed when
 /// this process ends.
 const LONGEST_JOB_END: Duration = Duration::from_secs(4);
 
 /// The message a run begins with.
-pub(super) enum Opening {
+pub(super) enum OpeningMessage {
     Prompt(Vec<ContentBlock>),
-    Extension(Box<Queued>),
+    Extension(Box<QueuedMessage>),
 }
 
 impl Actor {
@@ -52,7 +52,7 @@ impl Actor {
         // Who heard that a run has ended may prompt at once.
         let is_over = self.signals.winding_up.load(Ordering::Acquire);
         if is_over || self.activities.is_stopping() {
-            self.activities.pend(Pending::Prompt {
+            self.activities.pend(PendingActivity::Prompt {
                 content,
                 options,
                 reply,
@@ -94,7 +94,9 @@ impl Actor {
         self.set_for_run(options);
         self.background.prompted();
         let (go, gate) = oneshot::channel();
-        let begun = self.begin_run(Opening::Prompt(content), Some(gate)).await;
+        let begun = self
+            .begin_run(OpeningMessage::Prompt(content), Some(gate))
+            .await;
         if begun.is_err() {
             self.set_for_run(RunOptions::default());
         }
@@ -111,7 +113,7 @@ impl Actor {
     /// waits for the disk, since the message is acknowledged then.
     pub(super) async fn begin_run(
         &mut self,
-        opening: Opening,
+        opening: OpeningMessage,
         gate: Option<oneshot::Receiver<()>>,
     ) -> Result<RunId, SessionError> {
         self.fallbacks
@@ -120,15 +122,15 @@ impl Actor {
         self.close_unanswered()?;
         self.shells.deliver(&mut self.log)?;
         let before = self.log.leaf().cloned();
-        let is_prompt = matches!(opening, Opening::Prompt(_));
+        let is_prompt = matches!(opening, OpeningMessage::Prompt(_));
         let (id, message) = match opening {
-            Opening::Prompt(content) => {
+            OpeningMessage::Prompt(content) => {
                 let message = Arc::new(Message::user(content, self.log.now_ms()));
                 let id = self.log.new_entry_id();
                 self.log.append_message(id.clone(), Arc::clone(&message))?;
                 (id, message)
             }
-            Opening::Extension(queued) => {
+            OpeningMessage::Extension(queued) => {
                 let item = append_queued(&mut self.log, &queued, true)?;
                 (item.entry_id, item.message)
             }
@@ -137,7 +139,7 @@ impl Actor {
             self.log.take_back(id, before);
             return Err(error.into());
         }
-        let mut messages = vec![Item {
+        let mut messages = vec![ConversationItem {
             entry_id: id,
             message,
         }];
@@ -146,7 +148,7 @@ impl Actor {
             messages.extend(next_turn);
         }
         messages.extend(self.queues.deliver_all(&mut self.log, QueueKind::Notice));
-        Ok(self.start(Work::Answer(messages), gate))
+        Ok(self.start(RunWork::Answer(messages), gate))
     }
 
     /// Has the next run differ from the session, or no run any more.
@@ -161,13 +163,13 @@ impl Actor {
     }
 
     /// Starts an activity. With a gate it begins when the gate opens or falls.
-    pub(super) fn start(&mut self, work: Work, gate: Option<oneshot::Receiver<()>>) -> RunId {
+    pub(super) fn start(&mut self, work: RunWork, gate: Option<oneshot::Receiver<()>>) -> RunId {
         self.signals.interrupted.store(false, Ordering::Release);
         // The end of the activity before is no end of this one.
         self.signals.winding_up.store(false, Ordering::Release);
         let activity = self.activities.begin();
         let (run, stopped) = (activity.run, activity.cancel.clone());
-        let link = Link {
+        let link = RunLink {
             hub: self.hub.clone(),
             clock: Arc::clone(&self.environment.clock),
             requests: self.requests.0.clone(),
@@ -200,8 +202,8 @@ impl Actor {
                 .await;
             let report = match done {
                 Ok(Ok(())) => return,
-                Ok(Err(_)) => Report::ActivityGone(run),
-                Err(_) => Report::ActivityDied,
+                Ok(Err(_)) => TaskReport::ActivityGone(run),
+                Err(_) => TaskReport::ActivityDied,
             };
             // When the session is gone there is nobody left to report to.
             reports.send(report).await.ok();
@@ -220,7 +222,7 @@ impl Actor {
     pub(super) fn abort(&mut self, reply: Reply<()>) {
         if self.activities.has_pending() {
             // What waits was asked for before this abort, so it is what this abort stops.
-            self.activities.pend(Pending::Abort { reply });
+            self.activities.pend(PendingActivity::Abort { reply });
             return;
         }
         self.stop_activity(reply);
@@ -253,13 +255,13 @@ impl Actor {
 
     /// Lets the model call that is going on reach its end and stops the run then. Steering
     /// messages have nothing to steer any more and are given back.
-    pub(super) fn interrupt(&mut self) -> Interrupted {
+    pub(super) fn interrupt(&mut self) -> InterruptOutcome {
         if !self.activities.is_any_running() || self.activities.is_stopping() {
-            return Interrupted::default();
+            return InterruptOutcome::default();
         }
         self.activities.cancel_retry();
         let was_pending = self.signals.interrupted.swap(true, Ordering::AcqRel);
-        Interrupted {
+        InterruptOutcome {
             accepted: !was_pending,
             pending: true,
             dropped_steering: self.queues.drop_steering(&mut self.log),
@@ -320,7 +322,10 @@ impl Actor {
     }
 
     /// What waits for the run. Nothing for one that was told to stop: the queues survive an abort.
-    pub(super) fn deliver_to_run(&mut self, or_follow_ups: bool) -> Result<Vec<Item>, StoreError> {
+    pub(super) fn deliver_to_run(
+        &mut self,
+        or_follow_ups: bool,
+    ) -> Result<Vec<ConversationItem>, StoreError> {
         if self.activities.is_stopping() {
             return Ok(Vec::new());
         }
@@ -409,17 +414,17 @@ impl Actor {
     async fn begin_pending(&mut self) {
         for next in self.activities.take_pending() {
             match next {
-                Pending::Prompt {
+                PendingActivity::Prompt {
                     content,
                     options,
                     reply,
                 } => self.prompt(content, options, reply).await,
-                Pending::Compact {
+                PendingActivity::Compact {
                     reason,
                     instructions,
                     reply,
                 } => self.compact(reason, instructions, reply),
-                Pending::Abort { reply } => self.abort(reply),
+                PendingActivity::Abort { reply } => self.abort(reply),
             }
         }
     }

@@ -13,8 +13,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log::SessionLog;
-use super::{Report, answer};
-use crate::event::EventKind;
+use super::{TaskReport, answer};
+use crate::box_error::BoxError;
+use crate::event::{BashEnd, EventKind};
 use crate::hub::Hub;
 use crate::jobs::{JobEnd, JobKind, JobStatus, JobWork, Jobs};
 use crate::left_running::LeftRunning;
@@ -26,7 +27,7 @@ use crate::tasks;
 use crate::tool::{ShellJob, ShellResult};
 
 /// The note on disk that a message enters the conversation when the run is over. Its data is a
-/// [`Deferred`].
+/// [`DeferredMessage`].
 pub(super) const DEFERRED: &str = "stentor.deferred";
 
 /// How long a command may take to end by itself after it was told to stop.
@@ -35,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A message for which there is no place in the conversation while a run is in it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Deferred {
+pub(super) struct DeferredMessage {
     /// The session it waits in; a fork does not inherit it.
     pub session: String,
     /// The id of the entry it becomes. An entry of that id on disk means that it did.
@@ -46,9 +47,10 @@ pub(super) struct Deferred {
 /// A command that ended.
 pub(super) struct FinishedShell {
     id: u64,
+    entry_id: Arc<str>,
     command: String,
     exclude_from_context: bool,
-    result: Result<ShellResult, String>,
+    result: Result<ShellResult, BoxError>,
     reply: Reply<Result<BashResult, SessionError>>,
 }
 
@@ -59,11 +61,11 @@ pub(super) struct UserShells {
     cwd: Arc<Path>,
     jobs: Arc<Jobs>,
     left_running: Arc<LeftRunning>,
-    reports: mpsc::Sender<Report>,
+    reports: mpsc::Sender<TaskReport>,
     running: usize,
     next_id: u64,
     /// Commands that ended during a run: the model hears of them after it.
-    deferred: Vec<Deferred>,
+    deferred: Vec<DeferredMessage>,
 }
 
 impl UserShells {
@@ -72,7 +74,7 @@ impl UserShells {
         hub: Hub,
         cwd: Arc<Path>,
         (jobs, left_running): (Arc<Jobs>, Arc<LeftRunning>),
-        reports: mpsc::Sender<Report>,
+        reports: mpsc::Sender<TaskReport>,
     ) -> Self {
         Self {
             environment,
@@ -108,15 +110,22 @@ impl UserShells {
         self.next_id
     }
 
-    /// Starts a command. Its end comes as a [`Report::ShellEnded`].
+    /// Starts a command. Its end comes as a [`TaskReport::ShellEnded`].
     pub fn start(
         &mut self,
+        log: &mut SessionLog,
         command: String,
         exclude_from_context: bool,
         reply: Reply<Result<BashResult, SessionError>>,
     ) {
         let id = self.next_id;
         self.next_id += 1;
+        let entry_id: Arc<str> = log.reserve_entry_id().into();
+        self.hub.publish(EventKind::BashStarted {
+            id,
+            entry_id: Arc::clone(&entry_id),
+            command: command.as_str().into(),
+        });
         let cancel = CancellationToken::new();
         self.running += 1;
         let job = self.jobs.start(
@@ -150,20 +159,21 @@ impl UserShells {
             let running = AssertUnwindSafe(async move { shell.run(work).await }).catch_unwind();
             let result = tokio::select! {
                 done = running => done.unwrap_or_else(|_| {
-                    Err("the shell had an internal error: this is a bug".to_owned())
+                    Err("the shell had an internal error: this is a bug".into())
                 }),
                 () = overdue(&stopped) => Ok(ShellResult { cancelled: true, ..ShellResult::default() }),
             };
             job.end(how_it_ended(&result));
             let finished = FinishedShell {
                 id,
+                entry_id,
                 command,
                 exclude_from_context,
                 result,
                 reply,
             };
             // When the session is gone there is nobody left to report to.
-            let report = Report::ShellEnded(Box::new(finished));
+            let report = TaskReport::ShellEnded(Box::new(finished));
             reports.send(report).await.ok();
         });
     }
@@ -173,6 +183,7 @@ impl UserShells {
     pub async fn ended(&mut self, log: &mut SessionLog, finished: FinishedShell, in_run: bool) {
         let FinishedShell {
             id,
+            entry_id,
             command,
             exclude_from_context,
             result,
@@ -181,7 +192,13 @@ impl UserShells {
         self.running = self.running.saturating_sub(1);
         let result = match result {
             Ok(result) => result,
-            Err(why) => return answer(reply, Err(SessionError::Shell(why))),
+            Err(why) => {
+                let why = why.to_string();
+                log.release(&entry_id);
+                let end = BashEnd::Failed(why.clone());
+                self.hub.publish(EventKind::BashEnded { id, entry_id, end });
+                return answer(reply, Err(SessionError::Shell(why)));
+            }
         };
         let full_output_path = result
             .full_output_path
@@ -198,10 +215,11 @@ impl UserShells {
             timestamp: log.now_ms(),
             rest: Default::default(),
         });
-        let deferred = Deferred {
+        let message: Arc<Message> = Arc::new(message.into());
+        let deferred = DeferredMessage {
             session: log.header().id.clone(),
-            deliver_as: log.reserve_entry_id(),
-            message: Arc::new(message.into()),
+            deliver_as: entry_id.to_string(),
+            message: Arc::clone(&message),
         };
         let recorded = if in_run {
             let noted = log.note(DEFERRED, &deferred, true);
@@ -215,12 +233,14 @@ impl UserShells {
             Ok(()) => log.sync().await,
             Err(error) => Err(error),
         };
+        let end = BashEnd::Ran(message);
+        self.hub.publish(EventKind::BashEnded { id, entry_id, end });
         let done = synced.map(|()| BashResult { id, result });
         answer(reply, done.map_err(SessionError::from));
     }
 
     /// A stored session's command enters the conversation later.
-    pub fn restore(&mut self, log: &mut SessionLog, deferred: Deferred) {
+    pub fn restore(&mut self, log: &mut SessionLog, deferred: DeferredMessage) {
         log.reserve(deferred.deliver_as.clone());
         self.deferred.push(deferred);
     }
@@ -253,7 +273,7 @@ async fn overdue(cancel: &CancellationToken) {
     tokio::time::sleep(GRACE).await;
 }
 
-fn how_it_ended(result: &Result<ShellResult, String>) -> JobEnd {
+fn how_it_ended(result: &Result<ShellResult, BoxError>) -> JobEnd {
     match result {
         Ok(result) => JobEnd {
             status: match (result.cancelled, result.exit_code) {
@@ -269,7 +289,7 @@ fn how_it_ended(result: &Result<ShellResult, String>) -> JobEnd {
         },
         Err(why) => JobEnd {
             status: JobStatus::Failed,
-            payload: Some(serde_json::json!({ "error": why })),
+            payload: Some(serde_json::json!({ "error": why.to_string() })),
             payload_file: None,
         },
     }

@@ -40,8 +40,10 @@ pub(super) struct Spending {
     host: Arc<SessionToolHost>,
     budget: Budget,
     earlier: EarlierSpending,
-    /// Since the session was opened, tools that still run aside.
+    /// Since the session was opened, what is not recorded yet of tools aside.
     now: Spent,
+    /// What tools consumed that is recorded, and that no run has counted yet.
+    by_tools: Usage,
 }
 
 /// What a stored session had consumed when it was opened. Its file is read for it once, when
@@ -85,6 +87,7 @@ impl Spending {
             budget,
             earlier: EarlierSpending::default(),
             now: Spent::default(),
+            by_tools: Usage::default(),
         }
     }
 
@@ -136,15 +139,19 @@ impl Spending {
         note(log, CONSUMED_BY_SUMMARY, usage);
     }
 
-    /// Counts what tools consumed since this was last asked, on disk too: it is in no message.
-    pub fn count_tools(&mut self, log: &mut SessionLog) -> Usage {
-        let mut by_tools = Usage::default();
+    /// Records what tools consumed: it is in no message.
+    pub fn record_tools(&mut self, log: &mut SessionLog) {
         for (model, usage) in self.host.take_consumed() {
-            by_tools.add(&usage);
+            self.by_tools.add(&usage);
+            self.now.usage.add(&usage);
             note(log, CONSUMED_BY_TOOLS, &ByModel { model, usage });
         }
-        self.now.usage.add(&by_tools);
-        by_tools
+    }
+
+    /// What tools consumed since this was last asked, all of it recorded.
+    pub fn count_tools(&mut self, log: &mut SessionLog) -> Usage {
+        self.record_tools(log);
+        std::mem::take(&mut self.by_tools)
     }
 
     /// Why no model may be called any more. In a resumed session with a budget the actor waits for

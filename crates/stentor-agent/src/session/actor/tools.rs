@@ -1,15 +1,19 @@
 //! The tools of a session, and what its hooks bring.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use stentor_journal::message::ToolCall;
 use stentor_policy::PermissionMode;
 
 use crate::commands::SlashCommands;
 use crate::hooks::Hooks;
 use crate::plan_mode;
 use crate::session::options::SessionOptions;
+use crate::session::rewind::shortened;
 use crate::session::tool_host::SessionToolHost;
 use crate::tool::{Circumstances, Place, Tool, ToolSpec};
+use crate::undo::may_change_files;
 
 /// What a session's model may call, and what the calls work with.
 pub(super) struct SessionTools {
@@ -84,6 +88,28 @@ impl SessionTools {
             tools: tools.into(),
             specs,
         }
+    }
+
+    /// What a call may have changed that was interrupted, in words; `None` when it changes nothing. A
+    /// tool that is not known here may change anything.
+    pub fn changed_by(&self, call: &ToolCall, cwd: &Path) -> Option<String> {
+        let mut tools = self.tools.iter();
+        let who = match tools.find(|tool| tool.spec().name == call.name) {
+            None => call.name.clone(),
+            Some(tool) => {
+                let touches = tool.touches(&call.arguments, cwd);
+                if !may_change_files(tool.effect_of(&call.arguments), &touches) {
+                    return None;
+                }
+                match touches.command {
+                    Some(command) => format!("\"{}\"", shortened(&command)),
+                    None => call.name.clone(),
+                }
+            }
+        };
+        Some(format!(
+            "what {who} changed (it was running when Stentor ended)"
+        ))
     }
 
     /// The system prompt for these tools.

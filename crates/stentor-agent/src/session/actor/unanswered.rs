@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use stentor_journal::conversation::Item;
+use stentor_journal::conversation::ConversationItem;
 use stentor_journal::message::{Message, StopReason, ToolCall};
 use stentor_journal::store::{Entry, StoreError};
 use stentor_policy::PermissionMode;
@@ -14,7 +14,7 @@ use stentor_policy::PermissionMode;
 use super::Actor;
 use super::log::SessionLog;
 use super::restore::notes;
-use crate::turn::{NEVER_ANSWERED, OpenCalls, Work};
+use crate::turn::{NEVER_ANSWERED, OpenCalls, RunWork};
 
 /// The note on disk that somebody was asked whether a call may run.
 const ASKED: &str = "stentor.asked";
@@ -25,7 +25,7 @@ const PERMITTED: &str = "stentor.permitted";
 /// Whether a call may run is asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct AskedRecord {
     /// A fork copies the notes of another session, whose calls are not its own.
     session: String,
     call_id: String,
@@ -37,14 +37,14 @@ struct Asked {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Permitted {
+struct PermittedRecord {
     session: String,
     call_id: String,
 }
 
 /// The calls of the newest answer that have certainly not begun, where somebody was asked about one.
 #[derive(Debug)]
-pub(super) struct Unanswered {
+pub(super) struct UnansweredCalls {
     pub calls: HashSet<String>,
     /// Those of them that somebody was asked about. They need an answer, whoever opens the session.
     pub asked: HashSet<String>,
@@ -52,7 +52,7 @@ pub(super) struct Unanswered {
     pub mode: PermissionMode,
 }
 
-impl Default for Unanswered {
+impl Default for UnansweredCalls {
     fn default() -> Self {
         Self {
             calls: HashSet::new(),
@@ -64,14 +64,14 @@ impl Default for Unanswered {
 
 /// What the file says about the calls of the newest answer.
 #[derive(Default)]
-pub(super) struct CallNotes {
+pub(super) struct CallRecords {
     /// Calls that were permitted while nobody had been asked.
     permitted: Vec<String>,
     /// Somebody was asked about a call: from here on the file says which are permitted.
     are_kept: bool,
 }
 
-impl CallNotes {
+impl CallRecords {
     /// Those of an answer about whose calls somebody was asked already.
     pub fn kept() -> Self {
         Self {
@@ -82,7 +82,7 @@ impl CallNotes {
 
     /// Notes that somebody is asked about a call.
     pub fn asked(&mut self, log: &mut SessionLog, call: &ToolCall, mode: PermissionMode) {
-        let note = Asked {
+        let note = AskedRecord {
             session: log.header().id.clone(),
             call_id: call.id.clone(),
             permitted: std::mem::take(&mut self.permitted),
@@ -103,7 +103,7 @@ impl CallNotes {
             self.permitted.push(call.id.clone());
             return Ok(false);
         }
-        let note = Permitted {
+        let note = PermittedRecord {
             session: log.header().id.clone(),
             call_id: call.id.clone(),
         };
@@ -114,15 +114,27 @@ impl CallNotes {
 
 /// Which of the open calls of an answer have certainly not begun, by the notes behind the answer:
 /// none, unless somebody was asked about one of them.
-pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> Unanswered {
+pub(super) fn not_begun(
+    context: &[Entry],
+    session: &str,
+    answer: &ConversationItem,
+) -> UnansweredCalls {
     let is_answer = |entry: &Entry| entry.id == answer.entry_id;
     let behind = match context.iter().rposition(is_answer) {
         Some(at) => context.get(at..).unwrap_or_default(),
-        None => return Unanswered::default(),
+        None => return UnansweredCalls::default(),
     };
-    let asked = notes(behind, ASKED).filter_map(|data| Asked::deserialize(data).ok());
-    let asked: Vec<Asked> = asked.filter(|asked| asked.session == session).collect();
-    let permitted = notes(behind, PERMITTED).filter_map(|data| Permitted::deserialize(data).ok());
+    let calls = answer.message.as_assistant().into_iter();
+    let calls: HashSet<&str> = calls
+        .flat_map(|answer| answer.tool_calls())
+        .map(|call| &*call.id)
+        .collect();
+    let asked = notes(behind, ASKED).filter_map(|data| AskedRecord::deserialize(data).ok());
+    let asked: Vec<AskedRecord> = asked
+        .filter(|asked| asked.session == session && calls.contains(&*asked.call_id))
+        .collect();
+    let permitted =
+        notes(behind, PERMITTED).filter_map(|data| PermittedRecord::deserialize(data).ok());
     let permitted = permitted.filter(|note| note.session == session);
     let before = asked
         .iter()
@@ -132,16 +144,14 @@ pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> Unan
         .chain(before)
         .collect();
     if asked.iter().all(|asked| begun.contains(&asked.call_id)) {
-        return Unanswered::default();
+        return UnansweredCalls::default();
     }
-    let calls = answer.message.as_assistant().into_iter();
-    let calls = calls.flat_map(|answer| answer.tool_calls());
-    let ids = calls.map(|call| call.id.clone());
-    let calls = ids.filter(|id| !begun.contains(id)).collect();
+    let calls = calls.into_iter().filter(|id| !begun.contains(*id));
+    let calls = calls.map(str::to_owned).collect();
     let modes = asked
         .iter()
         .map(|asked| asked.mode.unwrap_or(PermissionMode::Ask));
-    Unanswered {
+    UnansweredCalls {
         calls,
         mode: modes
             .reduce(PermissionMode::more_careful)
@@ -152,9 +162,9 @@ pub(super) fn not_begun(context: &[Entry], session: &str, answer: &Item) -> Unan
 
 impl Actor {
     /// The newest answer, if nothing but results is behind it, and its calls that have none.
-    pub(super) fn open_calls(&self) -> Option<(Item, Vec<Arc<ToolCall>>)> {
+    pub(super) fn open_calls(&self) -> Option<(ConversationItem, Vec<Arc<ToolCall>>)> {
         let items = self.log.conversation().items();
-        let is_result = |item: &Item| item.message.as_tool_result().is_some();
+        let is_result = |item: &ConversationItem| item.message.as_tool_result().is_some();
         let at = items.iter().rposition(|item| !is_result(item))?;
         let item = items.get(at)?;
         let answer = item.message.as_assistant()?;
@@ -175,7 +185,7 @@ impl Actor {
             && self.models.must_be_usable().is_ok();
         if can_go_on && let Some((open, unanswered)) = self.take_unanswered() {
             self.permissions.go_on_with(unanswered);
-            self.start(Work::GoOn(open), None);
+            self.start(RunWork::GoOn(open), None);
         }
     }
 
@@ -191,7 +201,7 @@ impl Actor {
         Ok(())
     }
 
-    fn take_unanswered(&mut self) -> Option<(OpenCalls, Unanswered)> {
+    fn take_unanswered(&mut self) -> Option<(OpenCalls, UnansweredCalls)> {
         let waiting = std::mem::take(&mut self.permissions.unanswered);
         if waiting.calls.is_empty() {
             return None;
@@ -204,13 +214,23 @@ impl Actor {
     }
 
     /// Remembers which of the calls of a stored answer are asked about again.
-    pub(super) fn keep_unanswered(&mut self, context: &[Entry], answer: &Item) {
+    pub(super) fn keep_unanswered(
+        &mut self,
+        context: &[Entry],
+        answer: &ConversationItem,
+        is_own: bool,
+    ) {
         let reason = answer.message.as_assistant();
         let reason = reason.map(|answer| answer.stop_reason);
         if matches!(reason, None | Some(StopReason::Error | StopReason::Aborted)) {
             return;
         }
-        let waiting = not_begun(context, &self.id, answer);
+        let mut waiting = not_begun(context, &self.id, answer);
+        if !is_own {
+            // Whoever wrote the file may say of any call that nobody had to be asked.
+            waiting.asked = waiting.calls.clone();
+            waiting.mode = waiting.mode.more_careful(PermissionMode::Ask);
+        }
         if !waiting.calls.is_empty() {
             self.permissions.restore_unanswered(waiting);
         }

@@ -15,16 +15,16 @@ use super::restore::plan_in;
 use crate::event::{EventKind, NoticeLevel, NoticeSource, StateChange};
 use crate::hub::Hub;
 use crate::session::options::SessionOptions;
-use crate::session::rewind::places::{self, CHECKPOINT, Place, REWOUND};
+use crate::session::rewind::places::{self, CHECKPOINT, REWOUND, RewindPlace};
 use crate::session::rewind::{Rewind, RewindError, RewindReport, RewindScope};
 use crate::tasks;
 use crate::tool::ToolHost;
-use crate::turn::Request;
+use crate::turn::RunRequest;
 use crate::undo::{Undo, UndoHost, UndoSource};
 
 /// What a session needs of itself to record what can be undone.
 struct OwnUndo {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<RunRequest>,
     hub: Hub,
 }
 
@@ -33,7 +33,7 @@ impl UndoHost for OwnUndo {
         let requests = self.requests.clone();
         Box::pin(async move {
             let (reply, id) = oneshot::channel();
-            let asked = requests.send(Request::BeginCheckpoint { reply }).await;
+            let asked = requests.send(RunRequest::BeginCheckpoint { reply }).await;
             asked.ok()?;
             id.await.ok()
         })
@@ -53,7 +53,7 @@ pub(super) fn of_session(
     options: &SessionOptions,
     id: &Arc<str>,
     hub: &Hub,
-    requests: &mpsc::Sender<Request>,
+    requests: &mpsc::Sender<RunRequest>,
 ) -> Option<Arc<Undo>> {
     match options.undo.clone()? {
         UndoSource::Of(undo) => Some(Arc::new(undo.of_subagent())),
@@ -141,7 +141,26 @@ impl Actor {
             self.report_lost_jobs(&context)?;
             self.publish_change(StateChange::Leaf(self.log.leaf().cloned()));
         }
-        Ok(report(place, scope, files))
+        let since = place.since;
+        let mut report = report(place, scope, files);
+        if scope.has_files() && self.undo.is_some() {
+            report
+                .unknown
+                .extend(self.interrupted_changes(&entries, since));
+            report.left_running = self.shells.left_running().commands();
+        }
+        Ok(report)
+    }
+
+    /// What calls from an entry on may have changed that ran when their process ended.
+    pub(in crate::session) fn interrupted_changes(
+        &self,
+        entries: &[Entry],
+        since: usize,
+    ) -> Vec<String> {
+        let calls = places::interrupted(entries, since).into_iter();
+        let changed = calls.filter_map(|call| self.tools.changed_by(call, &self.cwd));
+        changed.collect()
     }
 
     /// Has the conversation go on from another entry. Returns what is in its context then.
@@ -167,7 +186,7 @@ impl Actor {
     }
 }
 
-fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> RewindReport {
+fn report(place: RewindPlace, scope: RewindScope, files: Option<FilesRewound>) -> RewindReport {
     let mut report = RewindReport {
         scope,
         message: place.message,
@@ -178,6 +197,7 @@ fn report(place: Place, scope: RewindScope, files: Option<FilesRewound>) -> Rewi
         lost: Vec::new(),
         unknown: Vec::new(),
         running: Vec::new(),
+        left_running: Vec::new(),
         missing_checkpoints: 0,
     };
     let Some(FilesRewound {

@@ -20,6 +20,7 @@ use super::handle::Session;
 use crate::tasks;
 
 pub use command::{REWIND, REWIND_ABOUT, REWIND_HINT, RewindCommand, RewindUsage};
+pub(in crate::session) use report::shortened;
 pub use report::{RewindReport, RewindScope, RewindWay};
 
 /// What somebody wants to go back to, and with what.
@@ -150,13 +151,24 @@ impl Session {
     }
 
     /// What going back would do to the files, and whether it could.
-    pub async fn rewind_plan(&self, target: RewindTarget) -> Result<files::Plan, RewindError> {
+    pub async fn rewind_plan(
+        &self,
+        target: RewindTarget,
+    ) -> Result<files::RewindPlan, RewindError> {
         let (_, entries) = self.entries().await?;
         let place = places::find(&entries, &target)?;
         let ids = places::checkpoints(&entries, place.since);
         let undo = self.undo().ok_or(RewindError::Off)?;
         let plan = undo.plan(ids).await;
         let plan = plan.ok_or_else(RewindError::internal)?;
-        plan.map_err(RewindError::Files)
+        let mut plan = plan.map_err(RewindError::Files)?;
+        let since = place.since;
+        let interrupted = self.ask(move |actor| actor.interrupted_changes(&entries, since));
+        plan.unknown.extend(interrupted.await?);
+        let left = self.left_running().commands();
+        let left = left.iter().map(|command| shortened(command));
+        let left = left.map(|command| format!("a process of \"{command}\""));
+        plan.running.extend(left);
+        Ok(plan)
     }
 }

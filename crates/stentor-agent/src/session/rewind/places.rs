@@ -1,11 +1,15 @@
 //! Where in a session one can go back to.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 use stentor_checkpoint::CheckpointId;
+use stentor_journal::message::{ContentBlock, ToolCall, ToolResultMessage};
 use stentor_journal::store::{Entry, EntryKind};
 
 use super::{RewindError, RewindScope, RewindTarget};
+use crate::turn::INTERRUPTED;
 
 /// The note that a checkpoint follows: something has changed that can be undone.
 pub(in crate::session) const CHECKPOINT: &str = "stentor.checkpoint";
@@ -23,7 +27,7 @@ struct RewoundNote {
 
 /// A place to go back to.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::session) struct Place {
+pub(in crate::session) struct RewindPlace {
     /// What changed from this entry on, in the order of the file, is undone.
     pub since: usize,
     /// Where the conversation goes on then.
@@ -39,14 +43,14 @@ pub(in crate::session) struct Place {
 pub(in crate::session) fn find(
     entries: &[Entry],
     target: &RewindTarget,
-) -> Result<Place, RewindError> {
+) -> Result<RewindPlace, RewindError> {
     match target {
         RewindTarget::Message(id) => {
             let unknown = || RewindError::NoMessage(id.clone());
             let since = entries.iter().rposition(|entry| entry.id == *id);
             let since = since.ok_or_else(unknown)?;
             let entry = entries.get(since).ok_or_else(unknown)?;
-            Ok(Place {
+            Ok(RewindPlace {
                 since,
                 leaf: entry.parent_id.clone(),
                 text: Some(user_text(entry).ok_or_else(unknown)?),
@@ -61,7 +65,7 @@ pub(in crate::session) fn find(
                 Some((at, note))
             });
             let (since, note) = found.ok_or(RewindError::NoRewind)?;
-            Ok(Place {
+            Ok(RewindPlace {
                 since,
                 leaf: note.from,
                 message: None,
@@ -76,6 +80,31 @@ pub(in crate::session) fn find(
 /// disk, wherever the conversation went.
 pub(in crate::session) fn checkpoints(entries: &[Entry], since: usize) -> Vec<CheckpointId> {
     entries.iter().skip(since).filter_map(checkpoint).collect()
+}
+
+/// The calls from an entry on that ran when their process ended: nothing of what they did is recorded.
+pub(in crate::session) fn interrupted(entries: &[Entry], since: usize) -> Vec<&ToolCall> {
+    let messages = entries
+        .iter()
+        .skip(since)
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Message { message } => Some(message),
+            _ => None,
+        });
+    let (mut calls, mut interrupted) = (HashMap::new(), Vec::new());
+    for message in messages {
+        let answer = message.as_assistant().into_iter();
+        let made = answer.flat_map(|answer| answer.tool_calls());
+        calls.extend(made.map(|call| (call.id.as_str(), call)));
+        let result = message.as_tool_result();
+        let is_interrupted = |result: &&ToolResultMessage| {
+            let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
+            result.is_error && texts.any(|text| text == INTERRUPTED)
+        };
+        let result = result.filter(is_interrupted);
+        interrupted.extend(result.and_then(|result| calls.get(result.tool_call_id.as_str())));
+    }
+    interrupted
 }
 
 /// The checkpoint that an entry records.

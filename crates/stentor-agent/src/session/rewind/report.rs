@@ -34,6 +34,8 @@ pub struct RewindReport {
     pub unknown: Vec<String>,
     /// Jobs in the background that still run, and may change files again.
     pub running: Vec<String>,
+    /// The commands that left something running, which may change files as well.
+    pub left_running: Vec<String>,
     /// Runs whose checkpoints are not here.
     pub missing_checkpoints: usize,
 }
@@ -109,7 +111,7 @@ impl RewindReport {
             false => format!("Not everything is as before {before}."),
         }];
         if self.scope.has_files() && self.restored.is_empty() && self.restored_of_jobs.is_empty() {
-            lines.push(match is_whole && self.running.is_empty() {
+            lines.push(match is_whole && !self.is_something_running() {
                 true => "No file was changed.".to_owned(),
                 false => "No file was restored.".to_owned(),
             });
@@ -137,6 +139,17 @@ impl RewindReport {
                 "{job} still runs: what it changes from now on is not undone."
             ));
         }
+        let left = self.left_running.iter().take(NAMED);
+        lines.extend(left.map(|command| {
+            let command = shortened(command);
+            format!(
+                "A process of \"{command}\" still runs: what it changes after that command is not \
+                 undone."
+            )
+        }));
+        if let more @ 1.. = self.left_running.len().saturating_sub(NAMED) {
+            lines.push(format!("Processes of {more} more commands still run."));
+        }
         match self.missing_checkpoints {
             0 => {}
             1 => lines.push("The checkpoint of one run is not here: its changes stay.".to_owned()),
@@ -146,6 +159,10 @@ impl RewindReport {
         }
         lines.push(format!("{way} --undo goes back to how it was."));
         lines.join("\n")
+    }
+
+    fn is_something_running(&self) -> bool {
+        !self.running.is_empty() || !self.left_running.is_empty()
     }
 }
 
@@ -165,7 +182,7 @@ fn listed(title: &str, items: &[String]) -> Option<String> {
 }
 
 /// The first line of a text, as far as it is short.
-pub(super) fn shortened(text: &str) -> String {
+pub(in crate::session) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(LONGEST) {

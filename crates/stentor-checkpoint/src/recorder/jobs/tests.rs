@@ -9,7 +9,7 @@ fn checkpoint(message: &str) -> CheckpointId {
 }
 
 /// A message starts a command in the background.
-fn start(workshop: &Workshop, name: &str, message: &str) -> Arc<Job> {
+fn start(workshop: &Workshop, name: &str, message: &str) -> Arc<BackgroundJob> {
     let recorder = &workshop.recorder;
     recorder.message_came();
     let job = recorder.begin_job(name, &checkpoint(message), None);
@@ -17,7 +17,7 @@ fn start(workshop: &Workshop, name: &str, message: &str) -> Arc<Job> {
     job
 }
 
-fn end(workshop: &Workshop, job: &Arc<Job>) {
+fn end(workshop: &Workshop, job: &Arc<BackgroundJob>) {
     workshop.recorder.after_command_of(job);
     workshop.recorder.end_job(job);
 }

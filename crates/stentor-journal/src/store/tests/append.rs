@@ -25,7 +25,7 @@ fn a_new_session_is_on_disk_at_once_and_private() {
 #[test]
 fn a_header_without_a_time_gets_the_clocks() {
     let dir = tempfile::tempdir().unwrap();
-    let journal = create(dir.path(), Header::new("s1", "", "/w"), &clock()).unwrap();
+    let journal = create(dir.path(), SessionHeader::new("s1", "", "/w"), &clock()).unwrap();
     assert_eq!(journal.header().timestamp, "2026-11-15T07:45:38.409Z");
 }
 

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::bytes::Bytes;
-use crate::store::naive::{Plain, read_plainly};
+use crate::store::naive::{PlainReading, read_plainly};
 use crate::store::open;
 use crate::store::reader::{Restored, read_bytes};
 use crate::store::restore::restore;
 
-fn plain(restored: Restored) -> Plain {
-    Plain {
+fn plain(restored: Restored) -> PlainReading {
+    PlainReading {
         context: restored.context,
         leaf: restored.leaf,
         name: restored.name,

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Entry, EntryKind, Header};
+use super::{Entry, EntryKind, SessionHeader};
 use crate::clock::CountingClock;
 use crate::message::{ContentBlock, Message};
 
@@ -23,8 +23,8 @@ fn clock() -> CountingClock {
     CountingClock::starting_at(1_794_728_738_409)
 }
 
-fn header(id: &str) -> Header {
-    Header::new(id, "2026-11-15T07:45:38.409Z", "/w")
+fn header(id: &str) -> SessionHeader {
+    SessionHeader::new(id, "2026-11-15T07:45:38.409Z", "/w")
 }
 
 fn entry(id: &str, parent: Option<&str>, kind: EntryKind) -> Entry {

@@ -14,7 +14,7 @@ use stentor_text::spelling::nearest;
 
 /// How a scenario is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ScriptFormat {
     Toml,
     Json,
 }
@@ -37,7 +37,7 @@ pub enum ScriptError {
     },
 }
 
-impl Format {
+impl ScriptFormat {
     /// The format a file name's ending stands for.
     pub fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_str()?;
@@ -53,7 +53,7 @@ impl Format {
 
 /// Reads a scenario file.
 pub fn load(path: &Path) -> Result<Scenario, ScriptError> {
-    let format = Format::of(path).ok_or_else(|| ScriptError::UnknownFormat {
+    let format = ScriptFormat::of(path).ok_or_else(|| ScriptError::UnknownFormat {
         path: path.to_owned(),
     })?;
     let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
@@ -64,13 +64,13 @@ pub fn load(path: &Path) -> Result<Scenario, ScriptError> {
 }
 
 /// Reads a scenario from text; `file` stands for the file in errors.
-pub fn parse(text: &str, format: Format, file: &str) -> Result<Scenario, ScriptError> {
+pub fn parse(text: &str, format: ScriptFormat, file: &str) -> Result<Scenario, ScriptError> {
     let read: Result<shape::ScenarioShape, (usize, String)> = match format {
-        Format::Toml => toml::from_str(text).map_err(|error| {
+        ScriptFormat::Toml => toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             (line_of(text, at), error.message().to_owned())
         }),
-        Format::Json => serde_json::from_str(text).map_err(|error| {
+        ScriptFormat::Json => serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             // The line is told separately.
             let (message, _) = message.rsplit_once(" at line ").unwrap_or((&message, ""));

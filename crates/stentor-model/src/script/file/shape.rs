@@ -17,7 +17,8 @@ use super::values::{
 };
 use crate::script::condition::{Condition, Pattern, Role};
 use crate::script::scenario::{
-    Arguments, Compaction, ModelFacts, Scenario, ScriptedText, Speech, Step, ToolStep, Turn,
+    ModelFacts, Scenario, ScriptArguments, ScriptStep, ScriptTurn, ScriptedCompaction,
+    ScriptedText, Speech, ToolStep,
 };
 
 /// The whole file.
@@ -29,7 +30,7 @@ pub struct ScenarioShape {
     on_exhausted: Option<ExhaustedShape>,
     compaction: CompactionShape,
     #[serde(alias = "turns")]
-    turn: Vec<Turn>,
+    turn: Vec<ScriptTurn>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -67,7 +68,7 @@ struct TurnShape {
     stop: Option<StopShape>,
     refused: bool,
     #[serde(alias = "steps")]
-    step: Option<Vec<Step>>,
+    step: Option<Vec<ScriptStep>>,
     // The short form of a turn: what it does, in this order.
     wait_ms: Option<u64>,
     thinking: Option<TextOrChunks>,
@@ -153,7 +154,7 @@ impl From<ModelShape> for ModelFacts {
     }
 }
 
-impl From<CompactionShape> for Compaction {
+impl From<CompactionShape> for ScriptedCompaction {
     fn from(shape: CompactionShape) -> Self {
         Self {
             summary: shape.summary,
@@ -167,7 +168,7 @@ impl From<CompactionShape> for Compaction {
     }
 }
 
-impl TryFrom<TurnShape> for Turn {
+impl TryFrom<TurnShape> for ScriptTurn {
     type Error = Mistake;
 
     fn try_from(shape: TurnShape) -> Result<Self, Mistake> {
@@ -179,21 +180,21 @@ impl TryFrom<TurnShape> for Turn {
         };
         let mut steps = Vec::new();
         if let Some(ms) = shape.wait_ms {
-            steps.push(Step::Wait { ms });
+            steps.push(ScriptStep::Wait { ms });
         }
         if let Some(thinking) = shape.thinking {
-            steps.push(Step::Thinking {
+            steps.push(ScriptStep::Thinking {
                 speech: Speech::new(scripted_text(thinking, None, None)?),
                 signature: None,
             });
         }
         if short_form.text.is_some() {
-            steps.push(Step::try_from(short_form)?);
+            steps.push(ScriptStep::try_from(short_form)?);
         } else if short_form.chunk_chars.is_some() || short_form.repeat.is_some() {
             return Err(Mistake::CutsNothing);
         }
         if let Some(tool) = shape.tool {
-            steps.push(Step::try_from(StepShape {
+            steps.push(ScriptStep::try_from(StepShape {
                 tool: Some(tool),
                 arguments: shape.arguments,
                 ..StepShape::default()
@@ -202,7 +203,7 @@ impl TryFrom<TurnShape> for Turn {
             return Err(Mistake::ArgumentsWithoutTool);
         }
         if let Some(error) = shape.error {
-            steps.push(Step::Error(error.into()));
+            steps.push(ScriptStep::Error(error.into()));
         }
         if let Some(listed) = shape.step {
             if !steps.is_empty() {
@@ -222,7 +223,7 @@ impl TryFrom<TurnShape> for Turn {
     }
 }
 
-impl TryFrom<StepShape> for Step {
+impl TryFrom<StepShape> for ScriptStep {
     type Error = Mistake;
 
     fn try_from(mut shape: StepShape) -> Result<Self, Mistake> {
@@ -240,30 +241,30 @@ impl TryFrom<StepShape> for Step {
 
 impl StepShape {
     /// The step by the key that says what it does, with the keys that go with it.
-    fn take_step(&mut self) -> Result<Step, Mistake> {
+    fn take_step(&mut self) -> Result<ScriptStep, Mistake> {
         if let Some(text) = self.text.take() {
-            Ok(Step::Text(self.take_speech(text)?))
+            Ok(ScriptStep::Text(self.take_speech(text)?))
         } else if let Some(text) = self.thinking.take() {
-            Ok(Step::Thinking {
+            Ok(ScriptStep::Thinking {
                 speech: self.take_speech(text)?,
                 signature: self.signature.take(),
             })
         } else if let Some(data) = self.redacted_thinking.take() {
-            Ok(Step::RedactedThinking { data })
+            Ok(ScriptStep::RedactedThinking { data })
         } else if let Some(name) = self.tool.take() {
-            self.take_tool(name).map(Step::Tool)
+            self.take_tool(name).map(ScriptStep::Tool)
         } else if let Some(ms) = self.wait_ms.take() {
-            Ok(Step::Wait { ms })
+            Ok(ScriptStep::Wait { ms })
         } else if let Some(file) = self.wait_for.take() {
-            Ok(Step::WaitFor { file })
+            Ok(ScriptStep::WaitFor { file })
         } else if let Some(usage) = self.usage.take() {
-            Ok(Step::Usage(usage.0))
+            Ok(ScriptStep::Usage(usage.0))
         } else if let Some(error) = self.error.take() {
-            Ok(Step::Error(error.into()))
+            Ok(ScriptStep::Error(error.into()))
         } else if self.hang.take() == Some(true) {
-            Ok(Step::Hang)
+            Ok(ScriptStep::Hang)
         } else if self.end_block.take() == Some(true) {
-            Ok(Step::EndBlock)
+            Ok(ScriptStep::EndBlock)
         } else {
             Err(Mistake::EmptyStep)
         }
@@ -281,8 +282,8 @@ impl StepShape {
         let chars = self.chunk_chars.take();
         let arguments = match (self.arguments.take(), self.arguments_json.take()) {
             (Some(_), Some(_)) => return Err(Mistake::TwoArguments),
-            (_, Some(raw)) => Arguments::Raw(scripted_text(raw, chars, None)?),
-            (object, None) => Arguments::Object {
+            (_, Some(raw)) => ScriptArguments::Raw(scripted_text(raw, chars, None)?),
+            (object, None) => ScriptArguments::Object {
                 object: object.unwrap_or_default(),
                 chars: chars.map(NonZeroUsize::get),
             },
@@ -387,18 +388,18 @@ fn scripted_text(
     }
 }
 
-fn name_of(step: &Step) -> &'static str {
+fn name_of(step: &ScriptStep) -> &'static str {
     match step {
-        Step::Wait { .. } => "`wait_ms`",
-        Step::WaitFor { .. } => "`wait_for`",
-        Step::Hang => "`hang`",
-        Step::Text(_) => "`text`",
-        Step::Thinking { .. } => "`thinking`",
-        Step::RedactedThinking { .. } => "`redacted_thinking`",
-        Step::Tool(_) => "`tool`",
-        Step::Usage(_) => "`usage`",
-        Step::EndBlock => "`end_block`",
-        Step::Error(_) => "`error`",
+        ScriptStep::Wait { .. } => "`wait_ms`",
+        ScriptStep::WaitFor { .. } => "`wait_for`",
+        ScriptStep::Hang => "`hang`",
+        ScriptStep::Text(_) => "`text`",
+        ScriptStep::Thinking { .. } => "`thinking`",
+        ScriptStep::RedactedThinking { .. } => "`redacted_thinking`",
+        ScriptStep::Tool(_) => "`tool`",
+        ScriptStep::Usage(_) => "`usage`",
+        ScriptStep::EndBlock => "`end_block`",
+        ScriptStep::Error(_) => "`error`",
     }
 }
 
@@ -419,13 +420,13 @@ impl<'de, S: Deserialize<'de>, T: TryFrom<S, Error = Mistake>> Visitor<'de> for 
     }
 }
 
-impl<'de> Deserialize<'de> for Turn {
+impl<'de> Deserialize<'de> for ScriptTurn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ByShape::<TurnShape, Self>(PhantomData))
     }
 }
 
-impl<'de> Deserialize<'de> for Step {
+impl<'de> Deserialize<'de> for ScriptStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ByShape::<StepShape, Self>(PhantomData))
     }

@@ -5,8 +5,8 @@ use stentor_journal::usage::{Prices, Usage};
 
 use super::*;
 use crate::script::{
-    Compaction, Condition, ErrorStep, Exhausted, ModelFacts, Pattern, ScriptedText, Speech, Step,
-    Turn, UsageRule,
+    Condition, ErrorStep, Exhausted, ModelFacts, Pattern, ScriptStep, ScriptTurn,
+    ScriptedCompaction, ScriptedText, Speech, UsageRule,
 };
 
 const FULL: &str = r#"
@@ -75,22 +75,22 @@ fn full() -> Scenario {
         },
         usage: UsageRule::Estimate,
         on_exhausted: Exhausted::RepeatLast,
-        compaction: Compaction {
+        compaction: ScriptedCompaction {
             summary: Some("S".into()),
             wait_ms: 5,
             error: Some(ErrorStep::new(ModelErrorKind::Server)),
             error_times: Some(1),
-            ..Compaction::default()
+            ..ScriptedCompaction::default()
         },
         turns: vec![
-            Turn::new().step(Step::Text(Speech::new(ScriptedText::Cut {
+            ScriptTurn::new().step(ScriptStep::Text(Speech::new(ScriptedText::Cut {
                 text: "hello".into(),
                 chars: 2,
             }))),
-            Turn {
+            ScriptTurn {
                 response_id: Some("r-{{n}}".into()),
                 refused: true,
-                ..Turn::new()
+                ..ScriptTurn::new()
             }
             .when(Condition {
                 last_user: Some(Pattern::Matches(regex::Regex::new("^fix").unwrap())),
@@ -108,11 +108,11 @@ fn full() -> Scenario {
                 reasoning: Some(3),
                 ..Usage::default()
             })
-            .step(Step::Thinking {
+            .step(ScriptStep::Thinking {
                 speech: Speech::new(ScriptedText::Chunks(vec!["hm".into(), "m".into()])),
                 signature: Some("sig".into()),
             })
-            .step(Step::Text(Speech {
+            .step(ScriptStep::Text(Speech {
                 chunk_wait_ms: 1,
                 ..Speech::new(ScriptedText::Repeat {
                     text: "x".into(),
@@ -120,7 +120,7 @@ fn full() -> Scenario {
                 })
             }))
             .tool("bash", json!({"command": "ls"}))
-            .step(Step::Error(ErrorStep {
+            .step(ScriptStep::Error(ErrorStep {
                 retry_after_ms: Some(30),
                 ..ErrorStep::new(ModelErrorKind::RateLimited)
             })),
@@ -130,23 +130,26 @@ fn full() -> Scenario {
 
 #[test]
 fn a_file_parses_into_what_the_builder_builds() {
-    assert_eq!(parse(FULL, Format::Toml, "f").unwrap(), full());
+    assert_eq!(parse(FULL, ScriptFormat::Toml, "f").unwrap(), full());
 }
 
 #[test]
 fn json_says_the_same_as_toml() {
     let value: serde_json::Value = toml::from_str(FULL).unwrap();
     let text = serde_json::to_string_pretty(&value).unwrap();
-    assert_eq!(parse(&text, Format::Json, "f").unwrap(), full());
+    assert_eq!(parse(&text, ScriptFormat::Json, "f").unwrap(), full());
     let plural = r#"{"turns": [{"steps": [{"text": "a"}]}]}"#;
-    let scenario = parse(plural, Format::Json, "f").unwrap();
+    let scenario = parse(plural, ScriptFormat::Json, "f").unwrap();
     assert_eq!(scenario, Scenario::new().text("a"));
 }
 
 #[test]
 fn an_empty_file_is_a_scenario_without_turns() {
-    assert_eq!(parse("", Format::Toml, "f").unwrap(), Scenario::new());
-    assert_eq!(parse("{}", Format::Json, "f").unwrap(), Scenario::new());
+    assert_eq!(parse("", ScriptFormat::Toml, "f").unwrap(), Scenario::new());
+    assert_eq!(
+        parse("{}", ScriptFormat::Json, "f").unwrap(),
+        Scenario::new()
+    );
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn every_kind_of_error_has_its_word() {
     ] {
         let scenario = parse(
             &format!("turn = [{{ error = '{word}' }}]"),
-            Format::Toml,
+            ScriptFormat::Toml,
             "f",
         );
         assert_eq!(scenario.unwrap(), Scenario::new().error(kind), "{word}");
@@ -256,16 +259,18 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
             "s.toml:2: use `last_user_contains` or `last_user_matches`, not both",
         ),
     ] {
-        let error = parse(text, Format::Toml, "s.toml").unwrap_err();
+        let error = parse(text, ScriptFormat::Toml, "s.toml").unwrap_err();
         assert_eq!(error.to_string(), expected, "{text}");
     }
     let json = "{\n \"turns\": [\n  {\"txt\": 1}]}";
     assert_eq!(
-        parse(json, Format::Json, "s.json").unwrap_err().to_string(),
+        parse(json, ScriptFormat::Json, "s.json")
+            .unwrap_err()
+            .to_string(),
         "s.json:3: unknown key `txt`: did you mean `text`?"
     );
     let bad_regex = "[[turn]]\nwhen = { last_user_matches = '(' }";
-    let error = parse(bad_regex, Format::Toml, "s.toml").unwrap_err();
+    let error = parse(bad_regex, ScriptFormat::Toml, "s.toml").unwrap_err();
     assert!(
         error
             .to_string()
@@ -273,7 +278,7 @@ fn a_wrong_key_or_value_is_told_with_file_line_and_nearest_name() {
     );
     for broken in ["[[turn]", "a = ", "= 3", "\u{0}"] {
         assert!(matches!(
-            parse(broken, Format::Toml, "s"),
+            parse(broken, ScriptFormat::Toml, "s"),
             Err(ScriptError::Invalid { line: 1, .. })
         ));
     }
@@ -300,8 +305,8 @@ fn a_file_that_cannot_be_used_is_named() {
 proptest::proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "[\\[\\]{}=\"'a-z_ \n0-9,.-]{0,80}") {
-        let _ = parse(&text, Format::Toml, "f");
-        let _ = parse(&text, Format::Json, "f");
+        let _ = parse(&text, ScriptFormat::Toml, "f");
+        let _ = parse(&text, ScriptFormat::Json, "f");
     }
 }
 
@@ -312,9 +317,9 @@ fn the_example_of_the_documentation_is_a_scenario() {
     assert!(blocks.iter().any(|block| block.starts_with("toml")));
     for block in blocks {
         if let Some(text) = block.strip_prefix("toml\n") {
-            parse(text, Format::Toml, "docs").unwrap();
+            parse(text, ScriptFormat::Toml, "docs").unwrap();
         } else if let Some(text) = block.strip_prefix("json\n") {
-            parse(text, Format::Json, "docs").unwrap();
+            parse(text, ScriptFormat::Json, "docs").unwrap();
         }
     }
 }

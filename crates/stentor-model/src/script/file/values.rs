@@ -196,8 +196,8 @@ impl From<StopShape> for StopReason {
 // Written by hand and not as an untagged enum, because those forget where an error was.
 impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for WordOr<W, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either<W, T>(PhantomData<(W, T)>);
-        impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for Either<W, T> {
+        struct WordOrVisitor<W, T>(PhantomData<(W, T)>);
+        impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for WordOrVisitor<W, T> {
             type Value = WordOr<W, T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,14 +212,14 @@ impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for WordOr<
                 T::deserialize(MapAccessDeserializer::new(map)).map(WordOr::Table)
             }
         }
-        deserializer.deserialize_any(Either(PhantomData))
+        deserializer.deserialize_any(WordOrVisitor(PhantomData))
     }
 }
 
 impl<'de> Deserialize<'de> for TextOrChunks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct TextOrChunksVisitor;
+        impl<'de> Visitor<'de> for TextOrChunksVisitor {
             type Value = TextOrChunks;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,6 +238,6 @@ impl<'de> Deserialize<'de> for TextOrChunks {
                 Vec::deserialize(SeqAccessDeserializer::new(list)).map(TextOrChunks::Chunks)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(TextOrChunksVisitor)
     }
 }

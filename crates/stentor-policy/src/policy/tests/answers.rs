@@ -159,7 +159,7 @@ fn a_kept_answer_decides_in_a_later_session_as_it_did_in_the_first() {
             let again = first.remember(&asked_for, answer);
             assert_eq!(again, None, "it is kept once");
             let text = serde_json::to_string(&kept).unwrap();
-            let read: Remembered = serde_json::from_str(&text).unwrap();
+            let read: RememberedAnswer = serde_json::from_str(&text).unwrap();
             assert_eq!(read, kept, "{text}");
             let later = Policy::new(PermissionMode::Ask, Vec::new()).with_remembered(vec![read]);
             let decision = later.decide(tool, effect, &asked, &ground.work);
@@ -178,7 +178,10 @@ fn an_answer_that_nobody_can_have_given_is_refused() {
         r#"{"tool":"read","paths":["/a"],"decision":"allow"}"#,
         r#"{"decision":"allow"}"#,
     ] {
-        assert!(serde_json::from_str::<Remembered>(text).is_err(), "{text}");
+        assert!(
+            serde_json::from_str::<RememberedAnswer>(text).is_err(),
+            "{text}"
+        );
     }
 }
 
@@ -254,8 +257,8 @@ fn always_to_a_call_that_only_its_words_describe_is_about_exactly_these_words() 
         stored,
         serde_json::json!({ "tool": "other", "call": "goose: Look around", "decision": "allow" })
     );
-    let stored: Remembered = serde_json::from_value(stored).unwrap();
-    let every: Remembered =
+    let stored: RememberedAnswer = serde_json::from_value(stored).unwrap();
+    let every: RememberedAnswer =
         serde_json::from_str(r#"{ "tool": "other", "decision": "allow" }"#).unwrap();
     let on = |path: &str| Touches {
         words: Some("goose: Delete".into()),

@@ -85,7 +85,7 @@ fn always_is_about_the_host_and_no_other() {
         assert_eq!(remembered.scope(), "fetch from docs.rs");
         let stored = serde_json::to_string(&remembered).unwrap();
         assert_eq!(
-            serde_json::from_str::<Remembered>(&stored).unwrap(),
+            serde_json::from_str::<RememberedAnswer>(&stored).unwrap(),
             remembered
         );
         assert_eq!(letter(&decided(&policy, "docs.rs")), like);

@@ -47,6 +47,13 @@ fn command(command: &str) -> Touches {
     }
 }
 
+fn input(text: &str) -> Touches {
+    Touches {
+        is_input: true,
+        ..command(text)
+    }
+}
+
 fn web(host: &str) -> Touches {
     Touches {
         web: vec![WebAddress {
@@ -84,7 +91,7 @@ fn letter(decision: &Decision) -> char {
 }
 
 /// What an "always" to such a call would be remembered as.
-fn always(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> Always {
+fn always(tool: &str, effect: ToolEffect, touches: &Touches, cwd: &Path) -> AlwaysAnswers {
     let mut touches = touches.clone();
     touches.paths = touches
         .paths

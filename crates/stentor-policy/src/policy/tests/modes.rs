@@ -38,6 +38,7 @@ fn the_mode_decides_where_no_rule_does() {
         ("save", ToolEffect::Writes, Touches::default(), "ddaar"),
         ("bash", ToolEffect::Executes, command("ls"), "draar"),
         ("bash", ToolEffect::Executes, command("make"), "ddaar"),
+        ("bash", ToolEffect::Executes, input("ls"), "ddaar"),
         ("fetch", ToolEffect::Executes, web("example.org"), "daaar"),
         ("mcp", ToolEffect::Executes, Touches::default(), "ddaar"),
         ("mcp", ToolEffect::Executes, claims_to_read(), "daaar"),

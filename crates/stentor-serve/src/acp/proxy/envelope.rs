@@ -10,7 +10,7 @@ use crate::proxy::OWN_ID;
 
 /// A line of JSON-RPC.
 #[derive(Deserialize)]
-pub(super) struct Envelope<'a> {
+pub(super) struct LineEnvelope<'a> {
     #[serde(borrow, default)]
     pub id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -26,14 +26,14 @@ pub(super) struct Envelope<'a> {
 /// What is looked at in parameters and results.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Names<'a> {
+struct LineNames<'a> {
     #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     request_id: Option<&'a RawValue>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> LineEnvelope<'a> {
     /// Reads a line; `None` when it is none.
     pub fn read(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
@@ -42,13 +42,13 @@ impl<'a> Envelope<'a> {
 
 /// The session that parameters or a result name.
 pub(super) fn session_in(raw: Option<&RawValue>) -> Option<String> {
-    let names: Names<'_> = serde_json::from_str(raw?.get()).ok()?;
+    let names: LineNames<'_> = serde_json::from_str(raw?.get()).ok()?;
     names.session_id.map(Cow::into_owned)
 }
 
 /// The request that parameters name.
 pub(super) fn request_in(raw: Option<&RawValue>) -> Option<String> {
-    let names: Names<'_> = serde_json::from_str(raw?.get()).ok()?;
+    let names: LineNames<'_> = serde_json::from_str(raw?.get()).ok()?;
     names.request_id.map(|id| id.get().to_owned())
 }
 
@@ -65,7 +65,7 @@ pub(super) fn request(id: &str, method: &str, params: &str) -> Vec<u8> {
 }
 
 /// An answer with another id: that of the request as its node knows it.
-pub(super) fn answer(id: &str, envelope: &Envelope<'_>) -> Vec<u8> {
+pub(super) fn answer(id: &str, envelope: &LineEnvelope<'_>) -> Vec<u8> {
     let (key, value) = match (envelope.result, envelope.error) {
         (_, Some(error)) => ("error", error.get()),
         (Some(result), None) => ("result", result.get()),

@@ -1,17 +1,19 @@
 //! Where the client's lines go.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use stentor_wire::acp::method;
 
-use super::envelope::{self, Envelope};
-use super::{HOME, MAX_REQUESTS, Multiplexer, NodeNumber, Request, deadline};
-use crate::proxy::{Owner, Place};
+use super::envelope::{self, LineEnvelope};
+use super::{HOME, MAX_REQUESTS, Multiplexer, NodeNumber, ProxiedRequest, deadline};
+use crate::proxy::{NodePlace, Owner};
 
 impl Multiplexer {
     /// Sends a line where it belongs. What is no JSON-RPC is answered by the client's own node.
     pub(super) async fn client_line(&mut self, line: Bytes) {
-        let envelope = Envelope::read(&line);
+        let envelope = LineEnvelope::read(&line);
         let Some(envelope) = envelope else {
             return self.send(HOME, line);
         };
@@ -37,7 +39,7 @@ impl Multiplexer {
     }
 
     /// The client answers a node.
-    fn client_answer(&mut self, id: &str, envelope: &Envelope<'_>) {
+    fn client_answer(&mut self, id: &str, envelope: &LineEnvelope<'_>) {
         let asked = id.parse().ok().and_then(|id| self.asked.remove(&id));
         // What was withdrawn with its node needs no answer.
         let Some((number, own)) = asked else { return };
@@ -51,13 +53,22 @@ impl Multiplexer {
     async fn client_call(
         &mut self,
         name: &str,
-        id: Option<String>,
+        mut id: Option<String>,
         params: Option<Box<RawValue>>,
-        line: Bytes,
+        mut line: Bytes,
     ) {
         if name == method::INITIALIZE {
             self.initialize.clone_from(&params);
         }
+        let params = match (name, id, params) {
+            (method::SESSION_NEW, Some(id), Some(params)) if !self.upstreams.observes() => {
+                return self.begin_session(id, params);
+            }
+            (_, given, params) => {
+                id = given;
+                params
+            }
+        };
         let session = envelope::session_in(params.as_deref());
         let number = match session.as_deref() {
             Some(session) => {
@@ -75,22 +86,39 @@ impl Multiplexer {
         if let Some(id) = id.filter(|_| self.requests.len() < MAX_REQUESTS) {
             let keeps = matches!(
                 name,
-                method::SESSION_NEW
-                    | method::SESSION_LOAD
-                    | method::SESSION_RESUME
-                    | method::SESSION_FORK
+                method::SESSION_LOAD | method::SESSION_RESUME | method::SESSION_FORK
             );
+            if let (true, Some(given)) = (keeps, &params) {
+                line = self.line_at(number, &id, name, given.get(), line);
+            }
             let before = self.requests.get(&id).map(|request| request.deadline);
-            let request = Request {
+            let request = ProxiedRequest {
                 node: number,
                 method: name.to_owned(),
                 session,
                 params: params.filter(|_| keeps),
                 deadline: before.unwrap_or_else(deadline),
+                full: Vec::new(),
             };
             self.requests.insert(id, request);
         }
         self.send(number, line);
+    }
+
+    /// A request as its node is to have it, which may have its folder elsewhere.
+    fn line_at(
+        &self,
+        number: NodeNumber,
+        id: &str,
+        name: &str,
+        params: &str,
+        line: Bytes,
+    ) -> Bytes {
+        let place = self.nodes.get(&number).map(|node| &node.place);
+        match place.map(|place| self.params_at(place, params)) {
+            Some(Cow::Owned(params)) => envelope::request(id, name, &params).into(),
+            Some(Cow::Borrowed(_)) | None => line,
+        }
     }
 
     /// The node for a line about a session. What opens one goes where it is now.
@@ -110,7 +138,7 @@ impl Multiplexer {
         }
         let located = self.upstreams.locate(session).await;
         match located.map(|located| located.owner) {
-            Some(Owner::Node(node)) => self.node_at(&Place::Node(node)),
+            Some(Owner::Node(node)) => self.node_at(&NodePlace::Node(node)),
             Some(Owner::Here) => HOME,
             Some(Owner::Nobody | Owner::Moving) | None => open.unwrap_or(HOME),
         }

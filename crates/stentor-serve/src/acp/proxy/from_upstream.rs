@@ -3,13 +3,13 @@
 use serde_json::value::RawValue;
 use stentor_wire::acp::method;
 
-use super::envelope::{self, Envelope};
-use super::{Multiplexer, NodeNumber, OpenSession, Request, seen};
+use super::envelope::{self, LineEnvelope};
+use super::{Multiplexer, NodeNumber, ProxiedRequest, ProxiedSession, seen};
 
 /// What most lines begin with: pieces of answers.
 const UPDATE: &[u8] = br#"{"jsonrpc":"2.0","method":"session/update""#;
 
-impl OpenSession {
+impl ProxiedSession {
     /// An update: the client is sent it, unless it is part of a replay.
     fn update(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         match self.recovery.as_mut().and_then(|it| it.replay()) {
@@ -48,7 +48,7 @@ impl Multiplexer {
     }
 
     async fn node_line(&mut self, number: NodeNumber, line: &[u8]) {
-        let Some(envelope) = Envelope::read(line) else {
+        let Some(envelope) = LineEnvelope::read(line) else {
             return self.to_client.extend_from_slice(line);
         };
         match (envelope.method.as_deref(), envelope.id) {
@@ -93,7 +93,12 @@ impl Multiplexer {
     }
 
     /// Notes which sessions are open after an answer.
-    fn note_answer(&mut self, number: NodeNumber, request: Request, envelope: &Envelope<'_>) {
+    fn note_answer(
+        &mut self,
+        number: NodeNumber,
+        request: ProxiedRequest,
+        envelope: &LineEnvelope<'_>,
+    ) {
         let is_fine = envelope.error.is_none();
         let session = match request.method.as_str() {
             method::SESSION_NEW | method::SESSION_FORK => envelope::session_in(envelope.result),
@@ -115,7 +120,7 @@ impl Multiplexer {
             ) => {
                 let before = self.sessions.remove(&session);
                 let (seen, recovery) = before.map(|open| (open.seen, open.recovery)).unzip();
-                let open = OpenSession {
+                let open = ProxiedSession {
                     node: number,
                     params,
                     seen: seen.unwrap_or_default(),

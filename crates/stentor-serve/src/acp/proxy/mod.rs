@@ -5,6 +5,7 @@
 //! own requests, so these get numbers of the connection ([`from_upstream`]). When a node is lost, its
 //! sessions are resumed where they are then ([`recovery`]).
 
+mod beginning;
 mod envelope;
 mod from_client;
 mod from_upstream;
@@ -18,15 +19,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use stentor_agent::tasks;
-use stentor_wire::attach::Refused;
+use stentor_wire::attach::AttachRefusal;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::proxy::{CHUNK_BYTES, CHUNKS, Client, FromUpstream, Lines, Place, Upstream, Upstreams};
+use crate::proxy::{
+    CHUNK_BYTES, CHUNKS, FirstSession, FromUpstream, LineBuffer, NodePlace, ProxyClient, Upstream,
+    Upstreams,
+};
 use recovery::Recovery;
-use seen::Seen;
+use seen::SeenUpdates;
 
 /// Lines that may wait for one node. Then the client waits, too.
 const LINES: usize = 64;
@@ -45,22 +49,23 @@ pub(crate) struct AcpProxy {
 
 impl AcpProxy {
     /// Begins on the client's node.
-    pub async fn begin(upstreams: Upstreams) -> Result<Self, Refused> {
+    pub async fn begin(upstreams: Upstreams) -> Result<Self, AttachRefusal> {
         let flags = upstreams.flags().to_vec();
-        let home = upstreams.open(&Place::Home, flags, false).await?;
+        let first = FirstSession::AsFlagged;
+        let home = upstreams.open(&NodePlace::Home, flags, first).await?;
         Ok(Self { upstreams, home })
     }
 
     /// Serves the client until it goes away. Returns the exit status of a program that was started
     /// for it, or why it was not served.
-    pub async fn serve(self, client: Client) -> Result<u8, Refused> {
+    pub async fn serve(self, client: ProxyClient) -> Result<u8, AttachRefusal> {
         let (sender, events) = mpsc::channel(CHUNKS);
         let (reader, writer) = client.stream.into_split();
         let mut proxy = Multiplexer {
             upstreams: Arc::new(self.upstreams),
             reader,
             writer,
-            from_client: Lines::new(client.read_ahead),
+            from_client: LineBuffer::new(client.read_ahead),
             input_ended: false,
             to_client: Vec::new(),
             stalled: VecDeque::new(),
@@ -73,13 +78,13 @@ impl AcpProxy {
             requests: HashMap::new(),
             asked: HashMap::new(),
         };
-        proxy.add(Place::Home, Some(self.home));
+        proxy.add(NodePlace::Home, Some(self.home));
         loop {
             match proxy.step().await {
                 Ok(()) => {}
-                Err(Over::Ended(status)) => return Ok(status),
-                Err(Over::Refused(why)) => return Err(why),
-                Err(Over::ClientGone) => return Ok(0),
+                Err(AcpProxyEnd::Ended(status)) => return Ok(status),
+                Err(AcpProxyEnd::Refused(why)) => return Err(why),
+                Err(AcpProxyEnd::ClientGone) => return Ok(0),
             }
         }
     }
@@ -95,61 +100,80 @@ struct Multiplexer {
     upstreams: Arc<Upstreams>,
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
-    from_client: Lines,
+    from_client: LineBuffer,
     input_ended: bool,
     to_client: Vec<u8>,
     /// Lines that their nodes have no room for. The client is not read until they have: so there are
     /// few of them.
-    stalled: VecDeque<(NodeNumber, Bytes)>,
-    nodes: BTreeMap<NodeNumber, Node>,
+    stalled: VecDeque<(NodeNumber, ToNode)>,
+    nodes: BTreeMap<NodeNumber, ClientNode>,
     /// What comes from all nodes.
-    events: mpsc::Receiver<Event>,
-    sender: mpsc::Sender<Event>,
+    events: mpsc::Receiver<ProxyEvent>,
+    sender: mpsc::Sender<ProxyEvent>,
     /// Counts nodes, requests to the client and the proxy's own requests.
     count: u64,
     /// The parameters of the client's `initialize`.
     initialize: Option<Box<RawValue>>,
     /// The sessions that the client has open, or is opening.
-    sessions: HashMap<String, OpenSession>,
+    sessions: HashMap<String, ProxiedSession>,
     /// The client's requests without an answer, by id.
-    requests: HashMap<String, Request>,
+    requests: HashMap<String, ProxiedRequest>,
     /// Requests to the client without an answer: which node asked, and its id there.
     asked: HashMap<u64, (NodeNumber, Box<RawValue>)>,
 }
 
 /// A node that serves the client.
-struct Node {
-    place: Place,
-    input: mpsc::Sender<Bytes>,
-    lines: Lines,
+struct ClientNode {
+    place: NodePlace,
+    input: mpsc::Sender<ToNode>,
+    lines: LineBuffer,
     /// Its requests to the client: its id to the one that the client knows.
     asked: HashMap<String, u64>,
 }
 
+/// A line for a node.
+enum ToNode {
+    Line(Bytes),
+    /// It begins a session: it is sent if there is capacity for that.
+    Begin(Bytes),
+}
+
+impl ToNode {
+    fn line(self) -> Bytes {
+        match self {
+            Self::Line(line) | Self::Begin(line) => line,
+        }
+    }
+}
+
 /// A session that the client has open.
-struct OpenSession {
+struct ProxiedSession {
     node: NodeNumber,
     /// The parameters it was opened with.
     params: Box<RawValue>,
     /// What of it the client was sent.
-    seen: Seen,
+    seen: SeenUpdates,
     recovery: Option<Recovery>,
 }
 
 /// A request of the client.
-struct Request {
+struct ProxiedRequest {
     node: NodeNumber,
     method: String,
     session: Option<String>,
     params: Option<Box<RawValue>>,
     /// It is sent again until then if its node is not reached.
     deadline: Instant,
+    /// Where a session could not begin.
+    full: Vec<NodePlace>,
 }
 
 /// What happens besides the client.
-enum Event {
+enum ProxyEvent {
     /// A node could not be reached: lines that were for it.
     Unreached(NodeNumber, Vec<Bytes>),
+    /// A node has no capacity for the session that a line would have begun.
+    Full(NodeNumber, Bytes),
     /// A session that has moved is left, whatever is not answered.
     Leave(String),
     /// A line of the client that is to be sent again.
@@ -161,34 +185,35 @@ enum Event {
 }
 
 /// Why it is over.
-enum Over {
+enum AcpProxyEnd {
     Ended(u8),
-    Refused(Refused),
+    Refused(AttachRefusal),
     ClientGone,
 }
 
 impl Multiplexer {
-    async fn step(&mut self) -> Result<(), Over> {
+    async fn step(&mut self) -> Result<(), AcpProxyEnd> {
         self.take_lines().await;
         let may_read = self.stalled.is_empty() && !self.input_ended;
         tokio::select! {
             () = has_room(&self.nodes, self.stalled.front()), if !self.stalled.is_empty() => {
                 for (node, line) in std::mem::take(&mut self.stalled) {
-                    self.send(node, line);
+                    self.send_to(node, line);
                 }
             }
             ready = self.reader.readable(), if may_read => self.read(ready),
             event = self.events.recv(), if self.to_client.is_empty() => match event {
-                Some(Event::From(node, from)) => self.take(node, from).await?,
-                Some(Event::LookFor(session)) => self.look_for(session).await,
-                Some(Event::Unreached(node, lines)) => self.unreached(node, lines),
-                Some(Event::Leave(session)) => self.leave(&session),
-                Some(Event::Again(line)) => self.client_line(line).await,
+                Some(ProxyEvent::From(node, from)) => self.take(node, from).await?,
+                Some(ProxyEvent::LookFor(session)) => self.look_for(session).await,
+                Some(ProxyEvent::Unreached(node, lines)) => self.unreached(node, lines),
+                Some(ProxyEvent::Full(node, line)) => self.has_no_capacity(node, &line),
+                Some(ProxyEvent::Leave(session)) => self.leave(&session),
+                Some(ProxyEvent::Again(line)) => self.client_line(line).await,
                 // It has a sender itself.
                 None => {}
             },
             written = self.writer.write(&self.to_client), if !self.to_client.is_empty() => {
-                let written = written.map_err(|_| Over::ClientGone)?;
+                let written = written.map_err(|_| AcpProxyEnd::ClientGone)?;
                 self.to_client.drain(..written);
             }
         }
@@ -230,7 +255,11 @@ impl Multiplexer {
         }
     }
 
-    async fn take(&mut self, number: NodeNumber, from: Option<FromUpstream>) -> Result<(), Over> {
+    async fn take(
+        &mut self,
+        number: NodeNumber,
+        from: Option<FromUpstream>,
+    ) -> Result<(), AcpProxyEnd> {
         match from {
             Some(FromUpstream::Bytes(bytes)) => {
                 self.node_bytes(number, &bytes).await;
@@ -244,14 +273,14 @@ impl Multiplexer {
             Some(FromUpstream::Ended(ending)) if number == HOME => {
                 self.flush().await?;
                 Err(match ending.refused {
-                    Some(message) => Over::Refused(Refused {
+                    Some(message) => AcpProxyEnd::Refused(AttachRefusal {
                         message,
                         status: ending.status,
                     }),
-                    None => Over::Ended(ending.status),
+                    None => AcpProxyEnd::Ended(ending.status),
                 })
             }
-            None if number == HOME => Err(Over::Refused(Refused {
+            None if number == HOME => Err(AcpProxyEnd::Refused(AttachRefusal {
                 message: "internal error of the server".to_owned(),
                 status: 1,
             })),
@@ -264,6 +293,10 @@ impl Multiplexer {
 
     /// Sends a line to a node, or has it wait.
     fn send(&mut self, number: NodeNumber, line: Bytes) {
+        self.send_to(number, ToNode::Line(line));
+    }
+
+    fn send_to(&mut self, number: NodeNumber, line: ToNode) {
         let Some(node) = self.nodes.get(&number) else {
             return;
         };
@@ -278,7 +311,7 @@ impl Multiplexer {
     }
 
     /// The upstream of a place, which is opened if there is none.
-    fn node_at(&mut self, place: &Place) -> NodeNumber {
+    fn node_at(&mut self, place: &NodePlace) -> NodeNumber {
         let found = self.nodes.iter().find(|(_, node)| node.place == *place);
         if let Some((number, _)) = found {
             return *number;
@@ -293,7 +326,7 @@ impl Multiplexer {
         number
     }
 
-    fn add(&mut self, place: Place, upstream: Option<Upstream>) -> NodeNumber {
+    fn add(&mut self, place: NodePlace, upstream: Option<Upstream>) -> NodeNumber {
         self.count += 1;
         let number = self.count;
         let (input, lines) = mpsc::channel(LINES);
@@ -306,10 +339,10 @@ impl Multiplexer {
             self.sender.clone(),
         );
         tasks::spawn(carrying);
-        let node = Node {
+        let node = ClientNode {
             place,
             input,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             asked: HashMap::new(),
         };
         self.nodes.insert(number, node);
@@ -322,10 +355,10 @@ impl Multiplexer {
         format!("\"{}{}\"", crate::proxy::OWN_ID, self.count)
     }
 
-    async fn flush(&mut self) -> Result<(), Over> {
+    async fn flush(&mut self) -> Result<(), AcpProxyEnd> {
         let written = self.writer.write_all(&self.to_client).await;
         self.to_client.clear();
-        written.map_err(|_| Over::ClientGone)
+        written.map_err(|_| AcpProxyEnd::ClientGone)
     }
 }
 
@@ -333,33 +366,47 @@ impl Multiplexer {
 async fn carry(
     number: NodeNumber,
     upstreams: Arc<Upstreams>,
-    place: Place,
+    place: NodePlace,
     upstream: Option<Upstream>,
-    mut lines: mpsc::Receiver<Bytes>,
-    events: mpsc::Sender<Event>,
+    mut lines: mpsc::Receiver<ToNode>,
+    events: mpsc::Sender<ProxyEvent>,
 ) {
     let upstream = match upstream {
         Some(upstream) => Ok(upstream),
         None => {
             let flags = upstreams.flags().to_vec();
-            upstreams.open(&place, flags, true).await
+            upstreams.open(&place, flags, FirstSession::None).await
         }
     };
-    let Upstream { input, mut output } = match upstream {
+    let Upstream {
+        input,
+        mut output,
+        capacity,
+    } = match upstream {
         Ok(upstream) => upstream,
         Err(why) => {
             tracing::warn!("a node cannot be reached: {}", why.message);
             lines.close();
             let mut unsent = Vec::new();
             while let Some(line) = lines.recv().await {
-                unsent.push(line);
+                unsent.push(line.line());
             }
-            events.send(Event::Unreached(number, unsent)).await.ok();
+            events
+                .send(ProxyEvent::Unreached(number, unsent))
+                .await
+                .ok();
             return;
         }
     };
     let going = async {
         while let Some(line) = lines.recv().await {
+            let line = match line {
+                ToNode::Begin(line) if !capacity.reserve().await => {
+                    events.send(ProxyEvent::Full(number, line)).await.ok();
+                    continue;
+                }
+                line => line.line(),
+            };
             if input.send(line).await.is_err() {
                 break;
             }
@@ -369,17 +416,25 @@ async fn carry(
     let coming = async {
         while let Some(from) = output.recv().await {
             let is_last = matches!(from, FromUpstream::Ended(_));
-            if events.send(Event::From(number, Some(from))).await.is_err() || is_last {
+            if events
+                .send(ProxyEvent::From(number, Some(from)))
+                .await
+                .is_err()
+                || is_last
+            {
                 return;
             }
         }
-        events.send(Event::From(number, None)).await.ok();
+        events.send(ProxyEvent::From(number, None)).await.ok();
     };
     tokio::join!(going, coming);
 }
 
 /// Waits until the node of a line has room for it, or there is no such node.
-async fn has_room(nodes: &BTreeMap<NodeNumber, Node>, stalled: Option<&(NodeNumber, Bytes)>) {
+async fn has_room(
+    nodes: &BTreeMap<NodeNumber, ClientNode>,
+    stalled: Option<&(NodeNumber, ToNode)>,
+) {
     if let Some(node) = stalled.and_then(|(number, _)| nodes.get(number)) {
         node.input.reserve().await.ok();
     }

@@ -1,6 +1,7 @@
 //! Sessions whose node is lost: they are loaded where they are then, and the client goes on with what
 //! it has not seen.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,9 +12,9 @@ use stentor_wire::acp::method;
 use tokio::time::Instant;
 
 use super::envelope;
-use super::seen::Missed;
-use super::{Event, Multiplexer, NodeNumber, deadline};
-use crate::proxy::{Owner, Place, TAKEOVER_WAIT};
+use super::seen::MissedUpdates;
+use super::{Multiplexer, NodeNumber, ProxyEvent, deadline};
+use crate::proxy::{NodePlace, Owner, TAKEOVER_WAIT};
 
 /// How long a session may be without a node before it is given up.
 pub(super) const RECOVER_WAIT: Duration = Duration::from_secs(60);
@@ -34,7 +35,7 @@ const MAX_HELD: usize = 32;
 pub(super) struct Recovery {
     began: Instant,
     /// Where it no longer is.
-    left: Option<Place>,
+    left: Option<NodePlace>,
     /// The proxy's request for it, while that is under way.
     request: Option<String>,
     /// The proxy's request to the node that no longer has it, which must be answered before.
@@ -44,7 +45,7 @@ pub(super) struct Recovery {
     /// It has left the node that is about to answer the request.
     has_moved: bool,
     /// What its client has not seen, as far as it has been replayed.
-    missed: Missed,
+    missed: MissedUpdates,
     held: Vec<Bytes>,
 }
 
@@ -57,7 +58,7 @@ impl Recovery {
             leaving: None,
             is_sought: false,
             has_moved: false,
-            missed: Missed::default(),
+            missed: MissedUpdates::default(),
             held: Vec::new(),
         }
     }
@@ -68,7 +69,7 @@ impl Recovery {
     }
 
     /// Where updates go while the session is replayed.
-    pub fn replay(&mut self) -> Option<&mut Missed> {
+    pub fn replay(&mut self) -> Option<&mut MissedUpdates> {
         self.request.is_some().then_some(&mut self.missed)
     }
 
@@ -98,8 +99,8 @@ impl Multiplexer {
             return;
         };
         let why = match &node.place {
-            Place::Home => "the session is no longer here".to_owned(),
-            Place::Node(name) => format!("the node {name} no longer has the session"),
+            NodePlace::Home => "the session is no longer here".to_owned(),
+            NodePlace::Node(name) => format!("the node {name} no longer has the session"),
         };
         self.refuse_requests(&why, |request| request.node == number);
         for asked in node.asked.into_values() {
@@ -135,7 +136,7 @@ impl Multiplexer {
         let (name, events) = (session.to_owned(), self.sender.clone());
         tasks::spawn(async move {
             tokio::time::sleep(LEAVE_WAIT).await;
-            events.send(Event::Leave(name)).await.ok();
+            events.send(ProxyEvent::Leave(name)).await.ok();
         });
         self.leave_when_answered(session);
     }
@@ -178,23 +179,36 @@ impl Multiplexer {
     pub(super) fn unreached(&mut self, number: NodeNumber, lines: Vec<Bytes>) {
         let now = Instant::now();
         for line in lines {
-            let envelope = envelope::Envelope::read(&line);
+            let envelope = envelope::LineEnvelope::read(&line);
             let id = envelope.and_then(|envelope| envelope.id);
-            let request = id.and_then(|id| self.requests.get_mut(id.get()));
+            let Some(id) = id.map(RawValue::get) else {
+                continue;
+            };
+            let Some(request) = self.requests.get_mut(id) else {
+                continue;
+            };
+            if request.method == method::SESSION_NEW {
+                self.has_no_capacity(number, &line);
+                continue;
+            }
             // What is too late is refused with the rest that was asked of the node.
-            if let Some(request) = request.filter(|request| now < request.deadline) {
+            if now < request.deadline {
                 request.node = NOWHERE;
+                let as_given = request.params.as_deref();
+                let as_given =
+                    as_given.map(|given| envelope::request(id, &request.method, given.get()));
+                let line = as_given.map_or(line.clone(), Bytes::from);
                 let events = self.sender.clone();
                 tasks::spawn(async move {
                     tokio::time::sleep(LOOK_EVERY).await;
-                    events.send(Event::Again(line)).await.ok();
+                    events.send(ProxyEvent::Again(line)).await.ok();
                 });
             }
         }
         self.lose(number);
     }
 
-    fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::Request) -> bool) {
+    fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::ProxiedRequest) -> bool) {
         let lost = self.requests.extract_if(|_, request| is_lost(request));
         for (id, _) in lost {
             envelope::refuse(&mut self.to_client, &id, why);
@@ -225,9 +239,9 @@ impl Multiplexer {
         let left = recovery.left.clone().filter(|_| waited < TAKEOVER_WAIT);
         let located = self.upstreams.locate(&session).await;
         let place = match located.map(|located| located.owner) {
-            Some(Owner::Node(node)) => Place::Node(node),
+            Some(Owner::Node(node)) => NodePlace::Node(node),
             Some(Owner::Moving) if waited < TAKEOVER_WAIT => return self.look_later(session),
-            Some(Owner::Here | Owner::Nobody | Owner::Moving) | None => Place::Home,
+            Some(Owner::Here | Owner::Nobody | Owner::Moving) | None => NodePlace::Home,
         };
         if left.as_ref() == Some(&place) {
             // Another node is to take it first.
@@ -239,11 +253,14 @@ impl Multiplexer {
             return;
         };
         open.node = number;
-        let params = load_params(&open.params, &session);
+        let mut params = load_params(&open.params, &session);
         if let Some(recovery) = &mut open.recovery {
             recovery.request = Some(id.clone());
             recovery.has_moved = false;
-            recovery.missed = Missed::default();
+            recovery.missed = MissedUpdates::default();
+        }
+        if let Cow::Owned(there) = self.params_at(&place, &params) {
+            params = there;
         }
         let line = envelope::request(&id, method::SESSION_LOAD, &params);
         self.send(number, line.into());
@@ -300,15 +317,16 @@ impl Multiplexer {
 
     /// A line that waited counts among the client's requests from now on.
     fn note_held(&mut self, number: NodeNumber, line: &Bytes) {
-        if let Some(envelope) = envelope::Envelope::read(line)
+        if let Some(envelope) = envelope::LineEnvelope::read(line)
             && let (Some(id), Some(name)) = (envelope.id, envelope.method)
         {
-            let request = super::Request {
+            let request = super::ProxiedRequest {
                 node: number,
                 method: name.into_owned(),
                 session: envelope::session_in(envelope.params),
                 params: None,
                 deadline: deadline(),
+                full: Vec::new(),
             };
             self.requests.insert(id.get().to_owned(), request);
         }
@@ -321,7 +339,7 @@ impl Multiplexer {
                 () = upstreams.changed() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            events.send(Event::LookFor(session)).await.ok();
+            events.send(ProxyEvent::LookFor(session)).await.ok();
         });
     }
 
@@ -329,7 +347,7 @@ impl Multiplexer {
         let open = self.sessions.remove(session);
         let held = open.and_then(|open| open.recovery).map(|it| it.held);
         for line in held.unwrap_or_default() {
-            let envelope = envelope::Envelope::read(&line);
+            let envelope = envelope::LineEnvelope::read(&line);
             if let Some(id) = envelope.and_then(|envelope| envelope.id) {
                 let why = "no node has the session";
                 envelope::refuse(&mut self.to_client, id.get(), why);

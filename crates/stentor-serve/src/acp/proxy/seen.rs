@@ -22,7 +22,7 @@ const ENDS: [&[u8]; 2] = [br#""status":"completed""#, br#""status":"failed""#];
 
 /// The newest that a client has seen of a session.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenUpdates {
     /// Ids of messages, and of calls that have ended.
     ids: VecDeque<Box<[u8]>>,
     /// Ids of calls that have not.
@@ -31,7 +31,7 @@ pub(super) struct Seen {
 
 /// What a replay has that its client has not seen.
 #[derive(Debug, Default)]
-pub(super) struct Missed {
+pub(super) struct MissedUpdates {
     /// The ends of calls that the client saw begin.
     calls: Vec<u8>,
     /// What comes behind the newest that the client has seen.
@@ -43,7 +43,7 @@ pub(super) fn session_of(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(value(line, SESSION)?).ok()
 }
 
-impl Seen {
+impl SeenUpdates {
     /// The client is sent an update.
     pub fn note(&mut self, line: &[u8]) {
         if let Some(call) = value(line, CALL) {
@@ -61,7 +61,7 @@ impl Seen {
     }
 
     /// Takes an update of a replay.
-    pub fn compare(&self, line: &[u8], missed: &mut Missed) {
+    pub fn compare(&self, line: &[u8], missed: &mut MissedUpdates) {
         let id = value(line, CALL).or_else(|| value(line, MESSAGE));
         let is_in =
             |ids: &VecDeque<Box<[u8]>>| id.is_some_and(|id| ids.iter().any(|of| **of == *id));
@@ -79,9 +79,9 @@ impl Seen {
     }
 }
 
-impl Missed {
+impl MissedUpdates {
     /// Appends it, in its order.
-    pub fn append_to(&self, seen: &mut Seen, to_client: &mut Vec<u8>) {
+    pub fn append_to(&self, seen: &mut SeenUpdates, to_client: &mut Vec<u8>) {
         for lines in [&self.calls, &self.rest] {
             for line in lines.split_inclusive(|byte| *byte == b'\n') {
                 seen.note(line);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_a_client_has_not_seen_follows_and_nothing_else() {
-        let mut seen = Seen::default();
+        let mut seen = SeenUpdates::default();
         for line in [
             message("m1", "one"),
             call("tool_call", "c1", "pending"),
@@ -149,7 +149,7 @@ mod tests {
         ] {
             seen.note(line.as_bytes());
         }
-        let mut missed = Missed::default();
+        let mut missed = MissedUpdates::default();
         let user = message("u", "typed").replace("agent_message", "user_message");
         for line in [
             message("m0", "long ago"),

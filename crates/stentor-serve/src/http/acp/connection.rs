@@ -15,12 +15,12 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::limits;
-use super::message::{BadMessage, Envelope, Posted};
-use super::streams::{Route, Streams, Taken};
+use super::message::{BadMessage, MessageEnvelope, PostedMessage};
+use super::streams::{Route, StreamRefusal, Streams};
 use crate::connection::Access;
-use crate::http::answer::Body;
+use crate::http::answer::HttpBody;
 use crate::http::dialect_stream::{DialectLines, DialectStream};
-use crate::server::Admitted;
+use crate::server::AdmittedConnection;
 
 /// How often it is looked whether anybody uses a connection.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub(super) struct AcpConnection {
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotOpened {
+pub(super) enum NoConnection {
     /// The agent answered `initialize` with this error.
     #[error("{0}")]
     Answered(String),
@@ -52,25 +52,25 @@ impl AcpConnection {
     /// Begins to serve a client with its `initialize`. Returns the answer to that, too, and what is
     /// to be routed.
     pub async fn open(
-        admitted: Admitted,
-        initialize: &Posted<'_>,
+        admitted: AdmittedConnection,
+        initialize: &PostedMessage<'_>,
         access: Access,
-    ) -> Result<(Arc<Self>, String, DialectLines), NotOpened> {
+    ) -> Result<(Arc<Self>, String, DialectLines), NoConnection> {
         let mut dialect = DialectStream::begin(admitted)?;
         let line = initialize.line();
         dialect.input.write_all(&line).await?;
         let streams = Streams::new();
         let response = loop {
             let line = dialect.lines.next().await?;
-            let line = line.ok_or(NotOpened::Ended)?;
-            let read = Envelope::read(&line);
+            let line = line.ok_or(NoConnection::Ended)?;
+            let read = MessageEnvelope::read(&line);
             let is_answer =
-                |read: &Envelope<'_>| read.method.is_none() && read.id() == initialize.id();
+                |read: &MessageEnvelope<'_>| read.method.is_none() && read.id() == initialize.id();
             if let Some(read) = read.filter(is_answer) {
                 match read.error {
                     None => break line,
                     // The dialect ends with its stream.
-                    Some(_) => return Err(NotOpened::Answered(line)),
+                    Some(_) => return Err(NoConnection::Answered(line)),
                 }
             }
             streams.push(line);
@@ -140,7 +140,7 @@ impl AcpConnection {
     /// Hands a message of the client to the agent.
     pub async fn forward(
         &self,
-        message: &Posted<'_>,
+        message: &PostedMessage<'_>,
         header: Option<&str>,
     ) -> Result<(), BadMessage> {
         self.used.send_replace(Instant::now());
@@ -184,7 +184,7 @@ impl AcpConnection {
     }
 
     /// The events of a stream.
-    pub fn events(&self, route: Route) -> Result<Body, Taken> {
+    pub fn events(&self, route: Route) -> Result<HttpBody, StreamRefusal> {
         let receiver = self.streams.receive(route)?;
         let events = stream::unfold(receiver, |receiver| async move {
             let event = match timeout(limits::KEEP_ALIVE, receiver.next()).await {

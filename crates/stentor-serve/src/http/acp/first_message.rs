@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::message::{BATCH, Envelope};
+use super::message::{BATCH, MessageEnvelope};
 use crate::http::web_socket::close;
 
 /// Whether the first message, an `initialize`, was seen.
@@ -19,10 +19,10 @@ impl FirstMessage {
         if frame.trim_start().starts_with('[') {
             return Ok(Some(BATCH.to_owned()));
         }
-        let envelope = Envelope::read(frame);
+        let envelope = MessageEnvelope::read(frame);
         let method = envelope.as_ref().and_then(|read| read.method.as_deref());
         let is_initialize = method == Some("initialize");
-        let id = envelope.as_ref().and_then(Envelope::id);
+        let id = envelope.as_ref().and_then(MessageEnvelope::id);
         match (self.is_initialized, is_initialize, id) {
             (false, true, Some(_)) => {
                 self.is_initialized = true;

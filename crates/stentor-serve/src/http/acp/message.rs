@@ -29,7 +29,7 @@ pub(super) const BATCH: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32
 
 /// The message of a request or a response, or part of it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Envelope<'a> {
+pub(super) struct MessageEnvelope<'a> {
     #[serde(borrow, default)]
     pub id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -48,7 +48,7 @@ struct WithSession<'a> {
     session: Option<Cow<'a, str>>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> MessageEnvelope<'a> {
     /// Reads what is needed of a message.
     pub fn read(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
@@ -76,9 +76,9 @@ fn named<'a>(value: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
 }
 
 /// A message that was posted.
-pub(super) struct Posted<'a> {
+pub(super) struct PostedMessage<'a> {
     text: &'a str,
-    envelope: Envelope<'a>,
+    envelope: MessageEnvelope<'a>,
     /// As the agent spells it when it answers.
     id: Option<String>,
 }
@@ -116,7 +116,7 @@ impl BadMessage {
     }
 }
 
-impl<'a> Posted<'a> {
+impl<'a> PostedMessage<'a> {
     /// Reads a body.
     pub fn read(body: &'a [u8]) -> Result<Self, BadMessage> {
         let value: &RawValue = serde_json::from_slice(body).map_err(|_| BadMessage::NoJson)?;
@@ -126,7 +126,7 @@ impl<'a> Posted<'a> {
             Some(b'{') => {}
             _ => return Err(BadMessage::NoMessage),
         }
-        let envelope = Envelope::read(text).ok_or(BadMessage::NoMessage)?;
+        let envelope = MessageEnvelope::read(text).ok_or(BadMessage::NoMessage)?;
         let id = envelope.id().map(|id| {
             let id: Id = serde_json::from_str(id).map_err(|_| BadMessage::NoId)?;
             serde_json::to_string(&id).map_err(|_| BadMessage::NoId)
@@ -183,12 +183,12 @@ pub(super) fn failed(id: &str, why: &str) -> Bytes {
     let id: Box<RawValue> = RawValue::from_string(id.to_owned()).unwrap_or_default();
     let error = json!({ "code": -32603, "message": "Initialize failed", "data": why });
     #[derive(serde::Serialize)]
-    struct Failed {
+    struct FailedAnswer {
         jsonrpc: &'static str,
         id: Box<RawValue>,
         error: serde_json::Value,
     }
-    let failed = Failed {
+    let failed = FailedAnswer {
         jsonrpc: "2.0",
         id,
         error,
@@ -204,16 +204,16 @@ mod tests {
     fn a_message_of_a_session_needs_its_header() {
         let prompt =
             br#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s"}}"#;
-        let prompt = Posted::read(prompt).unwrap();
+        let prompt = PostedMessage::read(prompt).unwrap();
         assert_eq!(prompt.session(Some("s")), Ok(Some("s".to_owned())));
         assert_eq!(prompt.session(None), Err(BadMessage::NoSession));
         assert_eq!(prompt.session(Some("t")), Err(BadMessage::OtherSession));
         let list = br#"{"jsonrpc":"2.0","id":"a","method":"session/list","params":{}}"#;
-        let list = Posted::read(list).unwrap();
+        let list = PostedMessage::read(list).unwrap();
         assert_eq!(list.session(None), Ok(None));
         assert_eq!(list.id(), Some("\"a\""));
         let cancel = br#"{"jsonrpc":"2.0","method":"session/cancel"}"#;
-        let cancel = Posted::read(cancel).unwrap();
+        let cancel = PostedMessage::read(cancel).unwrap();
         assert_eq!(cancel.session(None), Err(BadMessage::NoSession));
     }
 
@@ -230,11 +230,11 @@ mod tests {
             (br#"{"id":1.5}"#, BadMessage::NoId),
             (br#"{"id":{"a":1}}"#, BadMessage::NoId),
         ] {
-            assert_eq!(Posted::read(body).err(), Some(why), "{body:?}");
+            assert_eq!(PostedMessage::read(body).err(), Some(why), "{body:?}");
         }
-        let escaped = Posted::read(br#"{"id":"\u0061"}"#).unwrap();
+        let escaped = PostedMessage::read(br#"{"id":"\u0061"}"#).unwrap();
         assert_eq!(escaped.id(), Some("\"a\""));
-        let spread = Posted::read(b"{\n\"id\":\r\n1}").unwrap();
+        let spread = PostedMessage::read(b"{\n\"id\":\r\n1}").unwrap();
         assert_eq!(spread.line(), b"{ \"id\":  1}\n");
     }
 }

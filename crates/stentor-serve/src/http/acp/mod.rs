@@ -20,12 +20,12 @@ use tokio::time::timeout;
 
 pub(super) use first_message::FirstMessage;
 
-use super::answer::{Answer, Refusal, empty, json, text};
-use super::{Http, limits as http_limits};
+use super::answer::{HttpAnswer, HttpRefusal, empty, json, text};
+use super::{HttpShared, limits as http_limits};
 use crate::connection::Access;
-use connection::{AcpConnection, NotOpened};
-use message::{BadMessage, Posted};
-use streams::{Route, Taken};
+use connection::{AcpConnection, NoConnection};
+use message::{BadMessage, PostedMessage};
+use streams::{Route, StreamRefusal};
 
 /// The header that names a connection.
 pub(super) const CONNECTION_ID: &str = "acp-connection-id";
@@ -61,7 +61,11 @@ impl AcpConnections {
 }
 
 /// Answers a request of the transport.
-pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, access: Access) -> Answer {
+pub(super) async fn answer(
+    http: Arc<HttpShared>,
+    request: Request<Incoming>,
+    access: Access,
+) -> HttpAnswer {
     let answered = match *request.method() {
         Method::POST => post(&http, request, access).await,
         Method::GET => get(&http, request.headers(), access),
@@ -72,14 +76,18 @@ pub(super) async fn answer(http: Arc<Http>, request: Request<Incoming>, access: 
 }
 
 /// A message of the client.
-async fn post(http: &Http, request: Request<Incoming>, access: Access) -> Result<Answer, Refusal> {
+async fn post(
+    http: &HttpShared,
+    request: Request<Incoming>,
+    access: Access,
+) -> Result<HttpAnswer, HttpRefusal> {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(text(status, "Unsupported Media Type").into());
     }
     let body = body_of(body).await?;
-    let message = Posted::read(&body).map_err(|bad| match bad {
+    let message = PostedMessage::read(&body).map_err(|bad| match bad {
         BadMessage::Batch => json(StatusCode::BAD_REQUEST, message::BATCH),
         other => text(StatusCode::BAD_REQUEST, other.to_string()),
     })?;
@@ -98,11 +106,11 @@ async fn post(http: &Http, request: Request<Incoming>, access: Access) -> Result
 }
 
 async fn initialize(
-    http: &Http,
-    message: &Posted<'_>,
+    http: &HttpShared,
+    message: &PostedMessage<'_>,
     query: Option<&str>,
     access: Access,
-) -> Result<Answer, Refusal> {
+) -> Result<HttpAnswer, HttpRefusal> {
     let Some(id) = message.id() else {
         let why = "Initialize request must include an ID";
         return Err(text(StatusCode::BAD_REQUEST, why).into());
@@ -113,8 +121,8 @@ async fn initialize(
     let admitted = admitted.map_err(|why| failed(message::failed(id, &why.message)))?;
     let opened = AcpConnection::open(admitted, message, access).await;
     let (connection, response, lines) = opened.map_err(|why| match why {
-        NotOpened::Answered(response) => failed(response.into()),
-        why @ (NotOpened::Ended | NotOpened::Io(_)) => {
+        NoConnection::Answered(response) => failed(response.into()),
+        why @ (NoConnection::Ended | NoConnection::Io(_)) => {
             failed(message::failed(id, &why.to_string()))
         }
     })?;
@@ -132,7 +140,7 @@ async fn initialize(
 }
 
 /// A stream of the agent's messages.
-fn get(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Refusal> {
+fn get(http: &HttpShared, headers: &HeaderMap, access: Access) -> Result<HttpAnswer, HttpRefusal> {
     let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     if !accept.is_some_and(|types| types.to_ascii_lowercase().contains(EVENT_STREAM)) {
         return Err(text(StatusCode::NOT_ACCEPTABLE, "Not Acceptable").into());
@@ -150,18 +158,22 @@ fn get(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Refus
             answer.headers_mut().insert(CONTENT_TYPE, event_stream);
             Ok(answer)
         }
-        Err(Taken::Receiver) => {
+        Err(StreamRefusal::Receiver) => {
             let why = "Outbound stream already has an active receiver";
             Err(text(StatusCode::CONFLICT, why).into())
         }
-        Err(Taken::TooMany) => {
+        Err(StreamRefusal::TooMany) => {
             Err(text(StatusCode::BAD_REQUEST, "too many session streams").into())
         }
-        Err(Taken::Ended) => Err(unknown()),
+        Err(StreamRefusal::Ended) => Err(unknown()),
     }
 }
 
-fn delete(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Refusal> {
+fn delete(
+    http: &HttpShared,
+    headers: &HeaderMap,
+    access: Access,
+) -> Result<HttpAnswer, HttpRefusal> {
     let connection = connection_of(http, headers, access)?;
     http.acp.remove(connection.id()).ok_or_else(unknown)?;
     connection.end();
@@ -170,10 +182,10 @@ fn delete(http: &Http, headers: &HeaderMap, access: Access) -> Result<Answer, Re
 
 /// The connection a request names, if its bearer may what the one who opened it may.
 fn connection_of(
-    http: &Http,
+    http: &HttpShared,
     headers: &HeaderMap,
     access: Access,
-) -> Result<Arc<AcpConnection>, Refusal> {
+) -> Result<Arc<AcpConnection>, HttpRefusal> {
     let id = headers
         .get(CONNECTION_ID)
         .and_then(|value| value.to_str().ok());
@@ -183,11 +195,11 @@ fn connection_of(
     connection.ok_or_else(unknown)
 }
 
-fn unknown() -> Refusal {
+fn unknown() -> HttpRefusal {
     text(StatusCode::NOT_FOUND, "Unknown Acp-Connection-Id").into()
 }
 
-fn session_of(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn session_of(headers: &HeaderMap) -> Result<Option<&str>, HttpRefusal> {
     let Some(value) = headers.get(SESSION_ID) else {
         return Ok(None);
     };
@@ -205,7 +217,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
+async fn body_of(body: Incoming) -> Result<Bytes, HttpRefusal> {
     let body = Limited::new(body, http_limits::MAX_MESSAGE_BYTES).collect();
     match timeout(http_limits::BODY_WAIT, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

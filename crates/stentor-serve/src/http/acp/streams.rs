@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::limits;
-use super::message::Envelope;
+use super::message::MessageEnvelope;
 
 /// Which stream a message goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,14 +17,14 @@ pub(super) enum Route {
 
 /// The streams of a connection.
 pub(super) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
     /// Something waits, was taken, or all is over.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    streams: HashMap<Route, Waiting>,
+struct StreamsState {
+    streams: HashMap<Route, WaitingStream>,
     waiting_bytes: usize,
     /// By the id of a request of the client: where its answer goes.
     asked_by_client: HashMap<String, Route>,
@@ -34,14 +34,14 @@ struct State {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingStream {
     messages: VecDeque<String>,
     is_received: bool,
 }
 
 /// Why a stream is not given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum StreamRefusal {
     /// It has a receiver.
     Receiver,
     TooMany,
@@ -93,17 +93,17 @@ impl Streams {
     }
 
     /// Takes a stream.
-    pub fn receive(self: &Arc<Self>, route: Route) -> Result<Receiver, Taken> {
+    pub fn receive(self: &Arc<Self>, route: Route) -> Result<Receiver, StreamRefusal> {
         let mut state = self.lock();
         if state.is_over {
-            return Err(Taken::Ended);
+            return Err(StreamRefusal::Ended);
         }
         if state.streams.len() >= limits::MAX_STREAMS && !state.streams.contains_key(&route) {
-            return Err(Taken::TooMany);
+            return Err(StreamRefusal::TooMany);
         }
         let waiting = state.streams.entry(route.clone()).or_default();
         if waiting.is_received {
-            return Err(Taken::Receiver);
+            return Err(StreamRefusal::Receiver);
         }
         waiting.is_received = true;
         let streams = Arc::clone(self);
@@ -128,7 +128,7 @@ impl Streams {
         self.changed.notify_waiters();
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) {
+    async fn until(&self, holds: impl Fn(&StreamsState) -> bool) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -140,14 +140,14 @@ impl Streams {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl StreamsState {
     fn route(&mut self, message: &str) -> Route {
-        let Some(envelope) = Envelope::read(message) else {
+        let Some(envelope) = MessageEnvelope::read(message) else {
             return Route::Connection;
         };
         let id = envelope.id();
@@ -243,7 +243,7 @@ mod tests {
             // Nobody could have it any more, but who had it gets the rest.
             streams.lock().is_over = false;
             let receiver = streams.receive(route.clone()).unwrap();
-            assert_eq!(streams.receive(route).err(), Some(Taken::Receiver));
+            assert_eq!(streams.receive(route).err(), Some(StreamRefusal::Receiver));
             streams.lock().is_over = true;
             let mut got = 0;
             while receiver.next().await.is_some() {

@@ -5,79 +5,79 @@ use stentor_agent::model::{ModelErrorKind, ThinkingLevel, UnknownThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_wire::omp::command::{Level, SetModel};
 
-use crate::omp::dialect::Dialect;
-use crate::omp::reply::{CommandOutcome, Data, Failure};
+use crate::omp::dialect::OmpDialect;
+use crate::omp::reply::{AnswerData, CommandFailure, CommandOutcome};
 use crate::omp::shapes::WireModel;
 
 /// `set_model`.
-pub(super) async fn set_model(dialect: &Dialect, wanted: SetModel) -> CommandOutcome {
+pub(super) async fn set_model(dialect: &OmpDialect, wanted: SetModel) -> CommandOutcome {
     let SetModel { provider, model_id } = wanted;
     let session = dialect.session();
     match session.set_model(&provider, &model_id).await {
-        Ok(choice) => Data::of(&WireModel::of(&choice.model)),
-        Err(SessionError::Model(error)) if error.kind == ModelErrorKind::Auth => Err(Failure::new(
-            format!("No API key for {provider}/{model_id}"),
-        )),
+        Ok(choice) => AnswerData::of(&WireModel::of(&choice.model)),
+        Err(SessionError::Model(error)) if error.kind == ModelErrorKind::Auth => Err(
+            CommandFailure::new(format!("No API key for {provider}/{model_id}")),
+        ),
         Err(error) => Err(error.into()),
     }
 }
 
 /// `cycle_model`.
-pub(super) async fn cycle_model(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn cycle_model(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Chosen<'a> {
+    struct CycledModel<'a> {
         model: WireModel<'a>,
         thinking_level: &'static str,
         is_scoped: bool,
     }
     match dialect.session().cycle_model(false).await? {
-        Some(choice) => Data::of(&Chosen {
+        Some(choice) => AnswerData::of(&CycledModel {
             model: WireModel::of(&choice.model),
             thinking_level: choice.thinking.as_str(),
             is_scoped: choice.is_scoped,
         }),
-        None => Ok(Data::null()),
+        None => Ok(AnswerData::null()),
     }
 }
 
 /// `get_available_models`.
-pub(super) fn available_models(dialect: &Dialect) -> CommandOutcome {
+pub(super) fn available_models(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Available<'a> {
         models: Vec<WireModel<'a>>,
     }
     let available = dialect.agent.models().available();
     let models = available.iter().map(|info| WireModel::of(info)).collect();
-    Data::of(&Available { models })
+    AnswerData::of(&Available { models })
 }
 
 /// `set_thinking_level`.
-pub(super) async fn set_thinking(dialect: &Dialect, wanted: Level) -> CommandOutcome {
+pub(super) async fn set_thinking(dialect: &OmpDialect, wanted: Level) -> CommandOutcome {
     let level: ThinkingLevel = wanted
         .level
         .parse()
-        .map_err(|error: UnknownThinkingLevel| Failure::new(error.to_string()))?;
+        .map_err(|error: UnknownThinkingLevel| CommandFailure::new(error.to_string()))?;
     dialect.session().set_thinking(level).await?;
-    Ok(Data::none())
+    Ok(AnswerData::none())
 }
 
 /// `cycle_thinking_level`.
-pub(super) async fn cycle_thinking(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn cycle_thinking(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Chosen {
+    struct CycledLevel {
         level: &'static str,
     }
     match dialect.session().cycle_thinking().await? {
-        Some(level) => Data::of(&Chosen {
+        Some(level) => AnswerData::of(&CycledLevel {
             level: level.as_str(),
         }),
-        None => Ok(Data::null()),
+        None => Ok(AnswerData::null()),
     }
 }
 
 /// `get_available_thinking_levels`.
-pub(super) async fn available_levels(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn available_levels(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     struct Levels {
         levels: Vec<&'static str>,
@@ -86,7 +86,7 @@ pub(super) async fn available_levels(dialect: &Dialect) -> CommandOutcome {
     let levels = state
         .model
         .map_or_else(|| vec![ThinkingLevel::Off], |info| info.levels());
-    Data::of(&Levels {
+    AnswerData::of(&Levels {
         levels: levels.into_iter().map(ThinkingLevel::as_str).collect(),
     })
 }

@@ -3,30 +3,30 @@
 use serde::Serialize;
 use stentor_wire::omp::command::{SetHostTools, SetHostUriSchemes};
 
-use crate::omp::dialect::Dialect;
-use crate::omp::reply::{CommandOutcome, Data};
+use crate::omp::dialect::OmpDialect;
+use crate::omp::reply::{AnswerData, CommandOutcome};
 
 /// `set_host_tools`: they are there before the next model call.
-pub(super) async fn tools(dialect: &Dialect, offered: SetHostTools) -> CommandOutcome {
+pub(super) async fn tools(dialect: &OmpDialect, offered: SetHostTools) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Taken {
+    struct TakenTools {
         tool_names: Vec<String>,
     }
     dialect.agent.may_drive()?;
     let tool_names = dialect.hosting.set_tools(offered.tools)?;
     dialect.hosting.equip(dialect).await;
-    Data::of(&Taken { tool_names })
+    AnswerData::of(&TakenTools { tool_names })
 }
 
 /// `set_host_uri_schemes`.
-pub(super) async fn schemes(dialect: &Dialect, offered: SetHostUriSchemes) -> CommandOutcome {
+pub(super) async fn schemes(dialect: &OmpDialect, offered: SetHostUriSchemes) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Taken {
+    struct TakenSchemes {
         schemes: Vec<String>,
     }
     dialect.agent.may_drive()?;
     let schemes = dialect.hosting.set_schemes(offered.schemes)?;
     dialect.hosting.equip(dialect).await;
-    Data::of(&Taken { schemes })
+    AnswerData::of(&TakenSchemes { schemes })
 }

@@ -10,23 +10,23 @@ use stentor_wire::omp::command::Login;
 use stentor_wire::omp::frame::{Frame, UiMethod, UiRequest};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::omp::dialect::Dialect;
+use crate::omp::dialect::OmpDialect;
 use crate::omp::framing::AgentFrame;
 use crate::omp::login::{LoginUi, log_in};
-use crate::omp::reply::{CommandOutcome, Data, Failure};
+use crate::omp::reply::{AnswerData, CommandFailure, CommandOutcome};
 use crate::omp::ui::{self, UiKind};
 
 /// What a login may want shown before the first of it is. What is more is not shown.
 const WAITING: usize = 8;
 
 /// `get_login_providers`.
-pub(super) fn providers(dialect: &Dialect) -> CommandOutcome {
+pub(super) fn providers(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Listed {
-        providers: Vec<Provider>,
+    struct ListedProviders {
+        providers: Vec<ListedProvider>,
     }
     #[derive(Serialize)]
-    struct Provider {
+    struct ListedProvider {
         id: String,
         name: String,
         /// True when logging in can work here.
@@ -34,19 +34,19 @@ pub(super) fn providers(dialect: &Dialect) -> CommandOutcome {
         authenticated: bool,
     }
     let providers = dialect.options.login.providers();
-    let providers = providers.into_iter().map(|provider| Provider {
+    let providers = providers.into_iter().map(|provider| ListedProvider {
         id: provider.id,
         name: provider.name,
         available: true,
         authenticated: provider.logged_in,
     });
-    Data::of(&Listed {
+    AnswerData::of(&ListedProviders {
         providers: providers.collect(),
     })
 }
 
 /// `login`: done when there are credentials.
-pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> CommandOutcome {
+pub(super) async fn login(dialect: Arc<OmpDialect>, login: Login) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct LoggedIn {
@@ -54,7 +54,7 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> CommandOutcome
     }
     let session = dialect.session();
     let (wishes, mut wanted) = mpsc::channel(WAITING);
-    let person = Person {
+    let person = LoginPerson {
         session: session.clone(),
         wishes,
     };
@@ -66,34 +66,34 @@ pub(super) async fn login(dialect: Arc<Dialect>, login: Login) -> CommandOutcome
     let showing = async {
         while let Some(wish) = wanted.recv().await {
             match wish {
-                Wish::Page { url, instructions } => {
+                LoginDisplay::Page { url, instructions } => {
                     open(&dialect, &url, &instructions).await;
                 }
-                Wish::Notice(message) => session.publish(EventKind::Notice {
+                LoginDisplay::Notice(message) => session.publish(EventKind::Notice {
                     level: NoticeLevel::Info,
                     message,
                     from: NoticeSource::Asked,
                 }),
                 // Who waits for it may be gone.
-                Wish::Reached(here) => drop(here.send(())),
+                LoginDisplay::Reached(here) => drop(here.send(())),
             }
         }
     };
     let (done, ()) = futures_util::future::join(working, showing).await;
-    done.map_err(Failure::new)?;
-    Data::of(&LoggedIn {
+    done.map_err(|why| CommandFailure::new(why.to_string()))?;
+    AnswerData::of(&LoggedIn {
         provider_id: login.provider_id,
     })
 }
 
 /// The person in front of the client, for a login.
-struct Person {
+struct LoginPerson {
     session: Session,
-    wishes: mpsc::Sender<Wish>,
+    wishes: mpsc::Sender<LoginDisplay>,
 }
 
 /// What is to be shown, in the order it was wanted.
-enum Wish {
+enum LoginDisplay {
     Page {
         url: String,
         instructions: String,
@@ -103,29 +103,29 @@ enum Wish {
     Reached(oneshot::Sender<()>),
 }
 
-impl Person {
-    fn want(&self, wish: Wish) {
+impl LoginPerson {
+    fn want(&self, wish: LoginDisplay) {
         if self.wishes.try_send(wish).is_err() {
             tracing::warn!("a login wants too much shown");
         }
     }
 }
 
-impl LoginUi for Person {
+impl LoginUi for LoginPerson {
     fn open_url(&self, url: &str, instructions: &str) {
-        self.want(Wish::Page {
+        self.want(LoginDisplay::Page {
             url: url.to_owned(),
             instructions: instructions.to_owned(),
         });
     }
 
     fn progress(&self, message: &str) {
-        self.want(Wish::Notice(message.to_owned()));
+        self.want(LoginDisplay::Notice(message.to_owned()));
     }
 
     async fn ask(&self, dialog: Dialog) -> DialogAnswer {
         let (here, reached) = oneshot::channel();
-        if self.wishes.send(Wish::Reached(here)).await.is_ok() {
+        if self.wishes.send(LoginDisplay::Reached(here)).await.is_ok() {
             // A question about a page comes after the page.
             reached.await.ok();
         }
@@ -133,7 +133,7 @@ impl LoginUi for Person {
     }
 }
 
-async fn open(dialect: &Dialect, url: &str, instructions: &str) {
+async fn open(dialect: &OmpDialect, url: &str, instructions: &str) {
     let instructions = Some(instructions);
     let number = dialect.connection.next_shown();
     let id = ui::request_id(UiKind::Shown, dialect.live().generation, number);

@@ -13,6 +13,8 @@ mod subagents;
 mod switches;
 mod transport;
 
+pub(super) use opening::plain;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -21,12 +23,12 @@ use serde_json::value::RawValue;
 use stentor_agent::tasks;
 use stentor_wire::omp::command::{Command, CommandBody};
 
-use super::connection::Connection;
-use super::dialect::Dialect;
+use super::connection::OmpConnection;
+use super::dialect::OmpDialect;
 use super::reply::CommandOutcome;
 
 /// Does what a command asks for and answers it. What may take long goes on in the background.
-pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
+pub(super) async fn perform(dialect: &Arc<OmpDialect>, command: Command) {
     let Command { id, name, body } = command;
     let outcome = match body {
         CommandBody::Prompt(prompt) => return prompting::prompt(dialect, id, prompt).await,
@@ -47,7 +49,7 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
         CommandBody::Bash(bash) => {
             let sent = dialect.connection.bash.sent(id.as_deref());
             let work = shell::bash(Arc::clone(dialect), bash, sent.clone());
-            let then = move |connection: &Connection| connection.bash.ended(&sent);
+            let then = move |connection: &OmpConnection| connection.bash.ended(&sent);
             return beside_and(dialect, id, name, work, then).await;
         }
         CommandBody::Login(login) => {
@@ -116,7 +118,7 @@ pub(super) async fn perform(dialect: &Arc<Dialect>, command: Command) {
 /// Does something in the background. It has begun, in its order among the commands, when this
 /// returns: what it asks of the session is on its way.
 async fn in_background(
-    dialect: &Arc<Dialect>,
+    dialect: &Arc<OmpDialect>,
     id: Option<Box<RawValue>>,
     name: &'static str,
     work: impl Future<Output = CommandOutcome> + Send + 'static,
@@ -126,11 +128,11 @@ async fn in_background(
 
 /// The same, and something when its answer is written.
 async fn beside_and(
-    dialect: &Arc<Dialect>,
+    dialect: &Arc<OmpDialect>,
     id: Option<Box<RawValue>>,
     name: &'static str,
     work: impl Future<Output = CommandOutcome> + Send + 'static,
-    then: impl FnOnce(&Connection) + Send + 'static,
+    then: impl FnOnce(&OmpConnection) + Send + 'static,
 ) {
     let Ok(permit) = Arc::clone(&dialect.background).acquire_owned().await else {
         return;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stentor_agent::commands::Called;
+use stentor_agent::commands::CalledCommand;
 use stentor_agent::event::CommandSource;
 use stentor_agent::hooks::CommandRan;
 use stentor_agent::model::ModelErrorKind;
@@ -13,28 +13,28 @@ use stentor_journal::message::{ContentBlock, text_of};
 use stentor_wire::omp::command::{Image, MessageCommand, Prompt, StreamingBehavior};
 use stentor_wire::omp::frame::{Frame, PromptError};
 
-use crate::omp::dialect::Dialect;
+use crate::omp::dialect::OmpDialect;
 use crate::omp::framing::AgentFrame;
-use crate::omp::reply::{CommandOutcome, Data, Failure};
+use crate::omp::reply::{AnswerData, CommandFailure, CommandOutcome};
 use crate::picture;
 
 /// What became of a message; newer clients want to know (section 1).
 #[derive(Serialize)]
-struct Accepted {
+struct MessageDisposition {
     disposition: &'static str,
 }
 
-const STARTED: Accepted = Accepted {
+const STARTED: MessageDisposition = MessageDisposition {
     disposition: "started",
 };
-const QUEUED: Accepted = Accepted {
+const QUEUED: MessageDisposition = MessageDisposition {
     disposition: "queued",
 };
 
 /// A command of an extension did it all; newer clients of each family look for one of these.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Handled {
+struct HandledByExtension {
     disposition: &'static str,
     agent_invoked: bool,
 }
@@ -42,7 +42,11 @@ struct Handled {
 const PROMPT: &str = "prompt";
 
 /// `prompt`. The run begins when its acknowledgement is on the way.
-pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mut prompt: Prompt) {
+pub(super) async fn prompt(
+    dialect: &Arc<OmpDialect>,
+    id: Option<Box<RawValue>>,
+    mut prompt: Prompt,
+) {
     const NAME: &str = PROMPT;
     let session = dialect.session();
     if let Some(called) = extension_command(&session, &prompt.message).await {
@@ -62,7 +66,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
         return match session.run_own(command).await {
             Ok(answer) => handled(dialect, id.as_deref(), Some(answer.text), None).await,
             Err(error) => {
-                let failure = Failure::new(error.to_string());
+                let failure = CommandFailure::new(error.to_string());
                 dialect.answer(id.as_deref(), NAME, &Err(failure)).await;
             }
         };
@@ -79,7 +83,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
                 .prompts
                 .started(id.clone(), session.seq());
             dialect
-                .answer(id.as_deref(), NAME, &Data::of(&STARTED))
+                .answer(id.as_deref(), NAME, &AnswerData::of(&STARTED))
                 .await;
             drop(accepted);
             return;
@@ -97,7 +101,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
                 .connection
                 .prompts
                 .queued(id.clone(), session.seq(), &text);
-            Data::of(&QUEUED)
+            AnswerData::of(&QUEUED)
         }
         Err(error) => Err(not_accepted(&session, error).await),
     };
@@ -106,7 +110,7 @@ pub(super) async fn prompt(dialect: &Arc<Dialect>, id: Option<Box<RawValue>>, mu
 
 /// `abort_and_prompt`: the events of the abort, the acknowledgement, the new run (section 11).
 pub(super) async fn abort_and_prompt(
-    dialect: &Arc<Dialect>,
+    dialect: &Arc<OmpDialect>,
     id: Option<Box<RawValue>>,
     sent: MessageCommand,
 ) {
@@ -126,7 +130,7 @@ pub(super) async fn abort_and_prompt(
                 .prompts
                 .started(id.clone(), session.seq());
             dialect
-                .answer(id.as_deref(), NAME, &Data::of(&STARTED))
+                .answer(id.as_deref(), NAME, &AnswerData::of(&STARTED))
                 .await;
             drop(accepted);
         }
@@ -135,65 +139,65 @@ pub(super) async fn abort_and_prompt(
 }
 
 /// Why a prompt cannot be begun, in the words clients look for (section 4).
-async fn not_accepted(session: &Session, error: SessionError) -> Failure {
+async fn not_accepted(session: &Session, error: SessionError) -> CommandFailure {
     let SessionError::Model(why) = &error else {
         return error.into();
     };
     let model = session.state().await.ok().and_then(|state| state.model);
     match model {
         Some(model) if why.kind == ModelErrorKind::Auth => {
-            Failure::new(format!("No API key found for {}. {why}", model.provider))
+            CommandFailure::new(format!("No API key found for {}. {why}", model.provider))
         }
         _ => error.into(),
     }
 }
 
 /// `steer`.
-pub(super) async fn steer(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
+pub(super) async fn steer(dialect: &OmpDialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
     no_command(&session, &sent.message).await?;
     let content = expanded(&session, sent.message, sent.images).await?;
     session.steer(content).await?;
-    Data::of(&QUEUED)
+    AnswerData::of(&QUEUED)
 }
 
 /// `follow_up`.
-pub(super) async fn follow_up(dialect: &Dialect, sent: MessageCommand) -> CommandOutcome {
+pub(super) async fn follow_up(dialect: &OmpDialect, sent: MessageCommand) -> CommandOutcome {
     let session = dialect.session();
     no_command(&session, &sent.message).await?;
     let content = expanded(&session, sent.message, sent.images).await?;
     session.follow_up(content).await?;
-    Data::of(&QUEUED)
+    AnswerData::of(&QUEUED)
 }
 
 /// `abort`: done when the session is idle; its last events come first.
-pub(super) async fn abort(dialect: Arc<Dialect>) -> CommandOutcome {
+pub(super) async fn abort(dialect: Arc<OmpDialect>) -> CommandOutcome {
     match dialect.session().abort().await {
         // A session that is gone is idle.
-        Ok(()) | Err(SessionError::Closed) => Ok(Data::none()),
+        Ok(()) | Err(SessionError::Closed) => Ok(AnswerData::none()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// A command of an extension runs at once or not at all.
-async fn no_command(session: &Session, message: &str) -> Result<(), Failure> {
+async fn no_command(session: &Session, message: &str) -> Result<(), CommandFailure> {
     match extension_command(session, message).await {
         None => Ok(()),
-        Some(Called { name, .. }) => Err(Failure::new(format!(
+        Some(CalledCommand { name, .. }) => Err(CommandFailure::new(format!(
             "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
         ))),
     }
 }
 
 /// The command of an extension that a message calls, once it is known whether it calls one.
-async fn extension_command(session: &Session, message: &str) -> Option<Called> {
+async fn extension_command(session: &Session, message: &str) -> Option<CalledCommand> {
     let called = session.slash().called_in_time(message).await?;
     (called.source == CommandSource::Extension).then_some(called)
 }
 
 /// Answers a prompt that an extension took. Why it failed has been told with `extension_error`.
 async fn handled(
-    dialect: &Dialect,
+    dialect: &OmpDialect,
     id: Option<&RawValue>,
     text: Option<String>,
     failed: Option<String>,
@@ -202,11 +206,11 @@ async fn handled(
         let output: AgentFrame<'_> = Frame::CommandOutput { text };
         dialect.send_frame("command_output", &output).await;
     }
-    let data = Handled {
+    let data = HandledByExtension {
         disposition: "handled",
         agent_invoked: false,
     };
-    dialect.answer(id, PROMPT, &Data::of(&data)).await;
+    dialect.answer(id, PROMPT, &AnswerData::of(&data)).await;
     let state = dialect.session().state().await;
     let result: AgentFrame<'_> = Frame::PromptResult {
         id,
@@ -233,19 +237,19 @@ async fn expanded(
     session: &Session,
     message: String,
     images: Vec<Image>,
-) -> Result<Vec<ContentBlock>, Failure> {
+) -> Result<Vec<ContentBlock>, CommandFailure> {
     Ok(session.expand(content(message, images)?).await?)
 }
 
 /// One text block, then the pictures as they came (section 7.4).
-fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, Failure> {
+fn content(message: String, images: Vec<Image>) -> Result<Vec<ContentBlock>, CommandFailure> {
     if message.is_empty() && images.is_empty() {
         return Err(SessionError::EmptyMessage.into());
     }
     let mut content = vec![ContentBlock::text(message)];
     for (n, image) in images.into_iter().enumerate() {
         let picture = picture::sent(image.data, image.mime_type);
-        content.push(picture.map_err(|why| Failure::new(format!("images[{n}]: {why}")))?);
+        content.push(picture.map_err(|why| CommandFailure::new(format!("images[{n}]: {why}")))?);
     }
     Ok(content)
 }

@@ -4,11 +4,11 @@ use serde::Serialize;
 use stentor_agent::session::QueueKind;
 use stentor_wire::omp::command::{PromoteQueued, QueueName, RemoveQueued};
 
-use crate::omp::dialect::Dialect;
-use crate::omp::reply::{CommandOutcome, Data};
+use crate::omp::dialect::OmpDialect;
+use crate::omp::reply::{AnswerData, CommandOutcome};
 
 /// `clear_queue`: what waited.
-pub(super) async fn clear(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn clear(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Cleared {
@@ -16,14 +16,14 @@ pub(super) async fn clear(dialect: &Dialect) -> CommandOutcome {
         follow_up: Vec<String>,
     }
     let queues = dialect.session().clear_queues().await?;
-    Data::of(&Cleared {
+    AnswerData::of(&Cleared {
         steering: queues.steering,
         follow_up: queues.follow_up,
     })
 }
 
 /// `remove_queued_message`.
-pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> CommandOutcome {
+pub(super) async fn remove(dialect: &OmpDialect, message: RemoveQueued) -> CommandOutcome {
     #[derive(Serialize)]
     struct Removed {
         removed: bool,
@@ -36,15 +36,15 @@ pub(super) async fn remove(dialect: &Dialect, message: RemoveQueued) -> CommandO
         .session()
         .remove_queued(queue, &message.message)
         .await?;
-    Data::of(&Removed { removed })
+    AnswerData::of(&Removed { removed })
 }
 
 /// `promote_queued_message`: a follow-up becomes steering.
-pub(super) async fn promote(dialect: &Dialect, message: PromoteQueued) -> CommandOutcome {
+pub(super) async fn promote(dialect: &OmpDialect, message: PromoteQueued) -> CommandOutcome {
     #[derive(Serialize)]
     struct Promoted {
         promoted: bool,
     }
     let promoted = dialect.session().promote_queued(&message.message).await?;
-    Data::of(&Promoted { promoted })
+    AnswerData::of(&Promoted { promoted })
 }

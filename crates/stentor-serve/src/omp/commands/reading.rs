@@ -16,16 +16,16 @@ use stentor_wire::omp::command::{GetEntries, Page};
 use stentor_wire::omp::facts::{MAX_PAGE_MESSAGES, ROLES_OF_OTHERS};
 
 use crate::omp::connection;
-use crate::omp::dialect::Dialect;
+use crate::omp::dialect::OmpDialect;
 use crate::omp::framing::Framing;
-use crate::omp::reply::{CommandAnswer, CommandOutcome, Data, Failure};
-use crate::omp::shapes::{Messages, WireState, WireStats};
+use crate::omp::reply::{AnswerData, CommandFailure, CommandOutcome, UnframedAnswer};
+use crate::omp::shapes::{MessageList, WireState, WireStats};
 
 /// `get_state`.
 ///
 /// What waits is said as it was told last when the answer is written: a `queue_update` may have gone
 /// out since the session was asked, and the later of the two is what a client believes.
-pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'static str) {
+pub(super) async fn state(dialect: &OmpDialect, id: Option<Box<RawValue>>, name: &'static str) {
     let live = dialect.live();
     let mut state = match state_of(&live.session).await {
         Ok(state) => state,
@@ -50,8 +50,8 @@ pub(super) async fn state(dialect: &Dialect, id: Option<Box<RawValue>>, name: &'
         if let Some(told) = connection.sent_queues.of(live.generation) {
             state.queues = told;
         }
-        let outcome = Data::of(&WireState::of(&state, has_jobs, &system_prompt, &tools));
-        CommandAnswer::of(id.as_deref(), name, &outcome).write(framing, frames);
+        let outcome = AnswerData::of(&WireState::of(&state, has_jobs, &system_prompt, &tools));
+        UnframedAnswer::of(id.as_deref(), name, &outcome).write(framing, frames);
     };
     dialect.send(write).await;
 }
@@ -66,9 +66,9 @@ async fn state_of(session: &Session) -> Result<SessionState, SessionError> {
 }
 
 /// `get_messages`: what is in context.
-pub(super) async fn messages(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn messages(dialect: &OmpDialect) -> CommandOutcome {
     let messages = shown_messages(&dialect.session()).await?;
-    Data::of(&Messages {
+    AnswerData::of(&MessageList {
         messages: &messages,
     })
 }
@@ -89,9 +89,10 @@ async fn shown_messages(session: &Session) -> Result<Vec<Arc<Message>>, SessionE
 
 /// `get_messages_page`: what is in context, piece by piece, oldest first.
 ///
-/// A cursor names the conversation, its first message and a place in it; messages that were added
-/// since do no harm, a compaction or another conversation makes it stale.
-pub(super) async fn page(dialect: &Dialect, page: Page) -> CommandOutcome {
+/// A cursor names the session, a place in the context and the message before it. It holds over
+/// another connection and in another life of the server, and messages that were added since do no
+/// harm; a compaction, a branch or another session makes it stale.
+pub(super) async fn page(dialect: &OmpDialect, page: Page) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Paged<'a> {
@@ -102,7 +103,7 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> CommandOutcome {
     }
     let limit = page.limit.unwrap_or(MAX_PAGE_MESSAGES);
     if limit == 0 || limit > MAX_PAGE_MESSAGES {
-        return Err(Failure::new(format!(
+        return Err(CommandFailure::new(format!(
             "limit is {limit}: use 1 to {MAX_PAGE_MESSAGES}"
         )));
     }
@@ -111,90 +112,90 @@ pub(super) async fn page(dialect: &Dialect, page: Page) -> CommandOutcome {
     if state.is_running || state.is_compacting {
         // Clients read everything at once then.
         let why = "Cannot page messages while the session is changing";
-        return Err(Failure::coded("session_busy", why));
+        return Err(CommandFailure::coded("session_busy", why));
     }
     let messages = shown_messages(&live.session).await?;
-    let beginning = format!("{:x}-{:x}", live.generation, beginning_of(&messages));
+    let cursor_at = |at: usize| {
+        let before = messages.get(at.checked_sub(1)?)?;
+        Some(format!("{:x}-{at:x}", mark(live.session.id(), before)))
+    };
     let from = match &page.cursor {
         None => 0,
         Some(cursor) => cursor
             .rsplit_once('-')
-            .filter(|(named, _)| *named == beginning)
             .and_then(|(_, from)| usize::from_str_radix(from, 16).ok())
-            .filter(|from| *from <= messages.len())
+            .filter(|from| cursor_at(*from).as_ref() == Some(cursor))
             .ok_or_else(|| {
                 let why =
                     "RPC message cursor is stale: the conversation has changed, start without one";
-                Failure::coded("stale_cursor", why)
+                CommandFailure::coded("stale_cursor", why)
             })?,
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let to = from.saturating_add(limit).min(messages.len());
-    Data::of(&Paged {
+    AnswerData::of(&Paged {
         messages: messages.get(from..to).unwrap_or_default(),
         total_messages: messages.len(),
-        next_cursor: (to < messages.len()).then(|| format!("{beginning}-{to:x}")),
+        next_cursor: cursor_at(to).filter(|_| to < messages.len()),
     })
 }
 
-/// A number that changes when the beginning of the context does.
-fn beginning_of(messages: &[Arc<Message>]) -> u64 {
+/// A number that another message, or one of another session, does not have.
+fn mark(session: &str, message: &Message) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    if let Some(first) = messages.first() {
-        // A message that cannot be written cannot be in a conversation that was.
-        serde_json::to_vec(first)
-            .unwrap_or_default()
-            .hash(&mut hasher);
-    }
+    session.hash(&mut hasher);
+    // A message that cannot be written cannot be in a conversation that was.
+    let message = serde_json::to_vec(message).unwrap_or_default();
+    message.hash(&mut hasher);
     hasher.finish()
 }
 
 /// `get_session_stats`.
-pub(super) async fn stats(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn stats(dialect: &OmpDialect) -> CommandOutcome {
     let session = dialect.session();
     let mut stats = session.stats().await?;
     stats.total_messages = shown_messages(&session).await?.len();
-    Data::of(&WireStats::of(&stats))
+    AnswerData::of(&WireStats::of(&stats))
 }
 
 /// `get_last_assistant_text`: without any text the data is an empty object.
-pub(super) async fn last_text(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn last_text(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Last {
+    struct LastText {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     }
     let text = dialect.session().last_assistant_text().await?;
-    Data::of(&Last { text })
+    AnswerData::of(&LastText { text })
 }
 
 /// `get_branch_messages`, `get_fork_messages`.
-pub(super) async fn fork_points(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn fork_points(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Point {
+    struct ForkMessage {
         entry_id: String,
         text: String,
     }
     #[derive(Serialize)]
     struct Points {
-        messages: Vec<Point>,
+        messages: Vec<ForkMessage>,
     }
     let messages = dialect.session().user_messages().await?;
     let points = messages
         .into_iter()
-        .map(|(entry_id, text)| Point { entry_id, text });
-    Data::of(&Points {
+        .map(|(entry_id, text)| ForkMessage { entry_id, text });
+    AnswerData::of(&Points {
         messages: points.collect(),
     })
 }
 
 /// `get_entries`: all of them in the order they were made, or those after `since`.
-pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> CommandOutcome {
+pub(super) async fn entries(dialect: &OmpDialect, wanted: GetEntries) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Entries<'a> {
+    struct StoredEntries<'a> {
         entries: &'a [Entry],
         leaf_id: Option<String>,
     }
@@ -205,12 +206,12 @@ pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> CommandOut
         Some(since) => {
             let at = entries.iter().rposition(|entry| entry.id == *since);
             let at = at.ok_or_else(|| {
-                Failure::coded("unknown_since", format!("Entry not found: {since}"))
+                CommandFailure::coded("unknown_since", format!("Entry not found: {since}"))
             })?;
             at + 1
         }
     };
-    Data::of(&Entries {
+    AnswerData::of(&StoredEntries {
         entries: entries.get(from..).unwrap_or_default(),
         leaf_id: entries.last().map(|entry| entry.id.clone()),
     })
@@ -218,15 +219,16 @@ pub(super) async fn entries(dialect: &Dialect, wanted: GetEntries) -> CommandOut
 
 /// `get_tree`. Conversations are deep: one entry below the other. So the tree is written without
 /// recursion.
-pub(super) async fn tree(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn tree(dialect: &OmpDialect) -> CommandOutcome {
     let (_, entries) = dialect.session().entries().await?;
     let mut json = b"{\"tree\":[".to_vec();
-    write_tree(&entries, &mut json).map_err(|error| Failure::new(error.to_string()))?;
+    write_tree(&entries, &mut json).map_err(|error| CommandFailure::new(error.to_string()))?;
     json.extend_from_slice(b"],\"leafId\":");
     let leaf = entries.last().map(|entry| entry.id.as_str());
-    serde_json::to_writer(&mut json, &leaf).map_err(|error| Failure::new(error.to_string()))?;
+    serde_json::to_writer(&mut json, &leaf)
+        .map_err(|error| CommandFailure::new(error.to_string()))?;
     json.push(b'}');
-    Ok(Data::raw(json))
+    Ok(AnswerData::raw(json))
 }
 
 fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::Error> {
@@ -248,23 +250,23 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
             };
         }
     }
-    enum Step {
+    enum TreeStep {
         Open(usize, bool),
         Close(usize),
     }
     let opened = |places: &[usize]| {
-        let steps: Vec<Step> = places
+        let steps: Vec<TreeStep> = places
             .iter()
             .enumerate()
             .rev()
-            .map(|(n, place)| Step::Open(*place, n > 0))
+            .map(|(n, place)| TreeStep::Open(*place, n > 0))
             .collect();
         steps
     };
     let mut steps = opened(&roots);
     while let Some(step) = steps.pop() {
         match step {
-            Step::Open(place, follows) => {
+            TreeStep::Open(place, follows) => {
                 let (Some(entry), Some(below)) = (entries.get(place), children.get(place)) else {
                     continue;
                 };
@@ -274,10 +276,10 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
                 json.extend_from_slice(b"{\"entry\":");
                 serde_json::to_writer(&mut *json, entry)?;
                 json.extend_from_slice(b",\"children\":[");
-                steps.push(Step::Close(place));
+                steps.push(TreeStep::Close(place));
                 steps.extend(opened(below));
             }
-            Step::Close(place) => {
+            TreeStep::Close(place) => {
                 json.push(b']');
                 let label = entries
                     .get(place)
@@ -296,20 +298,20 @@ fn write_tree(entries: &[Entry], json: &mut Vec<u8>) -> Result<(), serde_json::E
 }
 
 /// `get_available_commands`, as omp lists them.
-pub(super) async fn available_commands(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn available_commands(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Listed<T> {
+    struct ListedCommands<T> {
         commands: T,
     }
     let commands = connection::available_commands(&dialect.session().slash().list().await);
-    Data::of(&Listed { commands })
+    AnswerData::of(&ListedCommands { commands })
 }
 
 /// `get_commands`, as pi lists them. The program's own are not among them.
-pub(super) async fn commands(dialect: &Dialect) -> CommandOutcome {
+pub(super) async fn commands(dialect: &OmpDialect) -> CommandOutcome {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Command {
+    struct ListedCommand {
         name: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
@@ -324,14 +326,14 @@ pub(super) async fn commands(dialect: &Dialect) -> CommandOutcome {
         origin: &'static str,
     }
     #[derive(Serialize)]
-    struct Listed {
-        commands: Vec<Command>,
+    struct AvailableCommands {
+        commands: Vec<ListedCommand>,
     }
     let known = dialect.session().slash().list().await;
     let commands = known.iter().filter_map(|command| {
         let path = command.path.as_ref();
         let in_project = path.is_some_and(|path| path.starts_with(&dialect.options.cwd));
-        Some(Command {
+        Some(ListedCommand {
             name: command.name.clone(),
             description: command.description.clone(),
             source: pi_source(command.source)?,
@@ -343,7 +345,7 @@ pub(super) async fn commands(dialect: &Dialect) -> CommandOutcome {
             },
         })
     });
-    Data::of(&Listed {
+    AnswerData::of(&AvailableCommands {
         commands: commands.collect(),
     })
 }

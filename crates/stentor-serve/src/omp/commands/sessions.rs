@@ -8,11 +8,11 @@ use stentor_agent::agent::{AgentError, NewSession};
 use stentor_agent::session::{ForkPoint, Session, SessionError, SessionOptions, Storage};
 use stentor_agent::tasks;
 use stentor_journal::export::session_page;
-use stentor_journal::store::View;
+use stentor_journal::store::SessionView;
 use stentor_wire::omp::command::{self, EntryId, ExportHtml, Name, SwitchSession};
 
-use crate::omp::dialect::{Dialect, Next, begins_at};
-use crate::omp::reply::{CommandOutcome, Data, Failure};
+use crate::omp::dialect::{NextConversation, OmpDialect, begins_at};
+use crate::omp::reply::{AnswerData, CommandFailure, CommandOutcome};
 
 /// Nothing here can veto, so nothing is ever cancelled.
 #[derive(Serialize)]
@@ -23,39 +23,39 @@ struct Switched {
 const SWITCHED: Switched = Switched { cancelled: false };
 
 /// `new_session`: the settings stay, the conversation is empty.
-pub(super) async fn new(dialect: &Arc<Dialect>, new: command::NewSession) -> CommandOutcome {
+pub(super) async fn new(dialect: &Arc<OmpDialect>, new: command::NewSession) -> CommandOutcome {
     let options = options_like_now(dialect).await?;
     let new = NewSession {
         parent_session: new.parent_session,
         ..NewSession::default()
     };
-    let next = Next::new(&dialect.agent, options, new)?;
+    let next = NextConversation::new(&dialect.agent, options, new)?;
     dialect.leave().await.enter(next).await;
-    Data::of(&SWITCHED)
+    AnswerData::of(&SWITCHED)
 }
 
 /// `switch_session`. A file that is not there, or empty, becomes a new conversation at that path.
-pub(super) async fn switch(dialect: &Arc<Dialect>, switch: SwitchSession) -> CommandOutcome {
+pub(super) async fn switch(dialect: &Arc<OmpDialect>, switch: SwitchSession) -> CommandOutcome {
     if switch.session_path.trim().is_empty() {
-        return Err(Failure::new("sessionPath is empty"));
+        return Err(CommandFailure::new("sessionPath is empty"));
     }
     let path = dialect.options.session_file(&switch.session_path);
     let agent = dialect.agent.clone();
     let path = tasks::spawn_blocking(move || agent.file_at(path)).await;
-    let path = path.map_err(|error| Failure::new(error.to_string()))?;
+    let path = path.map_err(|error| CommandFailure::new(error.to_string()))?;
     if begins_at(&path) {
         let mut options = options_like_now(dialect).await?;
         options.storage = Storage::File(path);
-        let next = Next::new(&dialect.agent, options, NewSession::default())?;
+        let next = NextConversation::new(&dialect.agent, options, NewSession::default())?;
         dialect.leave().await.enter(next).await;
-        return Data::of(&SWITCHED);
+        return AnswerData::of(&SWITCHED);
     }
     resume(dialect, &path).await?;
-    Data::of(&SWITCHED)
+    AnswerData::of(&SWITCHED)
 }
 
 /// Goes on with the conversation in a file.
-pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Failure> {
+pub(super) async fn resume(dialect: &Arc<OmpDialect>, path: &Path) -> Result<(), CommandFailure> {
     let mut options = options_like_now(dialect).await?;
     // Both come from the file, if they can.
     options.prefer_stored_model();
@@ -75,73 +75,81 @@ pub(super) async fn resume(dialect: &Arc<Dialect>, path: &Path) -> Result<(), Fa
             Err(error) => {
                 let mut options = dialect.options_for_next()?;
                 options.storage = Storage::Memory;
-                let next = Next::first(&dialect.agent, options)?;
+                let next = NextConversation::first(&dialect.agent, options)?;
                 leaving.enter(next).await;
                 return Err(error.into());
             }
         };
-        leaving.enter(Next::of(session, tools)).await;
+        leaving.enter(NextConversation::of(session, tools)).await;
     } else {
         let session = dialect.agent.resume(path, options)?;
-        dialect.leave().await.enter(Next::of(session, tools)).await;
+        dialect
+            .leave()
+            .await
+            .enter(NextConversation::of(session, tools))
+            .await;
     }
     Ok(())
 }
 
 /// `branch`, in omp's words.
-pub(super) async fn branch(dialect: &Arc<Dialect>, entry: EntryId) -> CommandOutcome {
+pub(super) async fn branch(dialect: &Arc<OmpDialect>, entry: EntryId) -> CommandOutcome {
     copy_before(dialect, entry.entry_id, "Invalid entry ID for branching").await
 }
 
 /// `fork`, in pi's words.
-pub(super) async fn fork(dialect: &Arc<Dialect>, entry: EntryId) -> CommandOutcome {
+pub(super) async fn fork(dialect: &Arc<OmpDialect>, entry: EntryId) -> CommandOutcome {
     copy_before(dialect, entry.entry_id, "Invalid entry ID for forking").await
 }
 
 /// `clone`: the whole active branch in a conversation of its own.
-pub(super) async fn clone(dialect: &Arc<Dialect>) -> CommandOutcome {
+pub(super) async fn clone(dialect: &Arc<OmpDialect>) -> CommandOutcome {
     copy(dialect, ForkPoint::Leaf).await?;
-    Data::of(&SWITCHED)
+    AnswerData::of(&SWITCHED)
 }
 
-async fn copy_before(dialect: &Arc<Dialect>, entry_id: String, invalid: &str) -> CommandOutcome {
+async fn copy_before(dialect: &Arc<OmpDialect>, entry_id: String, invalid: &str) -> CommandOutcome {
     #[derive(Serialize)]
-    struct Forked {
+    struct ForkedConversation {
         text: String,
         cancelled: bool,
     }
     match copy(dialect, ForkPoint::Before(entry_id)).await {
-        Ok(text) => Data::of(&Forked {
+        Ok(text) => AnswerData::of(&ForkedConversation {
             text: text.unwrap_or_default(),
             cancelled: false,
         }),
         Err(AgentError::Session(SessionError::NotAUserMessage | SessionError::NothingToFork)) => {
-            Err(Failure::new(invalid))
+            Err(CommandFailure::new(invalid))
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// Goes on with a copy of the conversation. Returns the text of the message it stops before.
-async fn copy(dialect: &Arc<Dialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
+async fn copy(dialect: &Arc<OmpDialect>, point: ForkPoint) -> Result<Option<String>, AgentError> {
     let session = dialect.session();
     let mut options = options_like_now(dialect).await?;
     options.prefer_stored_model();
     options.thinking = None;
     let tools = options.tools.clone();
     let (copied, text) = dialect.agent.fork(&session, point, options).await?;
-    dialect.leave().await.enter(Next::of(copied, tools)).await;
+    dialect
+        .leave()
+        .await
+        .enter(NextConversation::of(copied, tools))
+        .await;
     Ok(text)
 }
 
 /// `set_session_name`.
-pub(super) async fn set_name(dialect: &Dialect, name: Name) -> CommandOutcome {
+pub(super) async fn set_name(dialect: &OmpDialect, name: Name) -> CommandOutcome {
     dialect.session().set_name(&name.name).await?;
-    Ok(Data::none())
+    Ok(AnswerData::none())
 }
 
 /// `export_html`.
-pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> CommandOutcome {
+pub(super) async fn export(dialect: &OmpDialect, export: ExportHtml) -> CommandOutcome {
     #[derive(Serialize)]
     struct Exported {
         path: String,
@@ -171,17 +179,19 @@ pub(super) async fn export(dialect: &Dialect, export: ExportHtml) -> CommandOutc
     };
     let written = tasks::spawn_blocking(write).await;
     match written {
-        Ok(Ok(())) => Data::of(&Exported { path }),
-        Ok(Err(why)) => Err(Failure::new(why)),
-        Err(error) => Err(Failure::new(format!("the page could not be made: {error}"))),
+        Ok(Ok(())) => AnswerData::of(&Exported { path }),
+        Ok(Err(why)) => Err(CommandFailure::new(why)),
+        Err(error) => Err(CommandFailure::new(format!(
+            "the page could not be made: {error}"
+        ))),
     }
 }
 
 /// The active path of the conversation.
-async fn view_of(session: &Session) -> Result<View, Failure> {
+async fn view_of(session: &Session) -> Result<SessionView, CommandFailure> {
     let (header, entries) = session.active_path().await?;
     let name = session.state().await?.name;
-    Ok(View {
+    Ok(SessionView {
         header,
         name,
         entries,
@@ -190,7 +200,7 @@ async fn view_of(session: &Session) -> Result<View, Failure> {
 
 /// The options of another conversation with the settings of the one that is left: a client sets
 /// them once and for all.
-pub(super) async fn options_like_now(dialect: &Dialect) -> Result<SessionOptions, AgentError> {
+pub(super) async fn options_like_now(dialect: &OmpDialect) -> Result<SessionOptions, AgentError> {
     let mut options = dialect.options_for_next()?;
     let state = dialect.session().state().await?;
     options.model = state.model.or(options.model);

@@ -7,10 +7,10 @@ use stentor_agent::live::{LiveBlock, LiveMessage};
 use stentor_journal::message::{Message, ToolCall};
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::limits;
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn answer_started(&mut self, frames: &mut Vec<u8>, live: &LiveMessage) {
         self.updates.begin(&self.connection, live, frames);
     }

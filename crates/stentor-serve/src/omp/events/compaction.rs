@@ -3,13 +3,13 @@
 use stentor_agent::event::{CompactionEnd, CompactionReason, SummaryRetry};
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::shapes::compaction_result;
 
 /// What the agent does to compact: it always asks a model for a summary.
 const ACTION: &str = "context-full";
 
-impl Encoder {
+impl OmpEncoder {
     /// omp tells only of compactions that began by themselves, pi of all, in other words.
     pub(super) fn compaction_started(&self, frames: &mut Vec<u8>, reason: CompactionReason) {
         let word = reason_word(reason);

@@ -18,7 +18,7 @@ use std::time::Duration;
 use stentor_agent::event::{Event, EventKind, Queues};
 use stentor_wire::omp::frame::Frame;
 
-use super::connection::Connection;
+use super::connection::OmpConnection;
 use super::framing::AgentFrame;
 use super::nested::Nested;
 use super::prompt_results::RunResult;
@@ -26,8 +26,8 @@ use super::updates::Updates;
 use crate::pump::EventEncoder;
 
 /// Encodes the events of one session.
-pub(super) struct Encoder {
-    connection: Arc<Connection>,
+pub(super) struct OmpEncoder {
+    connection: Arc<OmpConnection>,
     /// Which session of this process it is.
     generation: u32,
     updates: Updates,
@@ -40,9 +40,9 @@ pub(super) struct Encoder {
     observes: bool,
 }
 
-impl Encoder {
+impl OmpEncoder {
     /// An encoder for session number `generation` of this process.
-    pub fn new(connection: Arc<Connection>, generation: u32) -> Self {
+    pub fn new(connection: Arc<OmpConnection>, generation: u32) -> Self {
         Self {
             connection,
             generation,
@@ -74,7 +74,7 @@ impl Encoder {
     }
 }
 
-impl EventEncoder for Encoder {
+impl EventEncoder for OmpEncoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         self.rest = None;
         match &event.kind {
@@ -136,8 +136,11 @@ impl EventEncoder for Encoder {
                 self.fallback_succeeded(frames, model, role);
             }
             // Clients of this dialect read the plan when they want it, and whether something goes on
-            // in the background.
-            EventKind::PlanChanged(_) | EventKind::JobsChanged => {}
+            // in the background. Of a command that somebody else runs there is only the output.
+            EventKind::PlanChanged(_)
+            | EventKind::JobsChanged
+            | EventKind::BashStarted { .. }
+            | EventKind::BashEnded { .. } => {}
             EventKind::PlanTidied => self.event(frames, "todo_auto_clear", &Frame::TodoAutoClear),
             EventKind::PlanReminder {
                 plan,

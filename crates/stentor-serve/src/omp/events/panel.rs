@@ -4,11 +4,11 @@ use stentor_agent::dialog::WidgetPlacement;
 use stentor_agent::event::{NoticeLevel, NoticeSource};
 use stentor_wire::omp::frame::{Frame, UiMethod};
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::notice_log;
 use crate::omp::ui::{self, UiKind};
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn notice(
         &self,
         frames: &mut Vec<u8>,
@@ -16,11 +16,7 @@ impl Encoder {
         message: &str,
         from: NoticeSource,
     ) {
-        let notify_type = match level {
-            NoticeLevel::Info => "info",
-            NoticeLevel::Warning => "warning",
-            NoticeLevel::Error => "error",
-        };
+        let notify_type = level.as_str();
         if self.connection.events_only {
             // None of pi's events is for this.
             return notice_log::log(level, message);

@@ -1,12 +1,12 @@
 //! What keeps the agent to its task: reminders of the plan, and rules.
 
-use stentor_agent::event::Rule;
+use stentor_agent::event::AnswerRule;
 use stentor_agent::tool::{Plan, PlanStatus};
 use stentor_wire::omp::frame::{self, Frame, ReminderItem, RuleSource};
 
-use super::Encoder;
+use super::OmpEncoder;
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn plan_reminder(
         &self,
         frames: &mut Vec<u8>,
@@ -27,7 +27,7 @@ impl Encoder {
         self.event(frames, "todo_reminder", &frame);
     }
 
-    pub(super) fn rules_triggered(&self, frames: &mut Vec<u8>, rules: &[Rule]) {
+    pub(super) fn rules_triggered(&self, frames: &mut Vec<u8>, rules: &[AnswerRule]) {
         let paths: Vec<String> = rules
             .iter()
             .map(|rule| rule.path.to_string_lossy().into_owned())

@@ -4,10 +4,10 @@ use stentor_agent::dialog::Dialog;
 use stentor_agent::permission::PermissionRequest;
 use stentor_wire::omp::frame::{Frame, UiMethod, UiRequest};
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::ui::{self, UiKind};
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn permission(&self, frames: &mut Vec<u8>, id: u64, request: &PermissionRequest) {
         let question = ui::PermissionQuestion::of(request);
         let id = ui::request_id(UiKind::Permission, self.generation, id);

@@ -3,9 +3,9 @@
 use stentor_agent::event::Fallback;
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn retry_started(
         &self,
         frames: &mut Vec<u8>,

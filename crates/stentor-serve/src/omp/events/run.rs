@@ -6,11 +6,11 @@ use stentor_agent::event::{NoticeLevel, NoticeSource, RunEnd};
 use stentor_journal::message::Message;
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::framing::AgentFrame;
 use crate::omp::prompt_results::{RunResult, unspoken_failure, write_results, write_settled};
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn run_started(&mut self, frames: &mut Vec<u8>) {
         self.outcome = Some(RunResult::default());
         self.event(frames, "agent_start", &Frame::AgentStart);

@@ -6,14 +6,14 @@ use stentor_agent::event::{CommandInfo, NoticeLevel, NoticeSource, Queues, State
 use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::connection::available_commands;
 
 /// What the clients of a server are told when one of them went back in a session.
 const REWOUND: &str =
     "The conversation went back to an earlier message. `get_messages` has what is left of it.";
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn queue_changed(&mut self, frames: &mut Vec<u8>, queues: &Arc<Queues>) {
         self.queues = Arc::clone(queues);
         self.connection.sent_queues.set(self.generation, queues);

@@ -6,11 +6,11 @@ use stentor_agent::event::{Event, Subagent, SubagentEnd, SubagentWork};
 use stentor_wire::omp::command::SubagentLevel;
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 use crate::omp::framing::AgentFrame;
 use crate::omp::subagents;
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn subagent_started(
         &self,
         frames: &mut Vec<u8>,

@@ -14,8 +14,8 @@ use stentor_wire::omp::command::SubagentLevel;
 use super::*;
 use crate::omp::ui::UiKind;
 
-fn encoded(connection: &Arc<Connection>, events: Vec<EventKind>) -> String {
-    let mut encoder = Encoder::new(Arc::clone(connection), 1);
+fn encoded(connection: &Arc<OmpConnection>, events: Vec<EventKind>) -> String {
+    let mut encoder = OmpEncoder::new(Arc::clone(connection), 1);
     let mut frames = Vec::new();
     for (seq, kind) in (1..).zip(events) {
         let session = Arc::from("s");
@@ -46,6 +46,7 @@ fn option(label: &str, description: Option<&str>) -> DialogOption {
         value: label.to_lowercase(),
         label: label.to_owned(),
         description: description.map(str::to_owned),
+        permission: None,
     }
 }
 
@@ -87,7 +88,7 @@ fn every_question_has_the_method_of_the_reference() {
 fn a_question_nobody_waits_for_any_more_is_cancelled_an_answered_one_is_not() {
     let closed = |id, close| EventKind::DialogClosed { id, close };
     let answered = DialogClose::Answered(DialogAnswer::Confirmed(true));
-    let connection = Arc::<Connection>::default();
+    let connection = Arc::<OmpConnection>::default();
     connection.answered(UiKind::Dialog, 1, 1);
     let events = vec![
         closed(1, answered.clone()),
@@ -213,7 +214,7 @@ fn subagents_are_told_to_who_subscribed_and_listed_while_they_work() {
             },
         ]
     };
-    let connection: Arc<Connection> = Arc::default();
+    let connection: Arc<OmpConnection> = Arc::default();
     assert_eq!(encoded(&connection, work()), "");
     assert_eq!(connection.subagents.list().len(), 1);
     connection.wants.subscribe(SubagentLevel::Progress);

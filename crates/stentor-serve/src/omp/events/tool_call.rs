@@ -4,9 +4,9 @@ use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::ToolCall;
 use stentor_wire::omp::frame::Frame;
 
-use super::Encoder;
+use super::OmpEncoder;
 
-impl Encoder {
+impl OmpEncoder {
     pub(super) fn tool_started(&self, frames: &mut Vec<u8>, call: &ToolCall) {
         let frame = Frame::ToolExecutionStart {
             tool_call_id: &call.id,

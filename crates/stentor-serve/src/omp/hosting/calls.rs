@@ -11,19 +11,19 @@ use crate::omp::limits;
 
 /// What the client was asked.
 #[derive(Default)]
-pub(super) struct OpenCalls {
+pub(super) struct HostCalls {
     state: Mutex<OpenCallsState>,
 }
 
 #[derive(Default)]
 struct OpenCallsState {
     next: u64,
-    open: HashMap<String, Pending>,
+    open: HashMap<String, HostCallWaiter>,
     closed: bool,
 }
 
 /// Who waits for an answer.
-pub(super) enum Pending {
+pub(super) enum HostCallWaiter {
     Tool {
         progress: Progress,
         done: oneshot::Sender<ToolOutput>,
@@ -31,15 +31,24 @@ pub(super) enum Pending {
     Uri(oneshot::Sender<HostUriResult>),
 }
 
-impl OpenCalls {
-    /// Opens a call and gives it an id. The error is text for a model.
-    pub fn open(&self, pending: Pending) -> Result<String, String> {
+/// Why the client is not asked, in words for a model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HostNotAsked {
+    #[error("The client is gone.")]
+    ClientGone,
+    #[error("Too many calls wait for the client.")]
+    TooMany,
+}
+
+impl HostCalls {
+    /// Opens a call and gives it an id.
+    pub fn open(&self, pending: HostCallWaiter) -> Result<String, HostNotAsked> {
         let mut state = self.lock();
         if state.closed {
-            return Err("The client is gone.".to_owned());
+            return Err(HostNotAsked::ClientGone);
         }
         if state.open.len() >= limits::HOST_CALLS {
-            return Err("Too many calls wait for the client.".to_owned());
+            return Err(HostNotAsked::TooMany);
         }
         let id = Self::new_id(&mut state);
         state.open.insert(id.clone(), pending);
@@ -59,20 +68,20 @@ impl OpenCalls {
     /// Tells who waits for a tool how far it is.
     pub fn progress(&self, id: &str, output: ToolOutput) {
         let progress = match self.lock().open.get(id) {
-            Some(Pending::Tool { progress, .. }) => progress.clone(),
-            Some(Pending::Uri(_)) | None => return,
+            Some(HostCallWaiter::Tool { progress, .. }) => progress.clone(),
+            Some(HostCallWaiter::Uri(_)) | None => return,
         };
         progress.report(output);
     }
 
     /// Who waits for a tool.
-    pub fn take_tool(&self, id: &str) -> Option<Pending> {
-        self.take(id, |pending| matches!(pending, Pending::Tool { .. }))
+    pub fn take_tool(&self, id: &str) -> Option<HostCallWaiter> {
+        self.take(id, |pending| matches!(pending, HostCallWaiter::Tool { .. }))
     }
 
     /// Who waits for an address.
-    pub fn take_uri(&self, id: &str) -> Option<Pending> {
-        self.take(id, |pending| matches!(pending, Pending::Uri(_)))
+    pub fn take_uri(&self, id: &str) -> Option<HostCallWaiter> {
+        self.take(id, |pending| matches!(pending, HostCallWaiter::Uri(_)))
     }
 
     /// Nothing will be answered any more.
@@ -82,7 +91,7 @@ impl OpenCalls {
         state.open.clear();
     }
 
-    fn take(&self, id: &str, right: impl Fn(&Pending) -> bool) -> Option<Pending> {
+    fn take(&self, id: &str, right: impl Fn(&HostCallWaiter) -> bool) -> Option<HostCallWaiter> {
         let mut state = self.lock();
         if state.open.get(id).is_some_and(right) {
             state.open.remove(id)

@@ -12,32 +12,32 @@ use stentor_wire::omp::command::{
     HostTool, HostToolResult, HostToolUpdate, HostUriResult, HostUriScheme,
 };
 
-use super::dialect::Dialect;
+use super::dialect::OmpDialect;
 use super::limits;
-use super::reply::Failure;
+use super::reply::CommandFailure;
 
-use calls::{OpenCalls, Pending};
+use calls::{HostCallWaiter, HostCalls};
 use tools::{HostToolRunner, output_of};
 use uris::{HostUris, Scheme};
 
 /// What the client offers, and what it has been asked and has not answered.
 #[derive(Default)]
 pub(super) struct Hosting {
-    offers: Mutex<Offers>,
-    calls: OpenCalls,
+    offers: Mutex<ClientOffers>,
+    calls: HostCalls,
 }
 
 #[derive(Default)]
-struct Offers {
+struct ClientOffers {
     tools: Vec<HostTool>,
     schemes: Vec<Scheme>,
 }
 
 impl Hosting {
     /// Replaces the client's tools. Returns their names.
-    pub fn set_tools(&self, tools: Vec<HostTool>) -> Result<Vec<String>, Failure> {
+    pub fn set_tools(&self, tools: Vec<HostTool>) -> Result<Vec<String>, CommandFailure> {
         if tools.len() > limits::HOST_OFFERS {
-            return Err(Failure::new(format!(
+            return Err(CommandFailure::new(format!(
                 "too many host tools: {} at most",
                 limits::HOST_OFFERS
             )));
@@ -47,17 +47,19 @@ impl Hosting {
             let name = &tool.name;
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
             if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
-                return Err(Failure::new(format!(
+                return Err(CommandFailure::new(format!(
                     "Invalid host tool name \"{name}\": use 1 to 64 letters, digits, _ and -"
                 )));
             }
             if tool.description.trim().is_empty() {
-                return Err(Failure::new(format!(
+                return Err(CommandFailure::new(format!(
                     "Host tool \"{name}\" must have a description"
                 )));
             }
             if !names.insert(name.clone()) {
-                return Err(Failure::new(format!("Host tool \"{name}\" is given twice")));
+                return Err(CommandFailure::new(format!(
+                    "Host tool \"{name}\" is given twice"
+                )));
             }
         }
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
@@ -66,9 +68,9 @@ impl Hosting {
     }
 
     /// Replaces the client's kinds of addresses. Returns their names.
-    pub fn set_schemes(&self, schemes: Vec<HostUriScheme>) -> Result<Vec<String>, Failure> {
+    pub fn set_schemes(&self, schemes: Vec<HostUriScheme>) -> Result<Vec<String>, CommandFailure> {
         if schemes.len() > limits::HOST_OFFERS {
-            return Err(Failure::new(format!(
+            return Err(CommandFailure::new(format!(
                 "too many host URI schemes: {} at most",
                 limits::HOST_OFFERS
             )));
@@ -77,7 +79,7 @@ impl Hosting {
         for scheme in schemes {
             let scheme = Scheme::check(scheme)?;
             if checked.iter().any(|have| have.name == scheme.name) {
-                return Err(Failure::new(format!(
+                return Err(CommandFailure::new(format!(
                     "Host URI scheme \"{}\" is given twice",
                     scheme.name
                 )));
@@ -90,7 +92,7 @@ impl Hosting {
     }
 
     /// Gives the conversation its own tools and what the client offers on top.
-    pub async fn equip(&self, dialect: &Dialect) {
+    pub async fn equip(&self, dialect: &OmpDialect) {
         let live = dialect.live();
         if live.session.is_joined() && !self.has_offers() {
             // It has its tools from who opened it.
@@ -101,7 +103,7 @@ impl Hosting {
     }
 
     /// Takes what the client offers out of a conversation that goes on without it.
-    pub async fn unequip(&self, dialect: &Dialect) {
+    pub async fn unequip(&self, dialect: &OmpDialect) {
         let live = dialect.live();
         if live.session.is_shared() && self.has_offers() {
             live.session.set_tools(live.tools.to_vec()).await.ok();
@@ -115,7 +117,7 @@ impl Hosting {
 
     /// `own` tools with what the client offers on top. A tool of the client replaces one of the
     /// same name.
-    pub fn tools(&self, own: &[Arc<dyn Tool>], dialect: &Weak<Dialect>) -> Vec<Arc<dyn Tool>> {
+    pub fn tools(&self, own: &[Arc<dyn Tool>], dialect: &Weak<OmpDialect>) -> Vec<Arc<dyn Tool>> {
         let offers = self.offers();
         let replaced = |name: &str| offers.tools.iter().any(|tool| tool.name == name);
         let mut tools: Vec<Arc<dyn Tool>> = own
@@ -137,7 +139,7 @@ impl Hosting {
 
     /// A call of a client's tool has ended.
     pub fn tool_result(&self, result: HostToolResult) {
-        if let Some(Pending::Tool { done, .. }) = self.calls.take_tool(&result.id) {
+        if let Some(HostCallWaiter::Tool { done, .. }) = self.calls.take_tool(&result.id) {
             // A call that was given up meanwhile needs no result.
             done.send(output_of(result.result, result.is_error)).ok();
         }
@@ -145,7 +147,7 @@ impl Hosting {
 
     /// A client's address was resolved.
     pub fn uri_result(&self, result: HostUriResult) {
-        if let Some(Pending::Uri(done)) = self.calls.take_uri(&result.id) {
+        if let Some(HostCallWaiter::Uri(done)) = self.calls.take_uri(&result.id) {
             done.send(result).ok();
         }
     }
@@ -155,7 +157,7 @@ impl Hosting {
         self.calls.close();
     }
 
-    fn offers(&self) -> MutexGuard<'_, Offers> {
+    fn offers(&self) -> MutexGuard<'_, ClientOffers> {
         self.offers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,18 +12,18 @@ use stentor_wire::omp::command::{HostTool, HostToolOutput};
 use stentor_wire::omp::frame::Frame;
 use tokio::sync::oneshot;
 
-use super::calls::Pending;
-use crate::omp::dialect::Dialect;
+use super::calls::HostCallWaiter;
+use crate::omp::dialect::OmpDialect;
 use crate::omp::framing::AgentFrame;
 
 /// A tool that the client runs.
 pub(super) struct HostToolRunner {
     spec: ToolSpec,
-    dialect: Weak<Dialect>,
+    dialect: Weak<OmpDialect>,
 }
 
 impl HostToolRunner {
-    pub fn new(tool: &HostTool, dialect: Weak<Dialect>) -> Self {
+    pub fn new(tool: &HostTool, dialect: Weak<OmpDialect>) -> Self {
         let spec = ToolSpec {
             name: tool.name.clone(),
             label: tool.label.clone().unwrap_or_else(|| tool.name.clone()),
@@ -58,7 +58,7 @@ impl Tool for HostToolRunner {
 const GONE: &str = "The client that runs this tool is gone.";
 
 async fn call(
-    dialect: &Dialect,
+    dialect: &OmpDialect,
     tool_name: &str,
     arguments: &Map<String, Value>,
     context: ToolContext,
@@ -66,9 +66,9 @@ async fn call(
     let (done, answer) = oneshot::channel();
     let calls = &dialect.hosting.calls;
     let progress = context.progress.clone();
-    let id = match calls.open(Pending::Tool { progress, done }) {
+    let id = match calls.open(HostCallWaiter::Tool { progress, done }) {
         Ok(id) => id,
-        Err(why) => return ToolOutput::error(why),
+        Err(why) => return ToolOutput::error(why.to_string()),
     };
     let frame: AgentFrame<'_> = Frame::HostToolCall {
         id: &id,

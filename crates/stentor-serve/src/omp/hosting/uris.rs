@@ -9,10 +9,10 @@ use stentor_wire::omp::command::HostUriScheme;
 use stentor_wire::omp::frame::Frame;
 use tokio::sync::oneshot;
 
-use super::calls::Pending;
-use crate::omp::dialect::Dialect;
+use super::calls::{HostCallWaiter, HostNotAsked};
+use crate::omp::dialect::OmpDialect;
 use crate::omp::framing::AgentFrame;
-use crate::omp::reply::Failure;
+use crate::omp::reply::CommandFailure;
 
 /// Lines of an address that are read when the model does not say how many.
 const DEFAULT_LINES: usize = 2000;
@@ -31,18 +31,18 @@ pub(super) struct Scheme {
 
 impl Scheme {
     /// Takes an offer if it is sound.
-    pub fn check(offer: HostUriScheme) -> Result<Self, Failure> {
+    pub fn check(offer: HostUriScheme) -> Result<Self, CommandFailure> {
         let name = offer.scheme.to_ascii_lowercase();
         let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte);
         if !starts_well || !name.bytes().all(plain) {
-            return Err(Failure::new(format!(
+            return Err(CommandFailure::new(format!(
                 "Invalid host URI scheme \"{}\": a letter, then letters, digits, +, . and -",
                 offer.scheme
             )));
         }
         if RESERVED.contains(&name.as_str()) {
-            return Err(Failure::new(format!(
+            return Err(CommandFailure::new(format!(
                 "Host URI scheme \"{name}\" is reserved"
             )));
         }
@@ -60,7 +60,7 @@ pub(super) struct HostUris {
     inner: Arc<dyn Tool>,
     schemes: Vec<Scheme>,
     operation: Operation,
-    dialect: Weak<Dialect>,
+    dialect: Weak<OmpDialect>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,11 @@ enum Operation {
 
 impl HostUris {
     /// `tool`, able to deal with the client's addresses if it can deal with any.
-    pub fn wrap(tool: Arc<dyn Tool>, schemes: &[Scheme], dialect: &Weak<Dialect>) -> Arc<dyn Tool> {
+    pub fn wrap(
+        tool: Arc<dyn Tool>,
+        schemes: &[Scheme],
+        dialect: &Weak<OmpDialect>,
+    ) -> Arc<dyn Tool> {
         let operation = match tool.spec().name.as_str() {
             "read" => Operation::Read,
             "write" => Operation::Write,
@@ -138,12 +142,12 @@ impl Tool for HostUris {
         let url = url.to_owned();
         Box::pin(async move {
             let Some(dialect) = self.dialect.upgrade() else {
-                return ToolOutput::error(GONE);
+                return ToolOutput::error(NotResolved::ClientGone.to_string());
             };
             match self.operation {
                 Operation::Read => match ask(&dialect, "read", &url, None, &context).await {
                     Ok(text) => ToolOutput::text(window(&text, &arguments)),
-                    Err(why) => ToolOutput::error(why),
+                    Err(why) => ToolOutput::error(why.to_string()),
                 },
                 Operation::Write => {
                     let content = arguments.get("content").and_then(Value::as_str);
@@ -153,7 +157,7 @@ impl Tool for HostUris {
                             "Successfully wrote {} bytes to {url}",
                             content.len()
                         )),
-                        Err(why) => ToolOutput::error(why),
+                        Err(why) => ToolOutput::error(why.to_string()),
                     }
                 }
             }
@@ -161,18 +165,30 @@ impl Tool for HostUris {
     }
 }
 
-const GONE: &str = "The client that resolves this address is gone.";
+/// Why an address is not resolved, in words for a model.
+#[derive(Debug, thiserror::Error)]
+enum NotResolved {
+    #[error(transparent)]
+    NotAsked(#[from] HostNotAsked),
+    #[error("The client that resolves this address is gone.")]
+    ClientGone,
+    #[error("Command aborted")]
+    Aborted,
+    /// The client says why.
+    #[error("{0}")]
+    Refused(String),
+}
 
 async fn ask(
-    dialect: &Dialect,
+    dialect: &OmpDialect,
     operation: &str,
     url: &str,
     content: Option<&str>,
     context: &ToolContext,
-) -> Result<String, String> {
+) -> Result<String, NotResolved> {
     let (done, answer) = oneshot::channel();
     let calls = &dialect.hosting.calls;
-    let id = calls.open(Pending::Uri(done))?;
+    let id = calls.open(HostCallWaiter::Uri(done))?;
     let frame: AgentFrame<'_> = Frame::HostUriRequest {
         id: &id,
         operation,
@@ -185,10 +201,11 @@ async fn ask(
     };
     tokio::select! {
         result = asked => {
-            let result = result.map_err(|_| GONE.to_owned())?;
+            let result = result.map_err(|_| NotResolved::ClientGone)?;
             if result.is_error.unwrap_or(false) || result.error.is_some() {
                 let why = result.error.or(result.content);
-                return Err(why.unwrap_or_else(|| format!("{url} could not be resolved")));
+                let why = why.unwrap_or_else(|| format!("{url} could not be resolved"));
+                return Err(NotResolved::Refused(why));
             }
             Ok(result.content.unwrap_or_default())
         }
@@ -197,7 +214,7 @@ async fn ask(
             let cancel_id = calls.id();
             let frame: AgentFrame<'_> = Frame::HostUriCancel { id: &cancel_id, target_id: &id };
             dialect.send_frame("host_uri_cancel", &frame).await;
-            Err("Command aborted".to_owned())
+            Err(NotResolved::Aborted)
         }
     }
 }

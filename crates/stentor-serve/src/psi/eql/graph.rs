@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use stentor_wire::edn::Value;
 
-use super::table::{Fact, Table, vector};
+use super::table::{Fact, FactTable, vector};
 use super::{memory, messages, program, session, sessions};
 
 /// Who knows attributes.
@@ -29,7 +29,7 @@ pub(super) enum Resolver {
 }
 
 /// What is known of a resolver.
-pub(in crate::psi) struct Entry {
+pub struct ResolverEntry {
     pub symbol: &'static str,
     pub domain: &'static str,
     pub input: &'static [&'static str],
@@ -48,7 +48,7 @@ pub(super) const OF_NOTHING: &[&str] = &[];
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
 
 /// Every resolver, as its table describes it.
-static RESOLVERS: LazyLock<Vec<(Resolver, Entry)>> = LazyLock::new(|| {
+static RESOLVERS: LazyLock<Vec<(Resolver, ResolverEntry)>> = LazyLock::new(|| {
     vec![
         (Resolver::Session, session::SESSION.entry()),
         (Resolver::Statistics, session::STATISTICS.entry()),
@@ -77,7 +77,7 @@ pub(super) fn resolver_of(attribute: &str) -> Option<(Resolver, bool)> {
 }
 
 #[rustfmt::skip]
-pub(super) static GRAPH: Table<()> = Table {
+pub(super) static GRAPH: FactTable<()> = FactTable {
     symbol: "psi.graph/description",
     domain: "introspection",
     input: OF_NOTHING,
@@ -90,7 +90,7 @@ pub(super) static GRAPH: Table<()> = Table {
         Fact("env-built", |()| Value::Bool(true)),
         Fact("root-seeds", |()| keywords(OF_SESSION)),
         Fact("root-queryable-attrs", |()| {
-            let is_reachable = |entry: &&Entry| entry.input == OF_SESSION || entry.input.is_empty();
+            let is_reachable = |entry: &&ResolverEntry| entry.input == OF_SESSION || entry.input.is_empty();
             keywords(&attributes(entries().filter(is_reachable)))
         }),
         Fact("domain-coverage", |()| coverage(false)),
@@ -102,11 +102,11 @@ pub(super) static GRAPH: Table<()> = Table {
     ],
 };
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static ResolverEntry> {
     RESOLVERS.iter().map(|(_, entry)| entry)
 }
 
-fn symbol(entry: &'static Entry) -> Value<'static> {
+fn symbol(entry: &'static ResolverEntry) -> Value<'static> {
     Value::Symbol(entry.symbol.into())
 }
 
@@ -115,7 +115,7 @@ fn keywords<S: AsRef<str>>(names: &[S]) -> Value<'static> {
 }
 
 /// The attributes of some resolvers, sorted.
-fn attributes(of: impl Iterator<Item = &'static Entry>) -> Vec<&'static str> {
+fn attributes(of: impl Iterator<Item = &'static ResolverEntry>) -> Vec<&'static str> {
     let mut names: Vec<&str> = of
         .flat_map(|entry| &entry.outputs)
         .map(String::as_str)
@@ -133,7 +133,8 @@ fn coverage(whole: bool) -> Value<'static> {
         }
     }
     vector(&domains, |domain| {
-        let of_domain: Vec<&Entry> = entries().filter(|entry| entry.domain == *domain).collect();
+        let of_domain: Vec<&ResolverEntry> =
+            entries().filter(|entry| entry.domain == *domain).collect();
         let mut fields = vec![
             ("domain", Value::keyword(*domain)),
             ("operation-count", of_domain.len().into()),

@@ -7,8 +7,8 @@ use stentor_wire::eql::Params;
 
 use super::EqlError;
 use super::graph::OF_NOTHING;
-use super::table::{Fact, Table, strings, vector};
-use crate::psi::shared::Shared;
+use super::table::{Fact, FactTable, strings, vector};
+use crate::psi::shared::PsiShared;
 
 /// Notes in a list of recent ones.
 const RECENT: usize = 20;
@@ -16,7 +16,7 @@ const RECENT: usize = 20;
 const FOUND: usize = 20;
 
 /// How the store of notes is.
-pub(super) async fn status(shared: &Shared) -> Result<MemoryStatus, EqlError> {
+pub(super) async fn status(shared: &PsiShared) -> Result<MemoryStatus, EqlError> {
     Ok(match shared.options.memory.clone() {
         Some(store) => tasks::spawn_blocking(move || store.status()).await?,
         None => MemoryStatus {
@@ -30,7 +30,7 @@ pub(super) async fn status(shared: &Shared) -> Result<MemoryStatus, EqlError> {
 }
 
 #[rustfmt::skip]
-pub(super) static MEMORY: Table<MemoryStatus> = Table {
+pub(super) static MEMORY: FactTable<MemoryStatus> = FactTable {
     symbol: "psi.memory/state",
     domain: "memory",
     input: OF_NOTHING,
@@ -61,20 +61,23 @@ fn nothing(_: &MemoryStatus) -> Value<'static> {
 
 /// What is in it; `(:psi.memory/search-results {:query "words"})` searches. Notes that cannot be
 /// read are an error: none would be a lie.
-pub(super) async fn notes(shared: &Shared, params: Option<&Params>) -> Result<Notes, EqlError> {
+pub(super) async fn notes(
+    shared: &PsiShared,
+    params: Option<&Params>,
+) -> Result<MemoryNotes, EqlError> {
     let Some(store) = shared.options.memory.clone() else {
-        return Ok(Notes::default());
+        return Ok(MemoryNotes::default());
     };
     let given = |key: &str| params.and_then(|params| params.get(key));
     let query = given("query").and_then(Value::as_str);
     let query = query.unwrap_or_default().to_owned();
     let limit = given("limit").and_then(Value::as_i64);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    let read = move || Notes::read(&store, &query, limit.unwrap_or(FOUND));
+    let read = move || MemoryNotes::read(&store, &query, limit.unwrap_or(FOUND));
     Ok(tasks::spawn_blocking(read).await??)
 }
 
-pub(super) static NOTES: Table<Notes> = Table {
+pub(super) static NOTES: FactTable<MemoryNotes> = FactTable {
     symbol: "psi.memory/notes",
     domain: "memory",
     input: OF_NOTHING,
@@ -98,14 +101,14 @@ pub(super) static NOTES: Table<Notes> = Table {
 };
 
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct MemoryNotes {
     all: Vec<Note>,
     recent: Vec<Note>,
     found: Vec<Note>,
     tags: Vec<(String, usize)>,
 }
 
-impl Notes {
+impl MemoryNotes {
     fn read(store: &MemoryStore, query: &str, limit: usize) -> Result<Self, MemoryError> {
         Ok(Self {
             all: store.notes()?,

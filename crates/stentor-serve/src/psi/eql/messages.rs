@@ -9,22 +9,22 @@ use stentor_journal::message::{AssistantMessage, Message, ToolCall, ToolResultMe
 use stentor_wire::edn::Value;
 
 use super::graph::OF_SESSION;
-use super::table::{Fact, Table, entity, vector, written};
-use crate::psi::live::{Turn, TurnAnswer, TurnState};
-use crate::psi::payload::message::write_messages;
+use super::table::{Fact, FactTable, entity, value_of, vector, written};
+use crate::psi::live::{PsiTurn, TurnAnswer, TurnState};
+use crate::psi::payload::message::Messages;
 use crate::psi::payload::tool::write_object;
 
-pub(super) static HISTORY: Table<Vec<Arc<Message>>> = Table {
+pub(super) static HISTORY: FactTable<Vec<Arc<Message>>> = FactTable {
     symbol: "psi.history/messages",
     domain: "history",
     input: OF_SESSION,
     namespace: "psi.agent-session",
     facts: &[Fact("message-history", |messages| {
-        written(|writer| write_messages(writer, messages))
+        value_of(&Messages(messages))
     })],
 };
 
-pub(super) static TOOL_CALLS: Table<Vec<Arc<Message>>> = Table {
+pub(super) static TOOL_CALLS: FactTable<Vec<Arc<Message>>> = FactTable {
     symbol: "psi.history/tool-calls",
     domain: "history",
     input: OF_SESSION,
@@ -36,12 +36,12 @@ pub(super) static TOOL_CALLS: Table<Vec<Arc<Message>>> = Table {
 
 /// The model call that is going on: how a user who switches to a running session sees it.
 pub(super) struct TurnFacts {
-    pub turn: Turn,
+    pub turn: PsiTurn,
     pub is_streaming: bool,
 }
 
 #[rustfmt::skip]
-pub(super) static TURN: Table<TurnFacts> = Table {
+pub(super) static TURN: FactTable<TurnFacts> = FactTable {
     symbol: "psi.agent-session/turn",
     domain: "agent-session",
     input: OF_SESSION,

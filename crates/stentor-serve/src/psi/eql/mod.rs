@@ -25,16 +25,16 @@ use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
 use super::git;
-use super::live::Live;
+use super::live::PsiSession;
 use super::payload::context;
-use super::shared::Shared;
+use super::shared::PsiShared;
 
 use graph::{Resolver, STORED_PATH, resolver_of};
 use messages::TurnFacts;
 use program::UiFacts;
 use session::SessionFacts;
 use sessions::ContextFacts;
-use table::Known;
+use table::AttributeLookup;
 
 /// The attribute that says which session something is asked of.
 const SESSION_ID: &str = "psi.agent-session/session-id";
@@ -66,16 +66,16 @@ pub(super) enum EqlError {
 
 /// Answers one query.
 pub(super) struct Engine<'a> {
-    shared: &'a Arc<Shared>,
-    focus: Option<Arc<Live>>,
+    shared: &'a Arc<PsiShared>,
+    focus: Option<Arc<PsiSession>>,
     /// What was asked already, by resolver and session.
-    known: HashMap<(Resolver, Arc<str>), Known>,
+    known: HashMap<(Resolver, Arc<str>), AttributeLookup>,
 }
 
 /// What attributes are asked of.
 struct Entity {
     attributes: Map<'static>,
-    live: Arc<Live>,
+    live: Arc<PsiSession>,
     /// It is of a session that this process does not have: nobody here knows how that one is.
     is_elsewhere: bool,
     /// It is of this session and not of `live`: it is looked up when somebody must know.
@@ -83,7 +83,7 @@ struct Entity {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(shared: &'a Arc<Shared>, focus: Option<Arc<Live>>) -> Self {
+    pub fn new(shared: &'a Arc<PsiShared>, focus: Option<Arc<PsiSession>>) -> Self {
         Self {
             shared,
             focus,
@@ -96,7 +96,7 @@ impl<'a> Engine<'a> {
         &mut self,
         query: &Query,
         attributes: Map<'static>,
-        live: &Arc<Live>,
+        live: &Arc<PsiSession>,
     ) -> Result<Value<'static>, EqlError> {
         let entity = Entity {
             attributes,
@@ -257,7 +257,7 @@ impl<'a> Engine<'a> {
         &self,
         entity: &Entity,
         needs_session: bool,
-    ) -> Result<Arc<Live>, EqlError> {
+    ) -> Result<Arc<PsiSession>, EqlError> {
         let of = entity.of.as_ref().filter(|id| **id != entity.live.id);
         match of.filter(|_| needs_session) {
             None => Ok(Arc::clone(&entity.live)),
@@ -272,9 +272,9 @@ impl<'a> Engine<'a> {
     async fn resolve(
         &self,
         resolver: Resolver,
-        live: &Arc<Live>,
+        live: &Arc<PsiSession>,
         params: Option<&Params>,
-    ) -> Result<Known, EqlError> {
+    ) -> Result<AttributeLookup, EqlError> {
         let shared = self.shared;
         Ok(match resolver {
             Resolver::Session => {
@@ -300,13 +300,10 @@ impl<'a> Engine<'a> {
                 slots: context::slots(shared).await,
                 active: self.focus.as_ref().map(|live| Arc::clone(&live.id)),
             }),
-            Resolver::Stored => sessions::STORED.of(shared.stored(&live.cwd).await?),
+            Resolver::Stored => sessions::STORED.of(shared.stored(&live.origin.cwd).await?),
             Resolver::Models => program::MODELS.of(shared.models()),
             Resolver::Ui => program::UI.of(UiFacts::look(shared, live)),
-            Resolver::Git => {
-                let project = git::project_of(&live.session, &live.cwd);
-                program::GIT.of(git::repository(project).await)
-            }
+            Resolver::Git => program::GIT.of(git::repository(git::project_of(live)).await),
             Resolver::Memory => memory::MEMORY.of(memory::status(shared).await?),
             Resolver::Notes => memory::NOTES.of(memory::notes(shared, params).await?),
             // Looked up by the entity.

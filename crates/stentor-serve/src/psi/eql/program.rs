@@ -7,31 +7,26 @@ use stentor_agent::model::ModelInfo;
 use stentor_wire::edn::Value;
 
 use super::graph::{OF_NOTHING, OF_SESSION};
-use super::table::{Fact, Table, entity, value_of, vector, written};
-use crate::psi::git::{Head, Repository, WorkTree};
-use crate::psi::live::Live;
+use super::table::{Fact, FactTable, entity, value_of};
+use crate::psi::git::{GitHead, Repository, WorkTree};
+use crate::psi::live::PsiSession;
 use crate::psi::payload::model::CatalogEntry;
-use crate::psi::payload::ui;
-use crate::psi::shared::Shared;
+use crate::psi::payload::ui::{Statuses, Widgets};
+use crate::psi::shared::PsiShared;
 use crate::psi::ui::{AskedDialog, Notification, Panel};
 
 /// The models there are, sorted.
 #[rustfmt::skip]
-pub(super) static MODELS: Table<Vec<Arc<ModelInfo>>> = Table {
+pub(super) static MODELS: FactTable<Vec<Arc<ModelInfo>>> = FactTable {
     symbol: "psi.ai/models",
     domain: "ai",
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("model-catalog", |models| vector(models, |model| value_of(&CatalogEntry(model)))),
+        Fact("model-catalog", |models| value_of(&CatalogEntry::all(models))),
         Fact("authenticated-providers", |models| {
-            let names: BTreeSet<&str> = models.iter().map(|model| &*model.provider).collect();
-            Value::Vector(
-                names
-                    .into_iter()
-                    .map(|name| name.to_owned().into())
-                    .collect(),
-            )
+            let names: BTreeSet<String> = models.iter().map(|model| model.provider.clone()).collect();
+            Value::vector(names)
         }),
     ],
 };
@@ -45,20 +40,20 @@ pub(super) struct UiFacts {
 }
 
 impl UiFacts {
-    pub fn look(shared: &Shared, live: &Live) -> Self {
+    pub fn look(shared: &PsiShared, live: &PsiSession) -> Self {
         let now_ms = shared.clock().now_ms();
         let state = shared.ui();
         Self {
             panel: state.panel(&live.id),
             dialog: state.open_dialog().cloned(),
             waiting_dialogs: state.waiting_dialogs(),
-            notifications: state.visible(now_ms).cloned().collect(),
+            notifications: state.visible(now_ms),
         }
     }
 }
 
 #[rustfmt::skip]
-pub(super) static UI: Table<UiFacts> = Table {
+pub(super) static UI: FactTable<UiFacts> = FactTable {
     symbol: "psi.ui/state",
     domain: "ui",
     input: OF_SESSION,
@@ -66,26 +61,20 @@ pub(super) static UI: Table<UiFacts> = Table {
     facts: &[
         Fact("active-dialog", |f| {
             let dialog = f.dialog.as_ref();
-            dialog.map_or(Value::Nil, |dialog| {
-                written(|w| ui::write_dialog(w, dialog))
-            })
+            dialog.map_or(Value::Nil, value_of)
         }),
         Fact("pending-dialog-count", |f| f.waiting_dialogs.into()),
         Fact("dialog-queue-empty?", |f| (f.waiting_dialogs == 0).into()),
-        Fact("widgets", |f| written(|w| ui::write_widget_list(w, &f.panel))),
+        Fact("widgets", |f| value_of(&Widgets(&f.panel))),
         // Nothing here declares widgets.
         Fact("widget-specs", |_| Value::Vector(Vec::new())),
-        Fact("statuses", |f| written(|w| ui::write_status_list(w, &f.panel))),
-        Fact("visible-notifications", |f| {
-            vector(&f.notifications, |one| {
-                written(|w| ui::write_notification(w, one))
-            })
-        }),
+        Fact("statuses", |f| value_of(&Statuses(&f.panel))),
+        Fact("visible-notifications", |f| value_of(&f.notifications)),
     ],
 };
 
 /// The repository the session's folder is in.
-pub(super) static GIT: Table<Option<Repository>> = Table {
+pub(super) static GIT: FactTable<Option<Repository>> = FactTable {
     symbol: "git.worktree/state",
     domain: "git",
     input: OF_SESSION,
@@ -107,17 +96,18 @@ pub(super) static GIT: Table<Option<Repository>> = Table {
 };
 
 fn work_trees(found: &Option<Repository>) -> Vec<Value<'static>> {
-    let trees = found.iter().flat_map(|found| {
-        let trees = found.trees.iter().enumerate();
-        trees.map(|(place, tree)| work_tree(tree, found.current == Some(place)))
-    });
+    let Some(found) = found else {
+        return Vec::new();
+    };
+    let trees = found.trees.iter().enumerate();
+    let trees = trees.map(|(place, tree)| work_tree(tree, found.current == Some(place)));
     trees.collect()
 }
 
 fn work_tree(tree: &WorkTree, is_current: bool) -> Value<'static> {
     let branch = match &tree.head {
-        Head::Branch(name) => Some(name.clone()),
-        Head::Detached => None,
+        GitHead::Branch(name) => Some(name.clone()),
+        GitHead::Detached => None,
     };
     entity(
         "git.worktree",

@@ -8,26 +8,26 @@ use stentor_agent::session::SessionStats;
 use stentor_wire::edn::Value;
 
 use super::graph::OF_SESSION;
-use super::table::{Fact, Table, strings, value_of, vector, written};
-use crate::psi::live::{Commands, Live, Phase, View};
+use super::table::{Fact, FactTable, strings, value_of, vector, written};
+use crate::psi::live::{Commands, LiveSnapshot, PsiSession, SessionPhase};
 use crate::psi::payload::job::ShownJob;
 use crate::psi::payload::model::{self, ModelRef};
 use crate::psi::payload::session::write_templates;
-use crate::psi::shared::Shared;
+use crate::psi::shared::PsiShared;
 use crate::psi::slash::BUILTINS;
 
 /// A session at one moment.
-pub(in crate::psi) struct SessionFacts {
-    pub live: Arc<Live>,
-    pub view: View,
-    pub phase: Phase,
-    pub activity: Activity,
+pub struct SessionFacts {
+    pub live: Arc<PsiSession>,
+    pub view: LiveSnapshot,
+    pub phase: SessionPhase,
+    pub activity: PsiActivity,
     trace_file: Option<PathBuf>,
 }
 
 /// What the session is doing: as its events say, in snapshots that stand among them, or as it says
 /// itself when it is asked.
-pub(in crate::psi) struct Activity {
+pub struct PsiActivity {
     is_streaming: bool,
     is_compacting: bool,
     interrupt_pending: bool,
@@ -37,9 +37,9 @@ pub(in crate::psi) struct Activity {
 
 impl SessionFacts {
     /// As the session is now.
-    pub fn now(shared: &Shared, live: &Arc<Live>, view: View) -> Self {
+    pub fn now(shared: &PsiShared, live: &Arc<PsiSession>, view: LiveSnapshot) -> Self {
         let state = &view.state;
-        let activity = Activity {
+        let activity = PsiActivity {
             is_streaming: state.is_running && !state.is_compacting,
             is_compacting: state.is_compacting,
             interrupt_pending: state.interrupt_pending,
@@ -50,9 +50,9 @@ impl SessionFacts {
     }
 
     /// As it is where its events have come to.
-    pub fn among_events(shared: &Shared, live: &Arc<Live>, view: View) -> Self {
+    pub fn among_events(shared: &PsiShared, live: &Arc<PsiSession>, view: LiveSnapshot) -> Self {
         let phase = live.phase();
-        let activity = Activity {
+        let activity = PsiActivity {
             is_streaming: phase.running,
             is_compacting: phase.compacting,
             interrupt_pending: phase.interrupting,
@@ -63,11 +63,11 @@ impl SessionFacts {
     }
 
     fn new(
-        shared: &Shared,
-        live: &Arc<Live>,
-        view: View,
-        phase: Phase,
-        activity: Activity,
+        shared: &PsiShared,
+        live: &Arc<PsiSession>,
+        view: LiveSnapshot,
+        phase: SessionPhase,
+        activity: PsiActivity,
     ) -> Self {
         Self {
             live: Arc::clone(live),
@@ -84,7 +84,7 @@ impl SessionFacts {
 }
 
 #[rustfmt::skip]
-pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
+pub static SESSION: FactTable<SessionFacts> = FactTable {
     symbol: "psi.agent-session/session",
     domain: "agent-session",
     input: OF_SESSION,
@@ -94,9 +94,9 @@ pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
         Fact("session-file", |f| f.view.file().into()),
         Fact("session-name", |f| f.view.state.name.clone().into()),
         Fact("session-display-name", |f| f.view.display_name().into()),
-        Fact("worktree-path", |f| text(&f.live.cwd)),
-        Fact("parent-session-id", |f| f.live.parent.as_deref().map(str::to_owned).into()),
-        Fact("parent-session-path", |f| f.live.parent_path.clone().into()),
+        Fact("worktree-path", |f| text(&f.live.origin.cwd)),
+        Fact("parent-session-id", |f| f.live.origin.parent.as_deref().map(str::to_owned).into()),
+        Fact("parent-session-path", |f| f.live.origin.parent_path.clone().into()),
         Fact("phase", |f| Value::keyword(f.phase.name())),
         Fact("is-streaming", |f| f.activity.is_streaming.into()),
         Fact("is-compacting", |f| f.activity.is_compacting.into()),
@@ -133,7 +133,7 @@ pub(in crate::psi) static SESSION: Table<SessionFacts> = Table {
 };
 
 #[rustfmt::skip]
-pub(super) static STATISTICS: Table<SessionStats> = Table {
+pub(super) static STATISTICS: FactTable<SessionStats> = FactTable {
     symbol: "psi.agent-session/statistics",
     domain: "agent-session",
     input: OF_SESSION,
@@ -154,7 +154,7 @@ pub(super) static STATISTICS: Table<SessionStats> = Table {
 };
 
 #[rustfmt::skip]
-pub(in crate::psi) static COMMANDS: Table<Commands> = Table {
+pub static COMMANDS: FactTable<Commands> = FactTable {
     symbol: "psi.agent-session/commands",
     domain: "agent-session",
     input: OF_SESSION,
@@ -186,13 +186,13 @@ pub(in crate::psi) static COMMANDS: Table<Commands> = Table {
 };
 
 /// The jobs of a session, and its id.
-pub(super) static JOBS: Table<(Vec<Job>, Arc<str>)> = Table {
+pub(super) static JOBS: FactTable<(Vec<Job>, Arc<str>)> = FactTable {
     symbol: "psi.agent-session/background-jobs",
     domain: "agent-session",
     input: OF_SESSION,
     namespace: "psi.agent-session",
     facts: &[Fact("background-jobs", |(jobs, session_id)| {
-        vector(jobs, |job| value_of(&ShownJob { job, session_id }))
+        value_of(&ShownJob::all(jobs, session_id))
     })],
 };
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
 use stentor_journal::message::{KnownMessage, Message};
-use stentor_journal::store::{self, EntryKind, Listed};
+use stentor_journal::store::{self, EntryKind, ListedSession};
 use stentor_wire::edn::Value;
 
 use super::EqlError;
 use super::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
-use super::table::{Fact, Table, entity, vector};
+use super::table::{Fact, FactTable, entity, vector};
 use crate::psi::payload::context::Slot;
 
 /// The live sessions, and the focused one.
@@ -21,7 +21,7 @@ pub(super) struct ContextFacts {
 }
 
 #[rustfmt::skip]
-pub(super) static CONTEXT: Table<ContextFacts> = Table {
+pub(super) static CONTEXT: FactTable<ContextFacts> = FactTable {
     symbol: "psi.agent-session/context",
     domain: "agent-session",
     input: OF_NOTHING,
@@ -34,7 +34,7 @@ pub(super) static CONTEXT: Table<ContextFacts> = Table {
 };
 
 /// The stored sessions of the session's folder, newest first, under both of their names.
-pub(super) static STORED: Table<Vec<Listed>> = Table {
+pub(super) static STORED: FactTable<Vec<ListedSession>> = FactTable {
     symbol: "psi.session/stored",
     domain: "history",
     input: OF_SESSION,
@@ -45,7 +45,7 @@ pub(super) static STORED: Table<Vec<Listed>> = Table {
     ],
 };
 
-pub(super) static STORED_TEXT: Table<String> = Table {
+pub(super) static STORED_TEXT: FactTable<String> = FactTable {
     symbol: "psi.session/stored-text",
     domain: "history",
     input: OF_STORED,
@@ -54,7 +54,7 @@ pub(super) static STORED_TEXT: Table<String> = Table {
 };
 
 fn slot(slot: &Slot) -> Value<'static> {
-    let parent = slot.parent.as_deref().map(str::to_owned);
+    let parent = slot.origin.parent.as_deref().map(str::to_owned);
     entity(
         "psi.session-info",
         [
@@ -62,13 +62,16 @@ fn slot(slot: &Slot) -> Value<'static> {
             ("path", slot.file_text().into()),
             (
                 "worktree-path",
-                slot.cwd.to_string_lossy().into_owned().into(),
+                slot.origin.cwd.to_string_lossy().into_owned().into(),
             ),
             ("name", slot.name.clone().into()),
             ("display-name", slot.display_name.clone().into()),
             ("parent-session-id", parent.into()),
-            ("parent-session-path", slot.parent_path.clone().into()),
-            ("created", iso_time(slot.created_ms).into()),
+            (
+                "parent-session-path",
+                slot.origin.parent_path.clone().into(),
+            ),
+            ("created", iso_time(slot.origin.created_ms).into()),
             ("modified", slot.updated_ms.map(iso_time).into()),
         ],
     )
@@ -95,7 +98,7 @@ pub(super) async fn stored_text(path: &str) -> Result<String, EqlError> {
     Ok(said.join("\n"))
 }
 
-fn info(session: &Listed) -> Value<'static> {
+fn info(session: &ListedSession) -> Value<'static> {
     entity(
         "psi.session-info",
         [

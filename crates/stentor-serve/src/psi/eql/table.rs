@@ -2,10 +2,10 @@
 
 use stentor_wire::edn::{self, EdnWriter, Value, WriteEdn};
 
-use super::graph::Entry;
+use super::graph::ResolverEntry;
 
 /// What can be said about a `T`.
-pub(in crate::psi) struct Table<T: 'static> {
+pub struct FactTable<T: 'static> {
     /// The qualified symbol of the resolver.
     pub symbol: &'static str,
     pub domain: &'static str,
@@ -17,12 +17,12 @@ pub(in crate::psi) struct Table<T: 'static> {
 }
 
 /// Answers with the value of an attribute, by its name.
-pub(in crate::psi) type Known = Box<dyn Fn(&str) -> Option<Value<'static>> + Send + Sync>;
+pub type AttributeLookup = Box<dyn Fn(&str) -> Option<Value<'static>> + Send + Sync>;
 
 /// The name of an attribute, and how it is read off.
-pub(in crate::psi) struct Fact<T>(pub &'static str, pub fn(&T) -> Value<'static>);
+pub struct Fact<T>(pub &'static str, pub fn(&T) -> Value<'static>);
 
-impl<T> Table<T> {
+impl<T> FactTable<T> {
     /// An attribute of `subject`. Only what is asked for is read off.
     pub fn get(&self, subject: &T, attribute: &str) -> Option<Value<'static>> {
         let short = attribute.strip_prefix(self.namespace);
@@ -33,7 +33,7 @@ impl<T> Table<T> {
     }
 
     /// What can be asked about `subject`.
-    pub fn of(&'static self, subject: T) -> Known
+    pub fn of(&'static self, subject: T) -> AttributeLookup
     where
         T: Send + Sync,
     {
@@ -49,9 +49,9 @@ impl<T> Table<T> {
     }
 
     /// What the graph says of it.
-    pub fn entry(&self) -> Entry {
+    pub fn entry(&self) -> ResolverEntry {
         let facts = self.facts.iter();
-        Entry {
+        ResolverEntry {
             symbol: self.symbol,
             domain: self.domain,
             input: self.input,

@@ -3,51 +3,54 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stentor_agent::event::{EventKind, RunEnd, RunOutcome};
-use stentor_agent::live::{LiveBlock, LiveBlockKind};
+use stentor_agent::event::{RunEnd, RunOutcome};
+use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_journal::message::{KnownMessage, Message};
 use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::psi::encoder::SessionEncoder;
-use crate::psi::live::{Turn, TurnAnswer, TurnState};
-use crate::psi::payload::message;
-use crate::psi::wire::Wire;
+use crate::psi::live::{PsiTurn, TurnAnswer, TurnState};
+use crate::psi::payload::message::{self, TextMessage};
+use crate::psi::payload::{self, Written};
+use crate::psi::wire::PsiWire;
 
-pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, kind: &EventKind) {
-    match kind {
-        EventKind::RunEnded(end) => run_ended(encoder, wire, end).await,
-        // A queued message goes in behind an answer that was complete: that one goes out now.
-        EventKind::MessageStarted { message, .. } if message.as_user().is_some() => {
-            answered_in_between(encoder, wire).await;
-            if encoder.cause.is_none() && encoder.live.session.is_shared() {
-                prompted_elsewhere(encoder, wire, message);
-            }
-        }
-        EventKind::AnswerStarted(answer) => {
-            encoder.live.set_turn(Turn {
-                answer: Some(TurnAnswer::Writing(answer.clone())),
-                state: TurnState::Text,
-            });
-            encoder.forget_texts();
-        }
-        EventKind::BlockStarted { block, .. } => block_started(encoder, block),
-        EventKind::BlockDelta { block, range, .. } => {
-            delta(encoder, wire, block, range.clone()).await;
-        }
-        EventKind::MessageEnded { message, .. } => message_ended(encoder, wire, message).await,
-        _ => {}
+/// A message is announced. A queued one goes in behind an answer that was complete: that one goes
+/// out now.
+pub(super) async fn message_started(
+    encoder: &mut SessionEncoder,
+    wire: &mut PsiWire,
+    message: &Message,
+) {
+    let Some(user) = message.as_user() else {
+        return;
+    };
+    let answer = encoder.answer.as_ref().and_then(|last| last.as_assistant());
+    if answer.is_some_and(|answer| answer.tool_calls().next().is_none()) {
+        publish_answer(encoder, wire).await;
+    }
+    if encoder.cause.is_none() && encoder.live.session.is_shared() {
+        // Another client of the session said it, and nobody has shown it here.
+        text_event(encoder, wire, "user", &user.content.text(), None);
     }
 }
 
+pub(super) fn started(encoder: &mut SessionEncoder, answer: &LiveMessage) {
+    encoder.live.set_turn(PsiTurn {
+        answer: Some(TurnAnswer::Writing(answer.clone())),
+        state: TurnState::Text,
+    });
+    encoder.forget_texts();
+}
+
 /// Nobody waits for another try any more: if it did not succeed, what failed is how the run ended.
-pub(super) async fn retry_ended(encoder: &mut SessionEncoder, wire: &mut Wire, success: bool) {
+pub(super) async fn retry_ended(encoder: &mut SessionEncoder, wire: &mut PsiWire, success: bool) {
     if let Some(failed) = encoder.given_up.take().filter(|_| !success) {
         encoder.answer = Some(failed);
         publish_answer(encoder, wire).await;
     }
 }
 
-fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
+pub(super) fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
     match &block.kind {
         LiveBlockKind::Text => {
             if !encoder.text.is_empty() {
@@ -65,9 +68,9 @@ fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
     }
 }
 
-async fn delta(
+pub(super) async fn delta(
     encoder: &mut SessionEncoder,
-    wire: &mut Wire,
+    wire: &mut PsiWire,
     block: &LiveBlock,
     range: Range<usize>,
 ) {
@@ -81,14 +84,16 @@ async fn delta(
     wire.texts_that_are_due(encoder).await;
 }
 
-async fn message_ended(encoder: &mut SessionEncoder, wire: &mut Wire, message: &Arc<Message>) {
+pub(super) async fn message_ended(
+    encoder: &mut SessionEncoder,
+    wire: &mut PsiWire,
+    message: &Arc<Message>,
+) {
     match &**message {
         Message::Known(KnownMessage::Assistant(answer)) => {
-            let failed = answer.error_message.is_some();
-            let state = if failed {
-                TurnState::Error
-            } else {
-                TurnState::Done
+            let state = match answer.error_message {
+                Some(_) => TurnState::Error,
+                None => TurnState::Done,
             };
             encoder.live.end_turn(state, message);
             // All of it has been published.
@@ -96,42 +101,31 @@ async fn message_ended(encoder: &mut SessionEncoder, wire: &mut Wire, message: &
             encoder.answer = Some(Arc::clone(message));
         }
         Message::Known(KnownMessage::Custom(custom)) if custom.display => {
-            let (id, text) = (Arc::clone(&encoder.live.id), custom.content.text());
-            wire.session_event(Topic::AssistantMessage, encoder, |data| {
-                let kind = Some(custom.custom_type.as_str());
-                message::write_text(data, &id, "assistant", &text, kind);
-            });
-            let live = Arc::clone(&encoder.live);
-            wire.snapshots(&live, &None).await;
+            let (text, kind) = (custom.content.text(), Some(custom.custom_type.as_str()));
+            text_event(encoder, wire, "assistant", &text, kind);
+            wire.snapshots(&encoder.live, &None).await;
         }
         Message::Known(_) | Message::Other(_) => {}
     }
 }
 
-/// Another client of the session said something, which nobody has shown here.
-fn prompted_elsewhere(encoder: &SessionEncoder, wire: &mut Wire, message: &Message) {
-    let Some(user) = message.as_user() else {
-        return;
+fn text_event(
+    encoder: &SessionEncoder,
+    wire: &mut PsiWire,
+    role: &str,
+    text: &str,
+    custom_type: Option<&str>,
+) {
+    let data = TextMessage {
+        session_id: &encoder.live.id,
+        role,
+        text,
+        custom_type,
     };
-    let (id, text) = (Arc::clone(&encoder.live.id), user.content.text());
-    wire.session_event(Topic::AssistantMessage, encoder, |data| {
-        message::write_text(data, &id, "user", &text, None);
-    });
+    wire.session_event(Topic::AssistantMessage, encoder, &data);
 }
 
-/// The last answer was complete, though the run goes on.
-async fn answered_in_between(encoder: &mut SessionEncoder, wire: &mut Wire) {
-    let complete = encoder.answer.as_ref().is_some_and(|message| {
-        message
-            .as_assistant()
-            .is_some_and(|answer| answer.tool_calls().next().is_none())
-    });
-    if complete {
-        publish_answer(encoder, wire).await;
-    }
-}
-
-async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut Wire) {
+async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut PsiWire) {
     let Some(message) = encoder.answer.take() else {
         return;
     };
@@ -144,7 +138,7 @@ async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut Wire) {
     }
 }
 
-async fn run_ended(encoder: &mut SessionEncoder, wire: &mut Wire, end: &RunEnd) {
+pub(super) async fn run_ended(encoder: &mut SessionEncoder, wire: &mut PsiWire, end: &RunEnd) {
     if end.will_retry {
         encoder.given_up = encoder.answer.take();
         return;
@@ -158,16 +152,15 @@ async fn run_ended(encoder: &mut SessionEncoder, wire: &mut Wire, end: &RunEnd) 
         | RunOutcome::OutputLimit
         | RunOutcome::Aborted => return,
     };
-    let cause = encoder.cause.clone();
+    let cause = encoder.cause.as_deref();
     // Without a session id in it, it would not be held back; whose error it is decides.
     if wire.is_focused(&encoder.live.id) {
-        wire.event(Topic::Error, None, cause.as_deref(), |data| {
-            data.map(|data| {
-                data.field("error-code", ErrorCode::Failed.as_str())
-                    .field("error-message", why)
-                    .field_if_some("id", cause.as_deref())
-                    .field("op", "prompt");
-            });
+        let data = payload::map(|data| {
+            data.field("error-code", ErrorCode::Failed.as_str())
+                .field("error-message", why)
+                .field_if_some("id", cause)
+                .field("op", "prompt");
         });
+        wire.event(Topic::Error, None, cause, &Written(&data));
     }
 }

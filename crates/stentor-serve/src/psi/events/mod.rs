@@ -7,16 +7,17 @@ mod panel;
 use std::sync::Arc;
 
 use stentor_agent::event::{Event, EventKind, StateChange};
+use stentor_journal::message::ToolCall;
 use stentor_wire::psi::Topic;
 use tokio::time::Instant;
 
 use super::encoder::{RunningTool, SessionEncoder};
-use super::live::{Phase, RetryWait};
-use super::payload::tool;
-use super::wire::Wire;
+use super::live::{RetryWait, SessionPhase};
+use super::payload::tool::{self, CallDetail, CallPayload};
+use super::wire::PsiWire;
 
 /// Writes what an event means to the client.
-pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
+pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut PsiWire, event: &Event) {
     if !is_delta(&event.kind) {
         // Nothing may overtake a text.
         wire.rest_of_texts(encoder).await;
@@ -30,33 +31,71 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, event
         | EventKind::QueueChanged(_)
         | EventKind::Settled { .. } => phase(encoder, wire, event).await,
         EventKind::StateChanged(change) => setting(encoder, wire, change).await,
-        EventKind::CommandsChanged(_) => {
-            let live = Arc::clone(&encoder.live);
-            wire.session_updated(&live, &None).await;
+        EventKind::CommandsChanged(_) => wire.session_updated(&encoder.live, &None).await,
+        EventKind::RunEnded(end) => answer::run_ended(encoder, wire, end).await,
+        EventKind::MessageStarted { message, .. } => {
+            answer::message_started(encoder, wire, message).await;
         }
-        EventKind::RunEnded(_)
-        | EventKind::MessageStarted { .. }
-        | EventKind::AnswerStarted(_)
-        | EventKind::BlockStarted { .. }
-        | EventKind::BlockDelta { .. }
-        | EventKind::MessageEnded { .. } => answer::publish(encoder, wire, &event.kind).await,
-        EventKind::ToolStarted { .. }
-        | EventKind::ToolProgress { .. }
-        | EventKind::ToolEnded { .. } => tool_call(encoder, wire, &event.kind).await,
+        EventKind::AnswerStarted(live) => answer::started(encoder, live),
+        EventKind::BlockStarted { block, .. } => answer::block_started(encoder, block),
+        EventKind::BlockDelta { block, range, .. } => {
+            answer::delta(encoder, wire, block, range.clone()).await;
+        }
+        EventKind::MessageEnded { message, .. } => {
+            answer::message_ended(encoder, wire, message).await;
+        }
+        EventKind::ToolStarted { call } => {
+            call_event(encoder, wire, Topic::ToolStart, call, CallDetail::Nothing);
+            call_event(
+                encoder,
+                wire,
+                Topic::ToolExecuting,
+                call,
+                CallDetail::Arguments,
+            );
+            encoder.tools.push(RunningTool::new(Arc::clone(call)));
+        }
+        // Some tools report that they have begun, which is known.
+        EventKind::ToolProgress { partial, .. } if tool::is_blank(partial) => {}
+        EventKind::ToolProgress { call, partial } => {
+            call_event(
+                encoder,
+                wire,
+                Topic::ToolUpdate,
+                call,
+                CallDetail::Output(partial),
+            );
+            let mut tools = encoder.tools.iter_mut();
+            if let Some(running) = tools.find(|tool| tool.call.id == call.id) {
+                running.last = Some(Arc::clone(partial));
+                running.shown(Instant::now());
+            }
+        }
+        EventKind::ToolEnded { call, output, .. } => {
+            encoder.tools.retain(|tool| tool.call.id != call.id);
+            call_event(
+                encoder,
+                wire,
+                Topic::ToolResult,
+                call,
+                CallDetail::Output(output),
+            );
+            wire.footer(&encoder.live, &encoder.cause).await;
+        }
         EventKind::PlanChanged(_)
+        | EventKind::Widget { .. }
         | EventKind::PermissionAsked { .. }
         | EventKind::PermissionAnswered { .. }
         | EventKind::DialogAsked { .. }
         | EventKind::DialogClosed { .. }
-        | EventKind::Notice { .. }
-        | EventKind::ExtensionFailed { .. }
-        | EventKind::FallbackApplied(_)
-        | EventKind::RulesTriggered(_)
         | EventKind::Status { .. }
         | EventKind::SubagentStarted(_)
         | EventKind::SubagentProgress { .. }
         | EventKind::SubagentEnded { .. }
-        | EventKind::Widget { .. } => panel::publish(encoder, wire, &event.kind),
+        | EventKind::Notice { .. }
+        | EventKind::ExtensionFailed { .. }
+        | EventKind::FallbackApplied(_)
+        | EventKind::RulesTriggered(_) => panel::publish(encoder, wire, &event.kind),
         EventKind::ShutdownAsked => wire.shared.shutdown.cancel(),
         EventKind::TurnStarted
         | EventKind::FallbackSucceeded { .. }
@@ -66,7 +105,9 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut Wire, event
         | EventKind::TurnEnded { .. }
         | EventKind::BlockEnded { .. }
         | EventKind::EntryAppended { .. }
+        | EventKind::BashStarted { .. }
         | EventKind::BashOutput { .. }
+        | EventKind::BashEnded { .. }
         | EventKind::SubagentEvent { .. }
         | EventKind::Title(_)
         | EventKind::EditorText(_)
@@ -83,15 +124,26 @@ fn is_delta(kind: &EventKind) -> bool {
     )
 }
 
+fn call_event(
+    encoder: &SessionEncoder,
+    wire: &mut PsiWire,
+    topic: Topic,
+    call: &ToolCall,
+    detail: CallDetail<'_>,
+) {
+    let data = CallPayload(&encoder.live.id, call, detail);
+    wire.session_event(topic, encoder, &data);
+}
+
 /// What the session is doing.
-async fn phase(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
-    let live = Arc::clone(&encoder.live);
-    let mut with_footer = true;
+async fn phase(encoder: &mut SessionEncoder, wire: &mut PsiWire, event: &Event) {
+    let mut phase = encoder.live.phase();
+    let mut with_footer = false;
     match &event.kind {
-        EventKind::RunStarted => live.change_phase(|phase| {
-            phase.running = true;
-            phase.retry = None;
-        }),
+        EventKind::RunStarted => {
+            (phase.running, phase.retry) = (true, None);
+            with_footer = true;
+        }
         EventKind::RetryStarted {
             attempt,
             delay_ms,
@@ -99,46 +151,41 @@ async fn phase(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
             rate_limit,
             ..
         } => {
-            let retry = RetryWait {
+            phase.retry = Some(RetryWait {
                 attempt: *attempt,
                 delay_ms: *delay_ms,
                 asked_for: *asked_for,
                 resume_at_ms: event.time_ms.saturating_add(*delay_ms),
                 rate_limit: *rate_limit,
-            };
-            live.change_phase(|phase| phase.retry = Some(retry));
+            });
+            with_footer = true;
         }
         EventKind::RetryEnded { success, .. } => {
-            live.change_phase(|phase| phase.retry = None);
+            phase.retry = None;
             answer::retry_ended(encoder, wire, *success).await;
-            with_footer = false;
         }
-        EventKind::CompactionStarted { .. } => {
-            live.change_phase(|phase| phase.compacting = true);
-            with_footer = false;
+        EventKind::CompactionStarted { .. } => phase.compacting = true,
+        EventKind::CompactionEnded(_) => {
+            phase.compacting = false;
+            with_footer = true;
         }
-        EventKind::CompactionEnded(_) => live.change_phase(|phase| phase.compacting = false),
         EventKind::QueueChanged(queues) => {
-            let waiting = queues.steering.len() + queues.follow_up.len();
-            live.change_phase(|phase| phase.waiting = waiting);
-            with_footer = false;
+            phase.waiting = queues.steering.len() + queues.follow_up.len();
         }
         EventKind::Settled { .. } => {
-            live.change_phase(|phase| {
-                let waiting = phase.waiting;
-                *phase = Phase {
-                    waiting,
-                    ..Phase::default()
-                };
-            });
+            phase = SessionPhase {
+                waiting: phase.waiting,
+                ..SessionPhase::default()
+            };
             encoder.tools.clear();
+            with_footer = true;
         }
         _ => {}
     }
-    if with_footer {
-        wire.snapshots(&live, &encoder.cause).await;
-    } else {
-        wire.session_updated(&live, &encoder.cause).await;
+    encoder.live.change_phase(|now| *now = phase);
+    match with_footer {
+        true => wire.snapshots(&encoder.live, &encoder.cause).await,
+        false => wire.session_updated(&encoder.live, &encoder.cause).await,
     }
     if matches!(event.kind, EventKind::Settled { .. }) {
         encoder.cause = None;
@@ -147,61 +194,25 @@ async fn phase(encoder: &mut SessionEncoder, wire: &mut Wire, event: &Event) {
 }
 
 /// A setting was changed.
-async fn setting(encoder: &mut SessionEncoder, wire: &mut Wire, change: &StateChange) {
-    let live = Arc::clone(&encoder.live);
+async fn setting(encoder: &SessionEncoder, wire: &mut PsiWire, change: &StateChange) {
+    let (live, cause) = (&encoder.live, &encoder.cause);
     match change {
         StateChange::Model(_) | StateChange::ThinkingLevel(_) if live.holds_snapshots() => {}
         StateChange::Model(_) | StateChange::ThinkingLevel(_) | StateChange::AutoCompaction(_) => {
-            wire.snapshots(&live, &encoder.cause).await;
+            wire.snapshots(live, cause).await;
         }
         StateChange::Name(_) => {
-            wire.snapshots(&live, &encoder.cause).await;
+            wire.snapshots(live, cause).await;
             wire.context_changed().await;
         }
         StateChange::Leaf(_) => {
-            wire.rehydration(&live, &encoder.cause).await;
-            wire.snapshots(&live, &encoder.cause).await;
+            wire.rehydration(live, cause).await;
+            wire.snapshots(live, cause).await;
         }
         StateChange::SteeringMode(_)
         | StateChange::FollowUpMode(_)
         | StateChange::InterruptMode(_)
         | StateChange::AutoRetry(_)
         | StateChange::PermissionMode(_) => {}
-    }
-}
-
-/// A call of a tool.
-async fn tool_call(encoder: &mut SessionEncoder, wire: &mut Wire, kind: &EventKind) {
-    let live = Arc::clone(&encoder.live);
-    match kind {
-        EventKind::ToolStarted { call } => {
-            for (topic, with_arguments) in [(Topic::ToolStart, false), (Topic::ToolExecuting, true)]
-            {
-                wire.session_event(topic, encoder, |data| {
-                    tool::write_call(data, &live.id, call, with_arguments);
-                });
-            }
-            encoder.tools.push(RunningTool::new(Arc::clone(call)));
-        }
-        // Some tools report that they have begun, which is known.
-        EventKind::ToolProgress { partial, .. } if tool::is_blank(partial) => {}
-        EventKind::ToolProgress { call, partial } => {
-            wire.session_event(Topic::ToolUpdate, encoder, |data| {
-                tool::write_output(data, &live.id, call, partial);
-            });
-            let mut tools = encoder.tools.iter_mut();
-            if let Some(running) = tools.find(|tool| tool.call.id == call.id) {
-                running.last = Some(Arc::clone(partial));
-                running.shown(Instant::now());
-            }
-        }
-        EventKind::ToolEnded { call, output, .. } => {
-            encoder.tools.retain(|tool| tool.call.id != call.id);
-            wire.session_event(Topic::ToolResult, encoder, |data| {
-                tool::write_output(data, &live.id, call, output);
-            });
-            wire.footer(&live, &encoder.cause).await;
-        }
-        _ => {}
     }
 }

@@ -1,43 +1,34 @@
 //! What is shown beside the transcript: the plan, questions, notifications, statuses, widgets.
 
-use stentor_agent::event::{EventKind, NoticeLevel};
+use stentor_agent::dialog::WidgetPlacement;
+use stentor_agent::event::{EventKind, NoticeLevel, Subagent};
 use stentor_agent::tool::{Plan, PlanStatus};
 
 use crate::psi::encoder::SessionEncoder;
-use crate::psi::ui::{DialogShape, Question, permission_shape, shape_of};
-use crate::psi::wire::Wire;
+use crate::psi::ui::{DialogShape, UiQuestion, permission_shape, shape_of};
+use crate::psi::wire::PsiWire;
 
 /// The key of the widget that shows the plan.
 const PLAN_WIDGET: &str = "plan";
 
-pub(super) fn publish(encoder: &SessionEncoder, wire: &mut Wire, kind: &EventKind) {
+pub(super) fn publish(encoder: &SessionEncoder, wire: &mut PsiWire, kind: &EventKind) {
     match kind {
         EventKind::PlanChanged(plan) => {
             let lines = (!plan.phases.is_empty()).then(|| plan_lines(plan));
-            let id = &encoder.live.id;
-            let mut ui = wire.shared.ui();
-            ui.set_widget(id, PLAN_WIDGET, lines, Default::default());
-            drop(ui);
-            wire.widgets_changed(&encoder.live);
+            widget(encoder, wire, PLAN_WIDGET, lines, Default::default());
         }
         EventKind::Widget {
             key,
             lines,
             placement,
-        } => {
-            let id = &encoder.live.id;
-            let mut ui = wire.shared.ui();
-            ui.set_widget(id, key, lines.clone(), *placement);
-            drop(ui);
-            wire.widgets_changed(&encoder.live);
-        }
+        } => widget(encoder, wire, key, lines.clone(), *placement),
         EventKind::PermissionAsked { id, request } => {
             let title = format!("Permission for {}", request.call.name);
             let shape = permission_shape(request);
-            ask(encoder, wire, Question::Permission(*id), title, shape);
+            ask(encoder, wire, UiQuestion::Permission(*id), title, shape);
         }
         EventKind::PermissionAnswered { id, .. } => {
-            closed(encoder, wire, Question::Permission(*id));
+            closed(encoder, wire, UiQuestion::Permission(*id));
         }
         EventKind::DialogAsked { id, dialog } => {
             let shape = shape_of(dialog);
@@ -46,29 +37,15 @@ pub(super) fn publish(encoder: &SessionEncoder, wire: &mut Wire, kind: &EventKin
                 DialogShape::Input { .. } => dialog.whole_title().into_owned(),
                 DialogShape::Confirm { .. } | DialogShape::Select { .. } => dialog.title.clone(),
             };
-            ask(encoder, wire, Question::Dialog(*id), title, shape);
+            ask(encoder, wire, UiQuestion::Dialog(*id), title, shape);
         }
-        EventKind::DialogClosed { id, .. } => closed(encoder, wire, Question::Dialog(*id)),
+        EventKind::DialogClosed { id, .. } => closed(encoder, wire, UiQuestion::Dialog(*id)),
         EventKind::Status { key, text } => status(encoder, wire, key, text.clone()),
-        EventKind::SubagentStarted(agent) => {
-            let text = format!("{}: started", agent.name);
-            status(encoder, wire, &subagent_key(agent.id), Some(text));
+        EventKind::SubagentStarted(agent) => subagent(encoder, wire, agent, Some("started")),
+        EventKind::SubagentProgress { agent, status, .. } => {
+            subagent(encoder, wire, agent, Some(status));
         }
-        EventKind::SubagentProgress {
-            agent, status: now, ..
-        } => {
-            let text = format!("{}: {now}", agent.name);
-            status(encoder, wire, &subagent_key(agent.id), Some(text));
-        }
-        EventKind::SubagentEnded { agent, .. } => {
-            status(encoder, wire, &subagent_key(agent.id), None);
-        }
-        _ => notification(wire, kind),
-    }
-}
-
-fn notification(wire: &mut Wire, kind: &EventKind) {
-    match kind {
+        EventKind::SubagentEnded { agent, .. } => subagent(encoder, wire, agent, None),
         EventKind::Notice { level, message, .. } => {
             wire.notification(message.clone(), *level, None);
         }
@@ -93,10 +70,22 @@ fn notification(wire: &mut Wire, kind: &EventKind) {
     }
 }
 
+fn widget(
+    encoder: &SessionEncoder,
+    wire: &mut PsiWire,
+    key: &str,
+    lines: Option<Vec<String>>,
+    placement: WidgetPlacement,
+) {
+    let id = &encoder.live.id;
+    wire.shared.ui().set_widget(id, key, lines, placement);
+    wire.widgets_changed(&encoder.live);
+}
+
 fn ask(
     encoder: &SessionEncoder,
-    wire: &mut Wire,
-    question: Question,
+    wire: &mut PsiWire,
+    question: UiQuestion,
     title: String,
     shape: DialogShape,
 ) {
@@ -110,20 +99,22 @@ fn ask(
     }
 }
 
-fn closed(encoder: &SessionEncoder, wire: &mut Wire, question: Question) {
+fn closed(encoder: &SessionEncoder, wire: &mut PsiWire, question: UiQuestion) {
     let another = wire.shared.ui().close(&encoder.live.id, question);
     if another {
         wire.dialog_opened();
     }
 }
 
-fn status(encoder: &SessionEncoder, wire: &mut Wire, key: &str, text: Option<String>) {
+fn status(encoder: &SessionEncoder, wire: &mut PsiWire, key: &str, text: Option<String>) {
     wire.shared.ui().set_status(&encoder.live.id, key, text);
     wire.statuses_changed(&encoder.live);
 }
 
-fn subagent_key(id: u64) -> String {
-    format!("subagent-{id}")
+fn subagent(encoder: &SessionEncoder, wire: &mut PsiWire, agent: &Subagent, now: Option<&str>) {
+    let key = format!("subagent-{}", agent.id);
+    let text = now.map(|now| format!("{}: {now}", agent.name));
+    status(encoder, wire, &key, text);
 }
 
 fn plan_lines(plan: &Plan) -> Vec<String> {

@@ -1,39 +1,37 @@
 //! Answers to questions (section 9.8).
 
 use stentor_agent::session::SessionError;
-use stentor_policy::PermissionAnswer;
 use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::Connection;
 use crate::psi::error::OpError;
-use crate::psi::request::{Call, Done, Handled};
-use crate::psi::ui::{Given, NotTaken, Question, Reply};
+use crate::psi::params::missing;
+use crate::psi::request::{OpCall, OpDone, OpResult};
+use crate::psi::ui::{NotTaken, UiAnswer, UiReply};
 
-pub(in crate::psi) async fn resolve(call: &mut Call<'_>) -> Handled {
+pub async fn resolve(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("dialog-id")?;
     let reply = match call.params.given("result") {
-        Some(Value::Bool(yes)) => Reply::Bool(*yes),
-        Some(Value::Str(text)) => Reply::Text(text.to_string()),
-        Some(Value::Nil) => Reply::Nil,
+        Some(Value::Bool(yes)) => UiReply::Bool(*yes),
+        Some(Value::Str(text)) => UiReply::Text(text.to_string()),
+        Some(Value::Nil) => UiReply::Nil,
         Some(other) => {
-            return Err(OpError::params(format!(
-                ":result must be a boolean, a string or nil, found {}",
-                other.kind()
-            )));
+            let found = other.kind();
+            let message = format!(":result must be a boolean, a string or nil, found {found}");
+            return Err(OpError::params(message));
         }
-        None => return Err(OpError::params(":result is missing")),
+        None => return Err(missing("result")),
     };
-    answer(call.connection, id, reply).await
+    answer(call, id, reply).await
 }
 
-pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
+pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("dialog-id")?;
-    answer(call.connection, id, Reply::Cancel).await
+    answer(call, id, UiReply::Cancel).await
 }
 
-async fn answer(connection: &mut Connection, id: &str, reply: Reply) -> Handled {
-    let taken = connection.shared.ui().answer(id, reply);
+async fn answer(call: &OpCall<'_>, id: &str, reply: UiReply) -> OpResult {
+    let taken = call.shared().ui().answer(id, reply);
     let (dialog, given) = taken.map_err(|why| match why {
         NotTaken::NoneOpen => OpError::new(ErrorCode::NoActiveDialog, "no dialog is open"),
         NotTaken::OtherOpen => OpError::new(
@@ -43,16 +41,13 @@ async fn answer(connection: &mut Connection, id: &str, reply: Reply) -> Handled 
         NotTaken::WrongType => OpError::params(":result does not fit the dialog's kind"),
     })?;
     let session = &dialog.live.session;
-    match (dialog.question, given) {
-        (Question::Dialog(number), Given::Dialog(answer)) => {
-            // A question that closed by itself meanwhile wants no answer any more.
+    match given {
+        // A question that closed by itself meanwhile wants no answer any more.
+        UiAnswer::Dialog(number, answer) => {
             session.answer_dialog(number, answer).await?;
         }
-        (Question::Permission(number), Given::Permission(answer)) => {
-            if matches!(
-                answer,
-                PermissionAnswer::AllowAlways | PermissionAnswer::RejectAlways
-            ) {
+        UiAnswer::Permission(number, answer) => {
+            if answer.is_for_good() {
                 // An answer for its whole life is stored nowhere else.
                 dialog.live.keep_loaded();
             }
@@ -61,8 +56,6 @@ async fn answer(connection: &mut Connection, id: &str, reply: Reply) -> Handled 
                 Err(error) => return Err(error.into()),
             }
         }
-        (Question::Dialog(_), Given::Permission(_))
-        | (Question::Permission(_), Given::Dialog(_)) => {}
     }
-    Done::accepted().of(&dialog.live).into()
+    OpDone::accepted().of(&dialog.live).into()
 }

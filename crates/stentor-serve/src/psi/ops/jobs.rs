@@ -4,62 +4,41 @@ use stentor_agent::jobs::{Job, JobStatus};
 
 use crate::psi::error::OpError;
 use crate::psi::params::word_of;
-use crate::psi::payload::{self, job::ShownJob};
-use crate::psi::request::{Call, Done, Handled};
+use crate::psi::payload::job::ShownJob;
+use crate::psi::request::{OpCall, OpDone, OpResult};
 
 /// What is listed when no status is named.
-pub(in crate::psi) const USUAL: [JobStatus; 2] = [JobStatus::Running, JobStatus::PendingCancel];
+pub const USUAL: [JobStatus; 2] = [JobStatus::Running, JobStatus::PendingCancel];
 
-pub(in crate::psi) async fn list(call: &mut Call<'_>) -> Handled {
-    let statuses = match call.params.items("statuses")? {
-        None => USUAL.to_vec(),
-        Some(items) => items
-            .iter()
-            .filter_map(|item| JobStatus::parse(word_of(item)?))
-            .collect(),
-    };
+pub async fn list(call: &mut OpCall<'_>) -> OpResult {
+    let named = call.params.items("statuses")?.map(|items| {
+        let statuses = items.iter().map(|item| JobStatus::parse(word_of(item)?));
+        statuses.flatten().collect::<Vec<_>>()
+    });
     let live = call.target().await?;
-    let jobs = with_status(live.session.jobs().list(), &statuses);
-    Done::data(payload::map(|data| {
-        data.key("jobs").vector(|list| {
-            for job in &jobs {
-                let session_id = &live.id;
-                list.value(&ShownJob { job, session_id });
-            }
-        });
-    }))
-    .into()
+    let jobs = with_status(
+        live.session.jobs().list(),
+        named.as_deref().unwrap_or(&USUAL),
+    );
+    OpDone::map(&[("jobs", &ShownJob::all(&jobs, &live.id))]).into()
 }
 
-pub(in crate::psi) async fn inspect(call: &mut Call<'_>) -> Handled {
+pub async fn inspect(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("job-id")?;
     let live = call.target().await?;
     let job = live.session.jobs().find(id).ok_or_else(|| unknown(id))?;
-    Done::data(payload::map(|data| {
-        let shown = ShownJob {
-            job: &job,
-            session_id: &live.id,
-        };
-        data.field("job", &shown);
-    }))
-    .into()
+    OpDone::map(&[("job", &ShownJob::of(&job, &live.id))]).into()
 }
 
-pub(in crate::psi) async fn cancel(call: &mut Call<'_>) -> Handled {
+pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("job-id")?;
     let live = call.target().await?;
     let job = live.session.cancel_job(id)?.ok_or_else(|| unknown(id))?;
-    Done::data(payload::map(|data| {
-        let shown = ShownJob {
-            job: &job,
-            session_id: &live.id,
-        };
-        data.field("accepted", &true).field("job", &shown);
-    }))
-    .into()
+    let job = ShownJob::of(&job, &live.id);
+    OpDone::map(&[("accepted", &true), ("job", &job)]).into()
 }
 
-pub(in crate::psi) fn with_status(mut jobs: Vec<Job>, statuses: &[JobStatus]) -> Vec<Job> {
+pub fn with_status(mut jobs: Vec<Job>, statuses: &[JobStatus]) -> Vec<Job> {
     jobs.retain(|job| statuses.contains(&job.status));
     jobs
 }

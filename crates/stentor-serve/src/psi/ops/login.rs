@@ -3,46 +3,42 @@
 use std::sync::Arc;
 
 use stentor_agent::tasks;
-use stentor_wire::edn::EdnWriter;
+use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
 use stentor_wire::psi::ErrorCode;
 
-use crate::login::{Login, LoginBegun, LoginProvider};
+use crate::login::{Login, LoginBegun};
 use crate::psi::error::OpError;
-use crate::psi::item::{Cause, Part};
-use crate::psi::live::Live;
-use crate::psi::login_slot::{LoginError, LoginWay, PendingLogin};
-use crate::psi::payload::{self, message::transcript_text};
-use crate::psi::request::{Answerer, Call, Done, Handled};
-use crate::psi::shared::Shared;
+use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::live::PsiSession;
+use crate::psi::login_slot::{LoginSlotError, LoginWay, PendingLogin};
+use crate::psi::payload::message::transcript_text;
+use crate::psi::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use crate::psi::shared::PsiShared;
 
 /// The provider may have to be asked first; nothing waits for it.
-pub(in crate::psi) async fn begin(call: &mut Call<'_>) -> Handled {
+pub async fn begin(call: &mut OpCall<'_>) -> OpResult {
     let wanted = call.params.text("provider")?.map(str::to_owned);
     let live = call.target().await?;
-    let shared = Arc::clone(&call.connection.shared);
+    let shared = Arc::clone(call.shared());
     call.answerer.later(async move {
-        let chosen = provider(&shared, &live, wanted).await?;
-        let pending = shared.login.begin(&chosen, false)?;
-        let begun = begun(&shared, &pending).await?;
+        let (pending, begun) = start(&shared, &live, wanted, false).await?;
         shared.login.waits(&pending, LoginWay::Operation);
-        Ok(Done::data(payload::map(|data| {
-            data.key("provider");
-            write_provider(data, &pending);
-            data.field("url", &begun.url)
-                .field("uses-callback-server", &begun.uses_callback_server)
-                .field("pending-login", &true);
-        }))
-        .of(&live))
+        let done = OpDone::map(&[
+            ("provider", &pending),
+            ("url", &begun.url),
+            ("uses-callback-server", &begun.uses_callback_server),
+            ("pending-login", &true),
+        ]);
+        Ok(done.of(&live))
     })
 }
 
 /// A flow that waits for the browser may take long; nothing waits for it.
-pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
+pub fn complete(call: &mut OpCall<'_>) -> OpResult {
     let input = call.params.text("input")?;
-    let input = input
-        .filter(|input| !input.trim().is_empty())
-        .map(str::to_owned);
-    let shared = Arc::clone(&call.connection.shared);
+    let input = input.filter(|input| !input.trim().is_empty());
+    let input = input.map(str::to_owned);
+    let shared = Arc::clone(call.shared());
     let pending = shared.login.begun();
     let Some((pending, login)) = pending.zip(shared.options.login.clone()) else {
         let message = "no login was begun; login_begin begins one";
@@ -51,68 +47,59 @@ pub(in crate::psi) fn complete(call: &mut Call<'_>) -> Handled {
     call.answerer.later(async move {
         let completed = tokio::select! {
             completed = login.complete(&pending.provider, input) => {
-                completed.map_err(LoginError::Refused)
+                completed.map_err(LoginSlotError::Refused)
             }
-            () = pending.given_up.cancelled() => Err(LoginError::Replaced),
+            () = pending.given_up.cancelled() => Err(LoginSlotError::Replaced),
         };
         completed?;
         shared.login.over(&pending);
         pending.given_up.cancel();
-        Ok(Done::data(payload::map(|data| {
-            data.key("provider");
-            write_provider(data, &pending);
-            data.field("logged-in", &true);
-        })))
+        Ok(OpDone::map(&[("provider", &pending), ("logged-in", &true)]))
     })
 }
 
-/// The provider that is meant: the one that is named, else the model's own.
-async fn provider(
-    shared: &Shared,
-    live: &Live,
+/// Begins a login at the provider that is meant: the one that is named, else the model's own. Has
+/// it say where to go. A login that it refuses is not pending.
+async fn start(
+    shared: &PsiShared,
+    live: &PsiSession,
     wanted: Option<String>,
-) -> Result<LoginProvider, LoginError> {
+    replaces: bool,
+) -> Result<(PendingLogin, LoginBegun), LoginSlotError> {
     let login = shared.options.login.as_ref();
-    let login = login.ok_or(LoginError::Unavailable)?;
+    let login = login.ok_or(LoginSlotError::Unavailable)?;
     let wanted = match wanted.filter(|wanted| !wanted.trim().is_empty()) {
         Some(wanted) => wanted.trim().to_owned(),
         None => {
             let model = live.session.state().await?.model;
-            model.ok_or(LoginError::NoModel)?.provider.clone()
+            model.ok_or(LoginSlotError::NoModel)?.provider.clone()
         }
     };
     let providers = login.providers();
-    let provider = providers.iter().find(|provider| provider.id == wanted);
-    provider.cloned().ok_or_else(|| {
+    let Some(provider) = providers.iter().find(|provider| provider.id == wanted) else {
         let names: Vec<&str> = providers.iter().map(|one| one.id.as_str()).collect();
         let there_are = names.join(", ");
-        LoginError::UnknownProvider { wanted, there_are }
-    })
-}
-
-/// Has the provider say where to go. A login that it refuses is not pending.
-async fn begun(shared: &Shared, pending: &PendingLogin) -> Result<LoginBegun, LoginError> {
-    let begun = match shared.options.login.as_ref() {
-        Some(login) => login.begin(&pending.provider).await,
-        None => return Err(LoginError::Unavailable),
+        return Err(LoginSlotError::UnknownProvider { wanted, there_are });
     };
-    if begun.is_err() {
-        shared.login.over(pending);
+    let pending = shared.login.begin(provider, replaces)?;
+    match login.begin(&pending.provider).await {
+        Ok(begun) => Ok((pending, begun)),
+        Err(why) => {
+            shared.login.over(&pending);
+            Err(LoginSlotError::Refused(why))
+        }
     }
-    begun.map_err(LoginError::Refused)
 }
 
 /// `/login`: one message with the address and what to do (section 19), and then, where the
 /// browser comes back by itself, another when it did. Takes the place of one that is under way.
-pub(in crate::psi) async fn slash_login(
-    shared: &Arc<Shared>,
-    live: &Arc<Live>,
+pub async fn slash_login(
+    shared: &Arc<PsiShared>,
+    live: &Arc<PsiSession>,
     wanted: Option<String>,
-    cause: Cause,
-) -> Result<Vec<Part>, LoginError> {
-    let chosen = provider(shared, live, wanted).await?;
-    let pending = shared.login.begin(&chosen, true)?;
-    let begun = begun(shared, &pending).await?;
+    cause: CausingRequest,
+) -> Result<Vec<ItemPart>, LoginSlotError> {
+    let (pending, begun) = start(shared, live, wanted, true).await?;
     let mut text = format!("Log in at {}: {}", pending.name, begun.url);
     if !begun.instructions.is_empty() {
         text.push('\n');
@@ -129,7 +116,7 @@ pub(in crate::psi) async fn slash_login(
     Ok(vec![transcript_text(live, &text, cause)])
 }
 
-fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogin) {
+fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: PendingLogin) {
     let (shared, live) = (Arc::clone(shared), Arc::clone(live));
     tasks::spawn(async move {
         let Some(login) = shared.options.login.clone() else {
@@ -141,35 +128,34 @@ fn wait_for_browser(shared: &Arc<Shared>, live: &Arc<Live>, pending: PendingLogi
             () = pending.given_up.cancelled() => return,
         };
         shared.login.over(&pending);
-        let snapshots = Part::Snapshots(Arc::clone(&live), None);
-        shared
-            .write(vec![transcript_text(&live, &text, None), snapshots])
-            .await;
+        shared.write(reported(live, &text, None)).await;
     });
 }
 
 /// The prompt was the code of a login: the model hears nothing of it.
-pub(in crate::psi) fn pasted(
-    call: &Call<'_>,
-    live: Arc<Live>,
+pub fn pasted(
+    call: &OpCall<'_>,
+    live: Arc<PsiSession>,
     pending: PendingLogin,
     code: String,
-) -> Handled {
-    let answerer: Answerer = call.answerer.clone();
+) -> OpResult {
+    let answerer: RequestAnswerer = call.answerer.clone();
     tasks::spawn(async move {
-        answerer.done(Done::accepted().of(&live)).await;
+        answerer.done(OpDone::accepted().of(&live)).await;
         let Some(login) = answerer.shared.options.login.clone() else {
             return;
         };
         let text = completed(&*login, &pending, Some(code)).await;
-        let cause = answerer.cause();
-        let parts = vec![
-            transcript_text(&live, &text, cause.clone()),
-            Part::Snapshots(live, cause),
-        ];
+        let parts = reported(live, &text, answerer.cause());
         answerer.shared.write(parts).await;
     });
-    Ok(crate::psi::request::Answered::Later)
+    Ok(OpAnswer::Later)
+}
+
+/// How a login ended, in the transcript, and the snapshots.
+fn reported(live: Arc<PsiSession>, text: &str, cause: CausingRequest) -> Vec<ItemPart> {
+    let said = transcript_text(&live, text, cause.clone());
+    vec![said, ItemPart::Snapshots(live, cause)]
 }
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {
@@ -179,9 +165,8 @@ async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<Strin
     }
 }
 
-fn write_provider(writer: &mut EdnWriter<'_>, pending: &PendingLogin) {
-    writer.map(|map| {
-        map.field("id", &pending.provider)
-            .field("name", &pending.name);
-    });
+impl WriteEdn for PendingLogin {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.value(&Fields(&[("id", &self.provider), ("name", &self.name)]));
+    }
 }

@@ -13,11 +13,11 @@ pub(super) mod transport;
 
 use stentor_wire::psi::Op;
 
-use super::request::{Call, Handled};
+use super::request::{OpCall, OpResult};
 use super::slash;
 
 /// The table of operations (section 9).
-pub(super) async fn dispatch(op: Op, call: &mut Call<'_>) -> Handled {
+pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
     match op {
         Op::Handshake => transport::handshake(call).await,
         Op::Ping => transport::ping().into(),
@@ -46,8 +46,7 @@ pub(super) async fn dispatch(op: Op, call: &mut Call<'_>) -> Handled {
         Op::SetThinkingLevel => settings::set_thinking_level(call).await,
         Op::CycleThinkingLevel => settings::cycle_thinking_level(call).await,
         Op::Compact => settings::compact(call).await,
-        Op::SetAutoCompaction => settings::set_auto_compaction(call).await,
-        Op::SetAutoRetry => settings::set_auto_retry(call).await,
+        Op::SetAutoCompaction | Op::SetAutoRetry => settings::set_automatic(call, op).await,
         Op::LoginBegin => login::begin(call).await,
         Op::LoginComplete => login::complete(call),
         Op::ResolveDialog => dialogs::resolve(call).await,

@@ -3,150 +3,144 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stentor_agent::agent::AgentError;
+use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::hub::{CursorMissed, Subscription};
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::store::{Entry, EntryKind};
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::connection::Connection;
+use crate::psi::connection::PsiConnection;
 use crate::psi::cursor;
 use crate::psi::error::OpError;
-use crate::psi::item::{Cause, Part};
-use crate::psi::live::{Live, Origin};
+use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::live::{PsiSession, SessionOrigin};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
-use crate::psi::request::{Call, Done, Handled};
-use crate::psi::shared::Shared;
+use crate::psi::request::{OpCall, OpDone, OpResult};
+use crate::psi::shared::PsiShared;
 
-pub(in crate::psi) async fn new_session(call: &mut Call<'_>) -> Handled {
+pub async fn new_session(call: &mut OpCall<'_>) -> OpResult {
     let source = call.target().await?;
-    let live = new_like(&call.connection.shared, &source).await?;
-    arrive(call, &live, true).await
+    let live = new_like(call.shared(), &source).await?;
+    arrive(call, &live, Arrival::New).await
 }
 
-pub(in crate::psi) async fn switch_session(call: &mut Call<'_>) -> Handled {
+pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
     if call.params.session_id()?.is_some() {
         let live = call.target().await?;
-        return arrive(call, &live, false).await;
+        return arrive(call, &live, Arrival::Known).await;
     }
     let path = call.params.filled("session-path")?;
     let given = cursor::given(call.params)?;
     let (live, is_new) = resume(call.connection, path).await?;
-    // One that is open here already has lost nothing.
-    match given.filter(|_| is_new) {
-        None => arrive(call, &live, is_new).await,
-        Some(given) => match live.session.subscribe_at(&given) {
-            Ok(events) => go_on(call, &live, events).await,
-            Err(missed) => arrive_with(call, &live, is_new, Some(missed)).await,
-        },
-    }
+    let arrival = match given {
+        // One that is open here already has lost nothing.
+        _ if !is_new => Arrival::Known,
+        None => Arrival::New,
+        Some(given) => Arrival::At(live.session.subscribe_at(&given)),
+    };
+    arrive(call, &live, arrival).await
 }
 
-pub(in crate::psi) async fn fork(call: &mut Call<'_>) -> Handled {
+pub async fn fork(call: &mut OpCall<'_>) -> OpResult {
     let entry_id = call.params.filled("entry-id")?;
     let source = call.target().await?;
-    let live = fork_at(&call.connection.shared, &source, entry_id).await?;
-    arrive(call, &live, true).await
+    let live = fork_at(call.shared(), &source, entry_id).await?;
+    arrive(call, &live, Arrival::New).await
 }
 
-pub(in crate::psi) async fn set_session_name(call: &mut Call<'_>) -> Handled {
+pub async fn set_session_name(call: &mut OpCall<'_>) -> OpResult {
     let name = call.params.filled("name")?.trim();
     let live = call.target().await?;
     live.session.set_name(name).await?;
-    call.answer(&live, |data| {
-        data.field("session-name", name);
-    })
+    OpDone::map(&[("session-name", &name)]).of(&live).into()
 }
 
-/// Goes on with a session from a cursor: its events follow, and nothing is written again.
-async fn go_on(call: &mut Call<'_>, live: &Arc<Live>, events: Subscription) -> Handled {
-    let view = live.view(false).await?;
-    let mut done = Done::data(payload::map(|data| {
-        data.field("session-id", &*live.id)
-            .field("session-file", &view.file());
-        cursor::write(data, live, Some(cursor::outcome(Ok(()))));
-    }));
-    done.before = vec![Part::Attach(Arc::clone(live), events)];
-    call.connection.shared.let_ask(live).await?;
-    done.before
-        .extend(move_focus(call.connection, live, false).await?);
-    let cause = call.answerer.cause();
-    done.before
-        .push(Part::Snapshots(Arc::clone(live), cause.clone()));
-    done.before.push(Part::Context(cause));
-    done.after = after_the_answer();
-    done.of(live).into()
+/// How a client comes to a session.
+enum Arrival {
+    /// Its events are published here already.
+    Known,
+    New,
+    /// With a cursor: if it still counts, the events follow it, and nothing is written again.
+    At(Result<Subscription, CursorMissed>),
 }
 
-async fn arrive(call: &mut Call<'_>, live: &Arc<Live>, is_new: bool) -> Handled {
-    arrive_with(call, live, is_new, None).await
-}
-
-/// The same for a client whose cursor could not be gone on from.
-async fn arrive_with(
-    call: &mut Call<'_>,
-    live: &Arc<Live>,
-    is_new: bool,
-    missed: Option<CursorMissed>,
-) -> Handled {
-    let outcome = missed.map(|missed| cursor::outcome(Err(missed)));
-    let view = live.view(false).await?;
-    let mut done = Done::data(payload::map(|data| {
-        data.field("session-id", &*live.id)
-            .field("session-file", &view.file());
+async fn arrive(call: &mut OpCall<'_>, live: &Arc<PsiSession>, arrival: Arrival) -> OpResult {
+    let file = live.view(false).await?.file();
+    let (is_new, cursor) = match arrival {
+        Arrival::Known => (false, None),
+        Arrival::New => (true, None),
+        Arrival::At(cursor) => (true, Some(cursor)),
+    };
+    let outcome = cursor.as_ref().map(cursor::outcome);
+    let mut done = OpDone::data(payload::map(|data| {
+        data.fields(&[("session-id", &&*live.id), ("session-file", &file)]);
         cursor::write(data, live, outcome);
     }));
-    done.before = move_focus(call.connection, live, is_new).await?;
-    done.before.extend(arrival(live, &call.answerer.cause()));
+    let cause = call.answerer.cause();
+    let events = cursor.and_then(Result::ok);
+    let shown = match events {
+        Some(_) => snapshots(live, &cause).into(),
+        None => self::arrival(live, &cause),
+    };
+    let attached = events.map(|events| ItemPart::Attach(Arc::clone(live), events));
+    let attached = attached.or_else(|| is_new.then(|| ItemPart::attach(live)));
+    done.before = move_focus(call.connection, live, attached).await?;
+    done.before.extend(shown);
     done.after = after_the_answer();
     done.of(live).into()
 }
 
-/// Makes a session the one that is meant when none is named, and has its events published.
-pub(in crate::psi) async fn move_focus(
-    connection: &mut Connection,
-    live: &Arc<Live>,
-    is_new: bool,
-) -> Result<Vec<Part>, OpError> {
-    let mut parts = Vec::new();
-    if is_new {
-        parts.push(Part::attach(live));
+/// Makes a session the one that is meant when none is named. `attached` has the events of one that
+/// is new here published.
+pub async fn move_focus(
+    connection: &mut PsiConnection,
+    live: &Arc<PsiSession>,
+    attached: Option<ItemPart>,
+) -> Result<Vec<ItemPart>, OpError> {
+    if attached.is_some() {
         connection.shared.let_ask(live).await?;
     }
+    let mut parts = Vec::from_iter(attached);
     if let Some(left) = connection.focus.replace(Arc::clone(live)) {
         connection.shared.used(&left);
+        if connection.shared.forget_visited(&left) {
+            parts.push(ItemPart::Detach(Arc::clone(&left.id)));
+        }
     }
-    parts.push(Part::Focus(Arc::clone(live)));
+    parts.push(ItemPart::Focus(Arc::clone(live)));
     Ok(parts)
 }
 
 /// The five events of every navigation.
-pub(in crate::psi) fn arrival(live: &Arc<Live>, cause: &Cause) -> Vec<Part> {
-    vec![
-        Part::Rehydration(Arc::clone(live), cause.clone()),
-        Part::Snapshots(Arc::clone(live), cause.clone()),
-        Part::Context(cause.clone()),
-    ]
+pub fn arrival(live: &Arc<PsiSession>, cause: &CausingRequest) -> Vec<ItemPart> {
+    let mut parts = vec![ItemPart::Rehydration(Arc::clone(live), cause.clone())];
+    parts.extend(snapshots(live, cause));
+    parts
+}
+
+fn snapshots(live: &Arc<PsiSession>, cause: &CausingRequest) -> [ItemPart; 2] {
+    let of_session = ItemPart::Snapshots(Arc::clone(live), cause.clone());
+    [of_session, ItemPart::Context(cause.clone())]
 }
 
 /// What the client wipes when it sees the answer, and so must be written again (section 18.4).
-pub(in crate::psi) fn after_the_answer() -> Vec<Part> {
-    vec![Part::Context(None), Part::UiLists]
+pub fn after_the_answer() -> Vec<ItemPart> {
+    vec![ItemPart::Context(None), ItemPart::UiLists]
 }
 
 /// A new session with the folder, the model and the thinking level of another.
-pub(in crate::psi) async fn new_like(shared: &Shared, source: &Live) -> Result<Arc<Live>, OpError> {
+pub async fn new_like(shared: &PsiShared, source: &PsiSession) -> Result<Arc<PsiSession>, OpError> {
     let options = options_like(shared, source).await?;
-    shared.start(options).await
+    shared.start(options, Agent::start_with).await
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
-pub(in crate::psi) async fn resume(
-    connection: &Connection,
+pub async fn resume(
+    connection: &PsiConnection,
     path: &str,
-) -> Result<(Arc<Live>, bool), OpError> {
+) -> Result<(Arc<PsiSession>, bool), OpError> {
     let shared = &connection.shared;
     let path = shared.options.cwd.join(path);
     let slots = context::slots_as_they_came(shared).await;
@@ -179,7 +173,7 @@ fn live_in(slots: &[Slot], path: &Path) -> Option<Arc<str>> {
 }
 
 /// Loads a session file.
-pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Live>, OpError> {
+pub async fn load(shared: &PsiShared, path: &Path) -> Result<Arc<PsiSession>, OpError> {
     shared.make_room().await?;
     if let Some(session) = shared.agent.join(path) {
         return joined(shared, session).await;
@@ -194,11 +188,8 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
     let header = opened.journal.header().clone();
     if shared.knows(&header.id) {
         // A copy of its file: requests name sessions by their id.
-        let message = format!(
-            "{}: the session {} is live already, from another file",
-            path.display(),
-            header.id
-        );
+        let (path, id) = (path.display(), &header.id);
+        let message = format!("{path}: the session {id} is live already, from another file");
         return Err(OpError::failed(message));
     }
     // The folder of an old session may be gone; the conversation is not.
@@ -214,38 +205,26 @@ pub(in crate::psi) async fn load(shared: &Shared, path: &Path) -> Result<Arc<Liv
         // The model it was made with is not to be had here.
         session.set_model(&model.provider, &model.id).await?;
     }
-    let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
-    let created_ms = created_ms.unwrap_or_else(|| shared.clock().now_ms());
-    let origin = Origin {
-        cwd: cwd.to_owned(),
-        created_ms,
-        ..Origin::default()
-    };
-    Ok(shared.add(Live::new(session, origin)))
+    Ok(shared.began(session, cwd.to_owned(), &header.timestamp))
 }
 
 /// Takes up a session that is live elsewhere. It stays what it was opened with.
-async fn joined(shared: &Shared, session: Session) -> Result<Arc<Live>, OpError> {
+async fn joined(shared: &PsiShared, session: Session) -> Result<Arc<PsiSession>, OpError> {
     if shared.knows(session.id()) {
         let message = format!("the session {} is open already", session.id());
         return Err(OpError::failed(message));
     }
     let (header, _) = session.entries().await?;
-    let created_ms = stentor_journal::clock::parse_iso_time(&header.timestamp);
-    let origin = Origin {
-        cwd: session.state().await?.cwd,
-        created_ms: created_ms.unwrap_or_else(|| shared.clock().now_ms()),
-        ..Origin::default()
-    };
-    Ok(shared.add(Live::new(session, origin)))
+    let cwd = session.state().await?.cwd;
+    Ok(shared.began(session, cwd, &header.timestamp))
 }
 
 /// A child of a session with everything up to an entry; with a user message also the reply to it.
-pub(in crate::psi) async fn fork_at(
-    shared: &Shared,
-    source: &Arc<Live>,
+pub async fn fork_at(
+    shared: &PsiShared,
+    source: &Arc<PsiSession>,
     entry_id: &str,
-) -> Result<Arc<Live>, OpError> {
+) -> Result<Arc<PsiSession>, OpError> {
     shared.make_room().await?;
     let (_, entries) = source.session.entries().await?;
     let last = last_of_exchange(&entries, entry_id)
@@ -257,19 +236,17 @@ pub(in crate::psi) async fn fork_at(
     let forked = shared.agent.fork(&source.session, point, options).await;
     let (session, _) = forked?;
     let file = state.file.map(|file| file.to_string_lossy().into_owned());
-    let origin = Origin {
-        cwd: source.cwd.clone(),
-        created_ms: shared.clock().now_ms(),
+    let origin = SessionOrigin {
         parent: Some(Arc::clone(&source.id)),
         parent_path: file,
-        ..Origin::default()
+        ..SessionOrigin::new(source.origin.cwd.clone(), shared.clock().now_ms())
     };
-    Ok(shared.add(Live::new(session, origin)))
+    Ok(shared.add(PsiSession::new(session, origin)))
 }
 
-async fn options_like(shared: &Shared, source: &Live) -> Result<SessionOptions, OpError> {
+async fn options_like(shared: &PsiShared, source: &PsiSession) -> Result<SessionOptions, OpError> {
     let state = source.session.state().await?;
-    let mut options = shared.options_in(&source.cwd).await?;
+    let mut options = shared.options_in(&source.origin.cwd).await?;
     options.model = state.model.or(options.model);
     options.thinking = Some(state.thinking);
     Ok(options)

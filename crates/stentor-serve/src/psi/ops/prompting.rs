@@ -11,19 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::picture;
 use crate::psi::error::OpError;
-use crate::psi::item::Part;
-use crate::psi::live::Live;
+use crate::psi::item::ItemPart;
+use crate::psi::live::PsiSession;
 use crate::psi::ops::login;
 use crate::psi::params::word_of;
-use crate::psi::payload;
-use crate::psi::request::{Answerer, Call, Done, Handled};
+use crate::psi::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
 use crate::psi::slash;
 
-pub(in crate::psi) async fn prompt(call: &mut Call<'_>) -> Handled {
+pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("message")?;
     let images = images(call)?;
     let live = call.target().await?;
-    if let Some(pasted) = call.connection.shared.login.take_for_prompt(text) {
+    if let Some(pasted) = call.shared().login.take_for_prompt(text) {
         return login::pasted(call, live, pasted, text.to_owned());
     }
     if let Some(handled) = slash::through_prompt(call, &live, text).await {
@@ -33,25 +32,21 @@ pub(in crate::psi) async fn prompt(call: &mut Call<'_>) -> Handled {
     content.extend(images);
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
-        return run_fetched(&call.answerer, live, content);
+        // A server is asked for the prompt first: nobody else waits for it.
+        let starter = call.answerer.clone();
+        return call.answerer.later(async move {
+            let accepted = prepared(&live, content, live.preparing()).await?;
+            Ok(begun(&starter, &live, accepted))
+        });
     }
     let content = live.session.expand(content).await?;
-    run(call.answerer.clone(), live, content).await
-}
-
-/// The same with a prompt that a server is asked for first: nobody else waits for it.
-fn run_fetched(answerer: &Answerer, live: Arc<Live>, content: Vec<ContentBlock>) -> Handled {
-    let starter = answerer.clone();
-    answerer.later(async move {
-        let accepted = prepared(&live, content, live.preparing()).await?;
-        Ok(begun(&starter, &live, accepted))
-    })
+    run(&call.answerer, live, content).await
 }
 
 /// Prepares a prompt and has it accepted. An abort since `preparing` was taken stops it, too: no
 /// run may begin after an abort that was sent behind its prompt.
 async fn prepared(
-    live: &Live,
+    live: &PsiSession,
     content: Vec<ContentBlock>,
     preparing: CancellationToken,
 ) -> Result<Accepted, OpError> {
@@ -71,37 +66,30 @@ async fn prepared(
 }
 
 /// Starts a run and answers before its first event.
-async fn run(answerer: Answerer, live: Arc<Live>, content: Vec<ContentBlock>) -> Handled {
-    let may_wait = live.is_aborting();
-    let session = live.session.clone();
-    let mut prompting = Box::pin(async move { session.prompt(content).await });
-    if !may_wait {
-        let accepted = prompting.await?;
-        return begun(&answerer, &live, accepted).into();
-    }
-    // The run before is being stopped and this one waits for it: others must not.
-    match futures_util::poll!(&mut prompting) {
-        std::task::Poll::Ready(accepted) => begun(&answerer, &live, accepted?).into(),
-        std::task::Poll::Pending => {
-            let starter = answerer.clone();
-            answerer.later(async move {
-                let accepted = prompting.await?;
-                Ok(begun(&starter, &live, accepted))
-            })
-        }
+async fn run(
+    answerer: &RequestAnswerer,
+    live: Arc<PsiSession>,
+    content: Vec<ContentBlock>,
+) -> OpResult {
+    let (starter, may_wait) = (answerer.clone(), live.is_aborting());
+    let starting = async move {
+        let accepted = live.session.prompt(content).await?;
+        Ok(begun(&starter, &live, accepted))
+    };
+    // When the run before is being stopped, this one waits for it: others must not.
+    match may_wait {
+        true => answerer.later(starting),
+        false => starting.await.map(OpAnswer::Now),
     }
 }
 
-fn begun(answerer: &Answerer, live: &Arc<Live>, accepted: Accepted) -> Done {
-    let mut done = Done::accepted().of(live);
-    done.after = vec![
-        Part::RunBegins(Arc::clone(&live.id), answerer.cause()),
-        Part::Release(accepted),
-    ];
+fn begun(answerer: &RequestAnswerer, live: &Arc<PsiSession>, accepted: Accepted) -> OpDone {
+    let mut done = OpDone::accepted().of(live);
+    done.after = ItemPart::run(live, answerer.cause(), accepted);
     done
 }
 
-pub(in crate::psi) async fn while_streaming(call: &mut Call<'_>) -> Handled {
+pub async fn while_streaming(call: &mut OpCall<'_>) -> OpResult {
     let content = message(call)?;
     let behavior = call.params.word("behavior")?.unwrap_or("steer");
     if !matches!(behavior, "steer" | "queue") {
@@ -109,39 +97,33 @@ pub(in crate::psi) async fn while_streaming(call: &mut Call<'_>) -> Handled {
             ":behavior must be \"steer\" or \"queue\", not {behavior:?}"
         )));
     }
-    let live = call.target().await?;
-    let content = live.session.expand(content).await?;
+    let (live, content) = expanded(call, content).await?;
     let state = live.session.state().await?;
-    let (done, queued) = if state.interrupt_pending {
-        ("coerced-follow-up", live.session.follow_up(content).await)
-    } else if behavior == "steer" {
-        ("steer", live.session.steer(content).await)
-    } else {
-        ("queue", live.session.follow_up(content).await)
+    let (done, queued) = match behavior {
+        _ if state.interrupt_pending => {
+            ("coerced-follow-up", live.session.follow_up(content).await)
+        }
+        "steer" => ("steer", live.session.steer(content).await),
+        _ => ("queue", live.session.follow_up(content).await),
     };
     queued?;
-    call.answer(&live, |data| {
-        data.field("accepted", &true).field("behavior", done);
-    })
+    let done = OpDone::map(&[("accepted", &true), ("behavior", &done)]);
+    done.of(&live).into()
 }
 
-pub(in crate::psi) async fn steer(call: &mut Call<'_>) -> Handled {
-    let content = message(call)?;
-    let live = call.target().await?;
-    let content = live.session.expand(content).await?;
+pub async fn steer(call: &mut OpCall<'_>) -> OpResult {
+    let (live, content) = expanded(call, message(call)?).await?;
     live.session.steer(content).await?;
-    call.accept(&live)
+    OpDone::accepted().of(&live).into()
 }
 
-pub(in crate::psi) async fn follow_up(call: &mut Call<'_>) -> Handled {
-    let content = message(call)?;
-    let live = call.target().await?;
-    let content = live.session.expand(content).await?;
+pub async fn follow_up(call: &mut OpCall<'_>) -> OpResult {
+    let (live, content) = expanded(call, message(call)?).await?;
     live.session.follow_up(content).await?;
-    call.accept(&live)
+    OpDone::accepted().of(&live).into()
 }
 
-pub(in crate::psi) async fn interrupt(call: &mut Call<'_>) -> Handled {
+pub async fn interrupt(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let interrupted = live.session.interrupt().await?;
     let mut dropped: Vec<&str> = Vec::new();
@@ -150,23 +132,22 @@ pub(in crate::psi) async fn interrupt(call: &mut Call<'_>) -> Handled {
             dropped.push(text);
         }
     }
-    let data = payload::map(|data| {
-        data.field("accepted", &interrupted.accepted)
-            .field("pending", &interrupted.pending)
-            .field("dropped-steering-text", &dropped.join("\n"));
-    });
-    let mut done = Done::data(data).of(&live);
+    let done = OpDone::map(&[
+        ("accepted", &interrupted.accepted),
+        ("pending", &interrupted.pending),
+        ("dropped-steering-text", &dropped.join("\n")),
+    ]);
+    let mut done = done.of(&live);
     if interrupted.accepted {
-        done.before.push(Part::Interrupting(live));
+        done.before.push(ItemPart::Interrupting(live));
     }
     done.into()
 }
 
-pub(in crate::psi) async fn abort(call: &mut Call<'_>) -> Handled {
+pub async fn abort(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
-    let session = live.session.clone();
     live.stop_preparing();
-    let aborting = live.aborting();
+    let (session, aborting) = (live.session.clone(), live.aborting());
     let mut ending = Box::pin(async move {
         let ended: Result<(), SessionError> = session.abort().await;
         drop(aborting);
@@ -175,38 +156,36 @@ pub(in crate::psi) async fn abort(call: &mut Call<'_>) -> Handled {
     // With this the session knows; that it takes a moment to stop must keep nobody waiting.
     match futures_util::poll!(&mut ending) {
         std::task::Poll::Ready(ended) => ended?,
-        std::task::Poll::Pending => {
-            tasks::spawn(ending);
-        }
+        std::task::Poll::Pending => drop(tasks::spawn(ending)),
     }
-    call.accept(&live)
+    OpDone::accepted().of(&live).into()
 }
 
-pub(in crate::psi) async fn abort_retry(call: &mut Call<'_>) -> Handled {
+pub async fn abort_retry(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     live.session.abort_retry().await?;
-    call.accept(&live)
+    OpDone::accepted().of(&live).into()
 }
 
 /// Runs a prompt to its end and answers then, as a slash command that expands does
 /// (section 13.2). Nothing waits for it.
-pub(in crate::psi) fn run_to_its_end(
-    answerer: &Answerer,
-    live: &Arc<Live>,
+pub fn run_to_its_end(
+    answerer: &RequestAnswerer,
+    live: &Arc<PsiSession>,
     text: String,
-) -> Handled {
+) -> OpResult {
     let (starter, live) = (answerer.clone(), Arc::clone(live));
     answerer.later(async move {
         run_through(&starter, &live, text, live.preparing()).await?;
-        Ok(Done::data(slash::handled(true)).of(&live))
+        Ok(OpDone::data(slash::handled(true)).of(&live))
     })
 }
 
 /// Has the agent asked something, and waits until it is idle again. Nothing is asked if there was
 /// an abort since `preparing` was taken.
-pub(in crate::psi) async fn run_through(
-    starter: &Answerer,
-    live: &Live,
+pub async fn run_through(
+    starter: &RequestAnswerer,
+    live: &Arc<PsiSession>,
     text: String,
     preparing: CancellationToken,
 ) -> Result<(), OpError> {
@@ -216,10 +195,7 @@ pub(in crate::psi) async fn run_through(
     // may have ended it already.
     let events = live.session.subscribe_since(accepted.after());
     let mut events = events.unwrap_or_else(|_| live.session.subscribe());
-    let begin = vec![
-        Part::RunBegins(Arc::clone(&live.id), starter.cause()),
-        Part::Release(accepted),
-    ];
+    let begin = ItemPart::run(live, starter.cause(), accepted);
     starter.shared.write(begin).await;
     while let Some(event) = events.next().await {
         if matches!(event.kind, EventKind::Settled { .. }) {
@@ -229,19 +205,26 @@ pub(in crate::psi) async fn run_through(
     Ok(())
 }
 
-fn message(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
+/// What a message that goes into a run says, and the session it is for.
+async fn expanded(
+    call: &OpCall<'_>,
+    content: Vec<ContentBlock>,
+) -> Result<(Arc<PsiSession>, Vec<ContentBlock>), OpError> {
+    let live = call.target().await?;
+    let content = live.session.expand(content).await?;
+    Ok((live, content))
+}
+
+fn message(call: &OpCall<'_>) -> Result<Vec<ContentBlock>, OpError> {
     let mut content = vec![ContentBlock::text(call.params.filled("message")?)];
     content.extend(images(call)?);
     Ok(content)
 }
 
 /// The pictures of a prompt: `{:type :image :mime-type s :data s}`.
-fn images(call: &Call<'_>) -> Result<Vec<ContentBlock>, OpError> {
-    let wrong = || {
-        OpError::params(
-            ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}",
-        )
-    };
+fn images(call: &OpCall<'_>) -> Result<Vec<ContentBlock>, OpError> {
+    let form = ":images must be a vector of {:type :image :mime-type \"image/…\" :data \"base64\"}";
+    let wrong = || OpError::params(form);
     let items = call.params.items("images")?.unwrap_or_default();
     items
         .iter()

@@ -9,33 +9,32 @@ use crate::psi::cursor;
 use crate::psi::eql::Engine;
 use crate::psi::eql::session::{SESSION, SessionFacts};
 use crate::psi::error::OpError;
-use crate::psi::payload::{self, context, message, model::CatalogEntry, session};
-use crate::psi::request::{Call, Done, Handled};
+use crate::psi::payload::{self, context, message::Messages, model::CatalogEntry, session};
+use crate::psi::request::{OpCall, OpDone, OpResult};
 use crate::psi::slash;
 
-pub(in crate::psi) async fn query_eql(call: &mut Call<'_>) -> Handled {
+pub async fn query_eql(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("query")?;
     let query = eql::parse(text)
         .map_err(|error| OpError::new(ErrorCode::InvalidQuery, error.to_string()))?;
     let live = call.target().await?;
     let entity = call.params.text("entity")?.and_then(eql::parse_entity);
-    let mut engine = Engine::new(&call.connection.shared, call.connection.focus.clone());
-    let result = engine
-        .answer(&query, entity.unwrap_or_default(), &live)
-        .await;
+    let mut engine = Engine::new(call.shared(), call.connection.focus.clone());
+    let entity = entity.unwrap_or_default();
+    let result = engine.answer(&query, entity, &live).await;
     let result = result.map_err(|error| OpError::new(ErrorCode::QueryFailed, error.to_string()))?;
     let mut data = Vec::new();
     EdnWriter::for_query_result(&mut data).map(|data| {
         data.field("result", &result);
     });
-    Done::data(data).of(&live).into()
+    OpDone::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
+pub async fn get_state(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let view = live.view(false).await;
     let view = view.map_err(|error| OpError::new(ErrorCode::QueryFailed, error.to_string()))?;
-    let facts = SessionFacts::now(&call.connection.shared, &live, view);
+    let facts = SessionFacts::now(call.shared(), &live, view);
     let state = &facts.view.state;
     let sandbox = state.sandbox.to_report().map(ToString::to_string);
     let book = live.book().await;
@@ -51,35 +50,30 @@ pub(in crate::psi) async fn get_state(call: &mut Call<'_>) -> Handled {
                 .field_if_some("sandbox", sandbox.as_ref());
             cursor::write(map, &live, None);
             SESSION.write(map, &facts, "ui-type");
-            map.key("skills").vector(|list| {
-                for skill in &book.skills {
-                    list.map(|map| {
-                        map.field("name", &skill.name)
-                            .field("description", &skill.description);
-                    });
-                }
+            map.key("skills").maps(&book.skills, |map, skill| {
+                map.field("name", &skill.name)
+                    .field("description", &skill.description);
             });
             map.key("prompt-templates");
             session::write_templates(map, &book, false);
         });
     });
-    Done::data(data).of(&live).into()
+    OpDone::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_messages(call: &mut Call<'_>) -> Handled {
+pub async fn get_messages(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let messages = live.session.messages().await?;
-    call.answer(&live, |data| {
-        data.key("messages");
-        message::write_messages(data, &messages);
-    })
+    OpDone::map(&[("messages", &Messages(&messages))])
+        .of(&live)
+        .into()
 }
 
-pub(in crate::psi) async fn get_session_stats(call: &mut Call<'_>) -> Handled {
+pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let stats = live.session.stats().await?;
     let (_, entries) = live.session.entries().await?;
-    let facts = SessionFacts::now(&call.connection.shared, &live, live.view(false).await?);
+    let facts = SessionFacts::now(call.shared(), &live, live.view(false).await?);
     let extensions = live.commands().await.of(CommandSource::Extension).count();
     let state = &facts.view.state;
     let waiting = state.queues.steering.len() + state.queues.follow_up.len();
@@ -113,47 +107,40 @@ pub(in crate::psi) async fn get_session_stats(call: &mut Call<'_>) -> Handled {
                 .field("journal-entries", &entries.len());
         });
     });
-    Done::data(data).of(&live).into()
+    OpDone::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn list_sessions(call: &mut Call<'_>) -> Handled {
+pub async fn list_sessions(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
-    let slots = context::slots(&call.connection.shared).await;
+    let slots = context::slots(call.shared()).await;
     let active = call.connection.focus.as_ref().map(|live| &*live.id);
-    call.answer(&live, |data| {
+    let data = payload::map(|data| {
         data.field("active-session-id", &active)
             .key("sessions")
-            .vector(|list| {
-                slots
-                    .iter()
-                    .for_each(|slot| context::write_listed(list, slot))
-            });
-    })
+            .maps(&slots, context::write_listed);
+    });
+    OpDone::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_fork_messages(call: &mut Call<'_>) -> Handled {
+pub async fn get_fork_messages(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let messages = live.session.user_messages().await?;
-    call.answer(&live, |data| {
-        data.key("messages").vector(|list| {
-            for (entry_id, text) in &messages {
-                list.map(|map| {
-                    map.field("entry-id", entry_id).field("text", text);
-                });
-            }
-        });
-    })
+    let data = payload::map(|data| {
+        data.key("messages")
+            .maps(&messages, |map, (entry_id, text)| {
+                map.field("entry-id", entry_id).field("text", text);
+            });
+    });
+    OpDone::data(data).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_last_assistant_text(call: &mut Call<'_>) -> Handled {
+pub async fn get_last_assistant_text(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let text = live.session.last_assistant_text().await?;
-    call.answer(&live, |data| {
-        data.field("text", &text);
-    })
+    OpDone::map(&[("text", &text)]).of(&live).into()
 }
 
-pub(in crate::psi) async fn get_commands(call: &mut Call<'_>) -> Handled {
+pub async fn get_commands(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let builtins = slash::BUILTINS.iter().map(|builtin| CommandInfo {
         name: builtin.name.to_owned(),
@@ -165,46 +152,21 @@ pub(in crate::psi) async fn get_commands(call: &mut Call<'_>) -> Handled {
     let further = live.commands().await.list;
     // What is built in cannot be replaced, so nothing else is offered by its name.
     let is_free = |info: &&CommandInfo| slash::BUILTINS.iter().all(|one| one.name != info.name);
-    let commands: Vec<CommandInfo> = builtins
-        .chain(further.iter().filter(is_free).cloned())
-        .collect();
-    Done::data(payload::map(|data| {
-        data.key("commands").vector(|list| {
-            for command in &commands {
-                list.map(|map| {
-                    map.field("name", &command.name)
-                        .field("description", &command.description)
-                        .field("source", &Keyword(source_name(command.source)))
-                        .field(
-                            "path",
-                            &command.path.as_ref().map(|path| path.to_string_lossy()),
-                        );
-                });
-            }
+    let commands = builtins.chain(further.iter().filter(is_free).cloned());
+    OpDone::data(payload::map(|data| {
+        data.key("commands").maps(commands, |map, command| {
+            let path = command.path.as_ref().map(|path| path.to_string_lossy());
+            let source = command.source.as_str().replace('_', "-");
+            map.field("name", &command.name)
+                .field("description", &command.description)
+                .field("source", &Keyword(&source))
+                .field("path", &path);
         });
     }))
     .into()
 }
 
-fn source_name(source: CommandSource) -> &'static str {
-    match source {
-        CommandSource::Builtin => "builtin",
-        CommandSource::Extension => "extension",
-        CommandSource::Prompt => "prompt",
-        CommandSource::Skill => "skill",
-        CommandSource::Agent => "agent",
-        CommandSource::McpPrompt => "mcp-prompt",
-    }
-}
-
-pub(in crate::psi) fn get_available_models(call: &mut Call<'_>) -> Handled {
-    let models = call.connection.shared.agent.models().available();
-    Done::data(payload::map(|data| {
-        data.key("models").vector(|list| {
-            for model in &models {
-                list.value(&CatalogEntry(model));
-            }
-        });
-    }))
-    .into()
+pub fn get_available_models(call: &mut OpCall<'_>) -> OpResult {
+    let models = call.shared().agent.models().available();
+    OpDone::map(&[("models", &CatalogEntry::all(&models))]).into()
 }

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_agent::model::{ModelInfo, NamedBy, ThinkingLevel};
 use stentor_agent::session::SessionError;
 use stentor_agent::tasks;
 use stentor_wire::edn::{Keyword, Value};
+use stentor_wire::psi::Op;
 
 use crate::default_model::{DefaultModelScope, StoredDefaultModel};
 use crate::psi::error::OpError;
-use crate::psi::live::Live;
-use crate::psi::params::word_of;
+use crate::psi::live::PsiSession;
+use crate::psi::params::{missing, word_of};
 use crate::psi::payload::{self, model::ModelRef};
-use crate::psi::request::{Call, Done, Handled};
-use crate::psi::shared::Shared;
+use crate::psi::request::{OpCall, OpDone, OpResult};
+use crate::psi::shared::PsiShared;
 
 /// How far a choice of model reaches (section 9.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::psi) enum ModelScope {
+pub enum ModelScope {
     Session,
     Stored(DefaultModelScope),
 }
@@ -34,22 +36,34 @@ impl ModelScope {
 }
 
 /// Why a model was not chosen.
-pub(in crate::psi) enum NotChosen {
-    Session(SessionError),
+#[derive(Debug, thiserror::Error)]
+pub enum NotChosen {
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// It could not be stored, so nothing was changed.
-    NotStored(String),
+    #[error("{0}")]
+    NotStored(BoxError),
+}
+
+impl From<NotChosen> for OpError {
+    fn from(error: NotChosen) -> Self {
+        match error {
+            NotChosen::Session(error) => error.into(),
+            NotChosen::NotStored(why) => Self::failed(why.to_string()),
+        }
+    }
 }
 
 /// A model that was chosen, and the file that says so from now on.
-pub(in crate::psi) struct Chosen {
+pub struct StoredChoice {
     pub model: Arc<ModelInfo>,
     pub stored: Option<StoredDefaultModel>,
 }
 
-pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
+pub async fn set_model(call: &mut OpCall<'_>) -> OpResult {
     let provider = call.params.word("provider")?;
     let provider = provider.filter(|provider| !provider.trim().is_empty());
-    let provider = provider.ok_or_else(|| OpError::params(":provider is missing"))?;
+    let provider = provider.ok_or_else(|| missing("provider"))?;
     let id = call.params.filled("model-id")?;
     let scope = match call.params.word("scope")? {
         None => ModelScope::Session,
@@ -60,80 +74,70 @@ pub(in crate::psi) async fn set_model(call: &mut Call<'_>) -> Handled {
         })?,
     };
     let live = call.target().await?;
-    let chosen = choose_model(&call.connection.shared, &live, provider, id, scope).await;
-    let chosen = chosen.map_err(|error| match error {
-        NotChosen::Session(error) => error.into(),
-        NotChosen::NotStored(why) => OpError::failed(why),
-    })?;
-    call.answer(&live, |data| {
+    let chosen = choose_model(call.shared(), &live, provider, id, scope).await?;
+    let data = payload::map(|data| {
         data.field("model", &ModelRef(&chosen.model));
         if let Some(stored) = &chosen.stored {
             data.field("kept-in", &*stored.file.to_string_lossy())
                 .field("without-effect", &stored.without_effect);
         }
-    })
+    });
+    OpDone::data(data).of(&live).into()
 }
 
 /// Sets the model of a session, and stores the choice as far as it reaches. When it cannot be stored,
 /// the session stays as it was, too. A model nobody has described is unknown here (section 9.6),
 /// though its provider might have it.
-pub(in crate::psi) async fn choose_model(
-    shared: &Shared,
-    live: &Live,
+pub async fn choose_model(
+    shared: &PsiShared,
+    live: &PsiSession,
     provider: &str,
     id: &str,
     scope: ModelScope,
-) -> Result<Chosen, NotChosen> {
+) -> Result<StoredChoice, NotChosen> {
     if !shared.agent.models().is_described(provider, id) {
-        return Err(NotChosen::Session(SessionError::UnknownModel {
-            provider: provider.to_owned(),
-            id: id.to_owned(),
-        }));
+        return Err(unknown(provider, id).into());
     }
     let stored = match scope {
         ModelScope::Session => None,
         ModelScope::Stored(scope) => Some(store_default(shared, live, provider, id, scope).await?),
     };
-    let choice = live.session.set_model(provider, id).await;
-    let choice = choice.map_err(NotChosen::Session)?;
-    Ok(Chosen {
-        model: choice.model,
-        stored,
-    })
+    let model = live.session.set_model(provider, id).await?.model;
+    Ok(StoredChoice { model, stored })
 }
 
 /// Later requests wait for the file: the next one may count on what it says.
 async fn store_default(
-    shared: &Shared,
-    live: &Live,
+    shared: &PsiShared,
+    live: &PsiSession,
     provider: &str,
     id: &str,
     scope: DefaultModelScope,
 ) -> Result<StoredDefaultModel, NotChosen> {
-    shared.agent.may_drive().map_err(NotChosen::Session)?;
-    let store = shared.options.default_model_store.clone().ok_or_else(|| {
-        NotChosen::NotStored(
-            "a model can be set for the session only: no file is configured".into(),
-        )
-    })?;
+    shared.agent.may_drive()?;
+    let store = shared.options.default_model_store.clone();
+    let none = "a model can be set for the session only: no file is configured";
+    let store = store.ok_or_else(|| NotChosen::NotStored(none.into()))?;
     let models = shared.agent.models();
-    let unknown = || SessionError::UnknownModel {
-        provider: provider.to_owned(),
-        id: id.to_owned(),
-    };
     // Only what can be used is stored.
-    let found = models.find(provider, id, NamedBy::User).ok_or_else(unknown);
-    let usable = found.and_then(|info| models.open(&info).map_err(SessionError::Model));
-    usable.map_err(NotChosen::Session)?;
+    let found = models.find(provider, id, NamedBy::User);
+    let found = found.ok_or_else(|| unknown(provider, id))?;
+    models.open(&found).map_err(SessionError::Model)?;
     let (provider, id) = (provider.to_owned(), id.to_owned());
-    let cwd = live.cwd.clone();
+    let cwd = live.origin.cwd.clone();
     let stored = tasks::spawn_blocking(move || store.store(&provider, &id, scope, &cwd)).await;
-    stored
-        .unwrap_or_else(|error| Err(error.into()))
-        .map_err(|why| NotChosen::NotStored(why.to_string()))
+    let stored = stored.unwrap_or_else(|error| Err(error.into()));
+    stored.map_err(NotChosen::NotStored)
 }
 
-pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {
+fn unknown(provider: &str, id: &str) -> SessionError {
+    SessionError::UnknownModel {
+        provider: provider.to_owned(),
+        id: id.to_owned(),
+    }
+}
+
+pub async fn cycle_model(call: &mut OpCall<'_>) -> OpResult {
     let backward = call.params.get("direction").and_then(word_of) == Some("prev");
     let live = call.target().await?;
     let state = live.session.state().await?;
@@ -143,38 +147,33 @@ pub(in crate::psi) async fn cycle_model(call: &mut Call<'_>) -> Handled {
     } else {
         state.model
     };
-    call.answer(&live, |data| {
-        data.field("model", &model.as_deref().map(ModelRef));
-    })
+    let done = OpDone::map(&[("model", &model.as_deref().map(ModelRef))]);
+    done.of(&live).into()
 }
 
-pub(in crate::psi) async fn set_thinking_level(call: &mut Call<'_>) -> Handled {
-    let level = call
-        .params
-        .get("level")
-        .ok_or_else(|| OpError::params(":level is missing"))?;
+pub async fn set_thinking_level(call: &mut OpCall<'_>) -> OpResult {
+    let level = call.params.get("level");
+    let level = level.ok_or_else(|| missing("level"))?;
     let level = parse_level(level).ok_or_else(|| {
-        OpError::params(format!(
-            ":level must be one of {}",
-            level_names().join(", ")
-        ))
+        let names = level_names().join(", ");
+        OpError::params(format!(":level must be one of {names}"))
     })?;
     let live = call.target().await?;
     let level = live.session.set_thinking(level).await?;
-    thinking_answer(level).of(&live).into()
+    thinking_answer(&live, level)
 }
 
-pub(in crate::psi) async fn cycle_thinking_level(call: &mut Call<'_>) -> Handled {
+pub async fn cycle_thinking_level(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let cycled = live.session.cycle_thinking().await?;
     let level = match cycled {
         Some(level) => level,
         None => live.session.state().await?.thinking,
     };
-    thinking_answer(level).of(&live).into()
+    thinking_answer(&live, level)
 }
 
-pub(in crate::psi) async fn compact(call: &mut Call<'_>) -> Handled {
+pub async fn compact(call: &mut OpCall<'_>) -> OpResult {
     let instructions = call.params.text("custom-instructions")?.map(str::to_owned);
     let live = call.target().await?;
     let state = live.session.state().await?;
@@ -184,48 +183,38 @@ pub(in crate::psi) async fn compact(call: &mut Call<'_>) -> Handled {
     let session = live.session.clone();
     call.answerer.later(async move {
         let done = match session.compact(instructions).await {
-            Ok(result) => payload::map(|data| {
+            Ok(result) => OpDone::data(payload::map(|data| {
                 data.field("compacted", &true).key("summary").map(|map| {
                     map.field("summary", &result.summary)
                         .field("first-kept-entry-id", &result.first_kept_entry_id)
                         .field("tokens-before", &result.tokens_before)
                         .field("tokens-after", &result.tokens_after);
                 });
-            }),
-            Err(SessionError::Compaction(why)) if why.is_nothing_to_do() => payload::map(|data| {
-                data.field("compacted", &false)
-                    .field("summary", &None::<&str>);
-            }),
+            })),
+            Err(SessionError::Compaction(why)) if why.is_nothing_to_do() => {
+                OpDone::map(&[("compacted", &false), ("summary", &None::<&str>)])
+            }
             Err(error) => return Err(error.into()),
         };
-        Ok(Done::data(done).of(&live))
+        Ok(done.of(&live))
     })
 }
 
-pub(in crate::psi) async fn set_auto_compaction(call: &mut Call<'_>) -> Handled {
+/// `set_auto_compaction` and `set_auto_retry`.
+pub async fn set_automatic(call: &mut OpCall<'_>, op: Op) -> OpResult {
     let enabled = call.params.flag("enabled")?;
     let live = call.target().await?;
-    live.session.set_auto_compaction(enabled).await?;
-    applied(&live).await?;
-    enabled_answer(enabled).of(&live).into()
-}
-
-pub(in crate::psi) async fn set_auto_retry(call: &mut Call<'_>) -> Handled {
-    let enabled = call.params.flag("enabled")?;
-    let live = call.target().await?;
-    live.session.set_auto_retry(enabled).await?;
-    applied(&live).await?;
-    enabled_answer(enabled).of(&live).into()
-}
-
-/// Waits until what the session was sent is done, so that its events come before the answer.
-async fn applied(live: &Live) -> Result<(), OpError> {
+    match op {
+        Op::SetAutoRetry => live.session.set_auto_retry(enabled).await?,
+        _ => live.session.set_auto_compaction(enabled).await?,
+    }
+    // When the session answers, it has done what it was sent: its events come before the answer.
     live.session.state().await?;
-    Ok(())
+    OpDone::map(&[("enabled", &enabled)]).of(&live).into()
 }
 
 /// A level by its name, or by its place in the list of levels.
-pub(in crate::psi) fn parse_level(value: &Value<'_>) -> Option<ThinkingLevel> {
+pub fn parse_level(value: &Value<'_>) -> Option<ThinkingLevel> {
     if let Some(place) = value.as_i64() {
         let place = usize::try_from(place).ok()?;
         return ThinkingLevel::ALL.get(place).copied();
@@ -233,20 +222,13 @@ pub(in crate::psi) fn parse_level(value: &Value<'_>) -> Option<ThinkingLevel> {
     word_of(value)?.parse().ok()
 }
 
-pub(in crate::psi) fn level_names() -> [&'static str; 6] {
+pub fn level_names() -> [&'static str; 6] {
     ThinkingLevel::ALL.map(ThinkingLevel::as_str)
 }
 
-fn thinking_answer(level: ThinkingLevel) -> Done {
-    Done::data(payload::map(|data| {
-        data.field("thinking-level", &Keyword(level.as_str()));
-    }))
-}
-
-fn enabled_answer(enabled: bool) -> Done {
-    Done::data(payload::map(|data| {
-        data.field("enabled", &enabled);
-    }))
+fn thinking_answer(live: &Arc<PsiSession>, level: ThinkingLevel) -> OpResult {
+    let level = Keyword(level.as_str());
+    OpDone::map(&[("thinking-level", &level)]).of(live).into()
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use stentor_wire::edn::{Keyword, Value};
 use stentor_wire::psi::{ErrorCode, PROTOCOL_VERSION, Topic, TopicSet, is_supported_version};
 
 use crate::psi::error::OpError;
-use crate::psi::item::Part;
+use crate::psi::item::ItemPart;
 use crate::psi::payload;
-use crate::psi::request::{Call, Done, Handled};
+use crate::psi::request::{OpCall, OpDone, OpResult};
 
 /// What this side can do besides (section 5).
 const FEATURES: [&str; 2] = ["eql-graph", "eql-memory"];
@@ -17,7 +17,7 @@ const FEATURES: [&str; 2] = ["eql-graph", "eql-memory"];
 /// The longest version that is repeated in an error.
 const SHOWN_VERSION_CHARS: usize = 40;
 
-pub(in crate::psi) async fn handshake(call: &mut Call<'_>) -> Handled {
+pub async fn handshake(call: &mut OpCall<'_>) -> OpResult {
     let info = call.params.get("client-info");
     let version = info
         .and_then(|info| info.get("protocol-version"))
@@ -38,30 +38,25 @@ pub(in crate::psi) async fn handshake(call: &mut Call<'_>) -> Handled {
         None => None,
     };
     let model = state.as_ref().and_then(|state| state.model.as_ref());
-    Done::data(payload::map(|data| {
+    let thinking = state.as_ref().map(|state| state.thinking.as_str());
+    OpDone::data(payload::map(|data| {
         data.key("server-info").map(|info| {
             info.field("protocol-version", PROTOCOL_VERSION)
                 .field("features", &FEATURES[..])
                 .field("session-id", &state.as_ref().map(|state| &*state.id))
                 .field("model-id", &model.map(|model| &model.id))
-                .field(
-                    "thinking-level",
-                    &state.as_ref().map(|state| state.thinking.as_str()),
-                )
+                .field("thinking-level", &thinking)
                 .field("ui-type", &Keyword("emacs"));
         });
     }))
     .into()
 }
 
-pub(in crate::psi) fn ping() -> Done {
-    Done::data(payload::map(|data| {
-        data.field("pong", &true)
-            .field("protocol-version", PROTOCOL_VERSION);
-    }))
+pub fn ping() -> OpDone {
+    OpDone::map(&[("pong", &true), ("protocol-version", &PROTOCOL_VERSION)])
 }
 
-pub(in crate::psi) async fn subscribe(call: &mut Call<'_>) -> Handled {
+pub async fn subscribe(call: &mut OpCall<'_>) -> OpResult {
     let named = topics(call)?;
     let live = call.target().await?;
     for topic in &named {
@@ -70,34 +65,30 @@ pub(in crate::psi) async fn subscribe(call: &mut Call<'_>) -> Handled {
     let is_first = !std::mem::replace(&mut call.connection.subscribed, true);
     call.connection.focus = Some(Arc::clone(&live));
     if call.connection.topics.names(Topic::DialogRequested) {
-        call.connection
-            .shared
-            .shows_dialogs
-            .store(true, Ordering::Release);
-        for live in call.connection.shared.sessions() {
-            call.connection.shared.let_ask(&live).await?;
+        let shared = call.shared();
+        shared.shows_dialogs.store(true, Ordering::Release);
+        for live in shared.sessions() {
+            shared.let_ask(&live).await?;
         }
     }
     let cause = call.answerer.cause();
     let mut parts = vec![
-        Part::Topics(call.connection.topics),
-        Part::Focus(Arc::clone(&live)),
+        ItemPart::Topics(call.connection.topics),
+        ItemPart::Focus(Arc::clone(&live)),
     ];
     if is_first && call.connection.topics.covers(Topic::AssistantMessage) {
-        parts.push(Part::Footer(Arc::clone(&live)));
+        parts.push(ItemPart::Footer(Arc::clone(&live)));
     }
     if named.iter().any(|topic| topic.is_ui()) {
-        parts.push(Part::UiSnapshot);
+        parts.push(ItemPart::UiSnapshot);
     }
-    parts.push(Part::Snapshots(Arc::clone(&live), cause.clone()));
-    parts.push(Part::Context(cause));
-    Done::data(subscribed(call.connection.topics))
-        .of(&live)
-        .behind(parts)
-        .into()
+    parts.push(ItemPart::Snapshots(Arc::clone(&live), cause.clone()));
+    parts.push(ItemPart::Context(cause));
+    let done = subscribed(call.connection.topics).of(&live);
+    done.behind(parts).into()
 }
 
-pub(in crate::psi) async fn unsubscribe(call: &mut Call<'_>) -> Handled {
+pub async fn unsubscribe(call: &mut OpCall<'_>) -> OpResult {
     match call.params.items("topics")? {
         Some(_) => {
             for topic in topics(call)? {
@@ -109,22 +100,18 @@ pub(in crate::psi) async fn unsubscribe(call: &mut Call<'_>) -> Handled {
     if !call.connection.topics.names(Topic::DialogRequested) {
         call.connection.shared.stop_asking().await?;
     }
-    Done::data(subscribed(call.connection.topics))
-        .behind(vec![Part::Topics(call.connection.topics)])
-        .into()
+    let topics = call.connection.topics;
+    let done = subscribed(topics).behind(vec![ItemPart::Topics(topics)]);
+    done.into()
 }
 
 /// The known ones among the topics that are named (section 8).
-fn topics(call: &Call<'_>) -> Result<Vec<Topic>, OpError> {
+fn topics(call: &OpCall<'_>) -> Result<Vec<Topic>, OpError> {
     let items = call.params.items("topics")?.unwrap_or_default();
-    Ok(items
-        .iter()
-        .filter_map(|name| Topic::parse(name.as_str()?))
-        .collect())
+    let named = items.iter().map(|name| Topic::parse(name.as_str()?));
+    Ok(named.flatten().collect())
 }
 
-fn subscribed(topics: TopicSet) -> Vec<u8> {
-    payload::map(|data| {
-        data.field("subscribed", &topics.names_sorted());
-    })
+fn subscribed(topics: TopicSet) -> OpDone {
+    OpDone::map(&[("subscribed", &topics.names_sorted())])
 }

@@ -9,13 +9,13 @@ use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use crate::psi::limits::SHORT_ID_CHARS;
-use crate::psi::live::{Live, View};
-use crate::psi::loading::Known;
-use crate::psi::shared::{Shared, lock};
+use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
+use crate::psi::loading::KnownPsiSession;
+use crate::psi::shared::{PsiShared, lock};
 use crate::psi::text;
 
 /// The live sessions at one moment.
-pub(in crate::psi) struct Context {
+pub struct ContextPayload {
     active: Option<Arc<str>>,
     slots: Vec<Slot>,
     time_zone: TimeZone,
@@ -23,12 +23,9 @@ pub(in crate::psi) struct Context {
 
 /// A session of this process as lists show it, loaded or not.
 #[derive(Debug, Clone)]
-pub(in crate::psi) struct Slot {
+pub struct Slot {
     pub id: Arc<str>,
-    pub cwd: PathBuf,
-    pub created_ms: u64,
-    pub parent: Option<Arc<str>>,
-    pub parent_path: Option<String>,
+    pub origin: SessionOrigin,
     pub name: Option<String>,
     pub display_name: Option<String>,
     pub file: Option<PathBuf>,
@@ -38,14 +35,15 @@ pub(in crate::psi) struct Slot {
 }
 
 impl Slot {
-    pub fn of(live: &Live, view: &View) -> Self {
-        let phase = live.phase();
+    pub fn of(
+        id: &Arc<str>,
+        origin: SessionOrigin,
+        view: &LiveSnapshot,
+        phase: &SessionPhase,
+    ) -> Self {
         Self {
-            id: Arc::clone(&live.id),
-            cwd: live.cwd.clone(),
-            created_ms: live.created_ms,
-            parent: live.parent.clone(),
-            parent_path: live.parent_path.clone(),
+            id: Arc::clone(id),
+            origin,
             name: view.state.name.clone(),
             display_name: view.display_name(),
             file: view.state.file.clone(),
@@ -73,12 +71,12 @@ impl Slot {
 }
 
 /// The sessions, in the order they came. One that has just ended is left out.
-pub(in crate::psi) async fn slots_as_they_came(shared: &Shared) -> Vec<Slot> {
+pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
     let mut slots = Vec::new();
     for known in shared.known() {
         match known {
-            Known::Live(live) => slots.extend(slot_of(&live).await),
-            Known::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
+            KnownPsiSession::Live(live) => slots.extend(slot_of(&live).await),
+            KnownPsiSession::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
         }
     }
     slots
@@ -86,12 +84,10 @@ pub(in crate::psi) async fn slots_as_they_came(shared: &Shared) -> Vec<Slot> {
 
 /// A loaded session as lists show it. It is asked only if something happened in it since it was
 /// last shown.
-async fn slot_of(live: &Live) -> Option<Slot> {
+async fn slot_of(live: &PsiSession) -> Option<Slot> {
     let seq = live.session.seq();
     let shown = lock(&live.shown).clone();
-    if let Some((at, slot)) = shown
-        && at == seq
-    {
+    if let Some((_, slot)) = shown.filter(|(at, _)| *at == seq) {
         let phase = live.phase();
         return Some(Slot {
             runtime_state: phase.runtime_state(),
@@ -99,13 +95,13 @@ async fn slot_of(live: &Live) -> Option<Slot> {
             ..slot
         });
     }
-    let slot = Slot::of(live, &live.view(false).await.ok()?);
+    let slot = live.slot(&live.view(false).await.ok()?);
     *lock(&live.shown) = Some((seq, slot.clone()));
     Some(slot)
 }
 
 /// The sessions, sorted as lists show them.
-pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
+pub async fn slots(shared: &PsiShared) -> Vec<Slot> {
     let mut slots = slots_as_they_came(shared).await;
     slots.extend(shared.elsewhere().await);
     slots.sort_by(|one, other| (one.updated_ms, &one.id).cmp(&(other.updated_ms, &other.id)));
@@ -113,26 +109,23 @@ pub(in crate::psi) async fn slots(shared: &Shared) -> Vec<Slot> {
 }
 
 /// Parents before their children, otherwise in the order given.
-pub(in crate::psi) fn sorted_by_tree(slots: &[Slot]) -> Vec<&Slot> {
+pub fn sorted_by_tree(slots: &[Slot]) -> Vec<&Slot> {
     let is_root = |slot: &&Slot| {
-        let parent = slot.parent.as_ref();
+        let parent = slot.origin.parent.as_ref();
         parent.is_none_or(|parent| !slots.iter().any(|other| other.id == *parent))
     };
     let mut sorted = Vec::with_capacity(slots.len());
     let mut open: Vec<&Slot> = slots.iter().filter(is_root).rev().collect();
     while let Some(next) = open.pop() {
         sorted.push(next);
-        let children = slots
-            .iter()
-            .filter(|slot| slot.parent.as_ref() == Some(&next.id))
-            .rev();
-        open.extend(children);
+        let is_child = |slot: &&Slot| slot.origin.parent.as_ref() == Some(&next.id);
+        open.extend(slots.iter().filter(is_child).rev());
     }
     sorted
 }
 
-impl Context {
-    pub async fn look(shared: &Shared, active: Option<&Live>) -> Self {
+impl ContextPayload {
+    pub async fn look(shared: &PsiShared, active: Option<&PsiSession>) -> Self {
         Self {
             active: active.map(|live| Arc::clone(&live.id)),
             slots: slots(shared).await,
@@ -145,25 +138,23 @@ impl Context {
     }
 
     fn line(&self, slot: &Slot) -> String {
-        let parent = slot.parent.as_ref();
+        let parent = slot.origin.parent.as_ref();
         let has_parent =
             parent.is_some_and(|parent| self.slots.iter().any(|other| other.id == *parent));
-        let mut line = String::new();
-        if has_parent {
-            line.push_str("  ");
-        }
-        line.push_str(&slot.label());
-        line.push_str(&format!(" [{}]", slot.short_id()));
-        line.push_str(&format!(" — {}", self.clock_time(slot.created_ms)));
-        if let Some(updated_ms) = slot.updated_ms {
-            line.push_str(&format!(" / {}", self.clock_time(updated_ms)));
-        }
-        line.push_str(&format!(" — {}", slot.cwd.display()));
-        if self.is_active(slot) {
-            line.push_str(" ← current");
-        }
-        line.push_str(&format!(" [{}]", slot.runtime_state));
-        line
+        let indent = if has_parent { "  " } else { "" };
+        let (label, id, state) = (slot.label(), slot.short_id(), slot.runtime_state);
+        let created = self.clock_time(slot.origin.created_ms);
+        let updated = slot
+            .updated_ms
+            .map(|ms| format!(" / {}", self.clock_time(ms)));
+        let updated = updated.unwrap_or_default();
+        let cwd = slot.origin.cwd.display();
+        let current = if self.is_active(slot) {
+            " ← current"
+        } else {
+            ""
+        };
+        format!("{indent}{label} [{id}] — {created}{updated} — {cwd}{current} [{state}]")
     }
 
     fn clock_time(&self, ms: u64) -> String {
@@ -173,72 +164,59 @@ impl Context {
         format!("{:02}:{:02}", time.hour(), time.minute())
     }
 
-    fn write_widget(&self, writer: &mut EdnWriter<'_>) {
-        writer.map(|widget| {
-            widget
-                .field("placement", "left")
-                .field("extension-id", "psi-session")
-                .field("widget-id", "session-tree")
-                .key("content-lines")
-                .vector(|lines| {
-                    for slot in &self.slots {
-                        lines.map(|line| {
-                            line.field("text", &self.line(slot))
-                                .field("runtime-state", slot.runtime_state)
-                                .field("is-current", &self.is_active(slot));
-                            if !self.is_active(slot) {
-                                line.key("action").map(|action| {
-                                    action
-                                        .field("type", "command")
-                                        .field("command", &format!("/tree {}", slot.id));
-                                });
-                            }
-                        });
-                    }
-                });
-        });
+    fn write_widget(&self, widget: &mut EdnWriter<'_>) {
+        widget
+            .field("placement", "left")
+            .field("extension-id", "psi-session")
+            .field("widget-id", "session-tree")
+            .key("content-lines")
+            .maps(&self.slots, |line, slot| {
+                line.field("text", &self.line(slot))
+                    .field("runtime-state", slot.runtime_state)
+                    .field("is-current", &self.is_active(slot));
+                if !self.is_active(slot) {
+                    let command = format!("/tree {}", slot.id);
+                    line.key("action").map(|action| {
+                        action.fields(&[("type", &"command"), ("command", &command)]);
+                    });
+                }
+            });
     }
 }
 
-impl WriteEdn for Context {
+impl WriteEdn for ContextPayload {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
         writer.map(|data| {
             data.field("active-session-id", &self.active.as_deref())
                 .key("sessions")
-                .vector(|list| {
-                    for slot in &self.slots {
-                        list.map(|map| {
-                            map.field("id", &*slot.id)
-                                .field("item-kind", "session")
-                                .field("name", &slot.name)
-                                .field("display-name", &slot.display_name)
-                                .field("worktree-path", &*slot.cwd.to_string_lossy())
-                                .field("runtime-state", slot.runtime_state)
-                                .field("is-streaming", &slot.is_streaming)
-                                .field("is-active", &self.is_active(slot))
-                                .field("parent-session-id", &slot.parent.as_deref())
-                                .field("created-at", &iso_time(slot.created_ms))
-                                .field("updated-at", &slot.updated_ms.map(iso_time));
-                        });
-                    }
+                .maps(&self.slots, |map, slot| {
+                    map.field("id", &*slot.id)
+                        .field("item-kind", "session")
+                        .field("name", &slot.name)
+                        .field("display-name", &slot.display_name)
+                        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
+                        .field("runtime-state", slot.runtime_state)
+                        .field("is-streaming", &slot.is_streaming)
+                        .field("is-active", &self.is_active(slot))
+                        .field("parent-session-id", &slot.origin.parent.as_deref())
+                        .field("created-at", &iso_time(slot.origin.created_ms))
+                        .field("updated-at", &slot.updated_ms.map(iso_time));
                 })
-                .key("session-tree-widget");
-            self.write_widget(data);
+                .key("session-tree-widget")
+                .map(|widget| self.write_widget(widget));
         });
     }
 }
 
 /// A session in the answer to `list_sessions` (section 9.2).
-pub(in crate::psi) fn write_listed(writer: &mut EdnWriter<'_>, slot: &Slot) {
-    writer.map(|map| {
-        map.field("session-id", &*slot.id)
-            .field("session-file", &slot.file_text())
-            .field("session-name", &slot.name)
-            .field("display-name", &slot.display_name)
-            .field("worktree-path", &*slot.cwd.to_string_lossy())
-            .field("parent-session-id", &slot.parent.as_deref())
-            .field("parent-session-path", &slot.parent_path)
-            .field("created-at", &iso_time(slot.created_ms))
-            .field("updated-at", &slot.updated_ms.map(iso_time));
-    });
+pub fn write_listed(map: &mut EdnWriter<'_>, slot: &Slot) {
+    map.field("session-id", &*slot.id)
+        .field("session-file", &slot.file_text())
+        .field("session-name", &slot.name)
+        .field("display-name", &slot.display_name)
+        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
+        .field("parent-session-id", &slot.origin.parent.as_deref())
+        .field("parent-session-path", &slot.origin.parent_path)
+        .field("created-at", &iso_time(slot.origin.created_ms))
+        .field("updated-at", &slot.updated_ms.map(iso_time));
 }

@@ -5,18 +5,18 @@ use std::path::Path;
 use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
-use super::context::{slots_as_they_came, sorted_by_tree};
+use super::context::{Slot, slots_as_they_came, sorted_by_tree};
 use super::model;
 use crate::psi::git;
-use crate::psi::live::{Live, RetryWait, View};
-use crate::psi::shared::Shared;
+use crate::psi::live::{LiveSnapshot, PsiSession, RetryWait};
+use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
 /// The states of sessions, in the order they are shown.
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
 
 /// What stands below the transcript.
-pub(in crate::psi) struct Footer {
+pub struct Footer {
     session_id: String,
     path_line: String,
     usage_parts: Vec<String>,
@@ -27,7 +27,7 @@ pub(in crate::psi) struct Footer {
 
 impl Footer {
     /// `None` when what the session consumed cannot be read.
-    pub async fn look(shared: &Shared, live: &Live, view: &View) -> Option<Self> {
+    pub async fn look(shared: &PsiShared, live: &PsiSession, view: &LiveSnapshot) -> Option<Self> {
         let usage = view.stats.as_ref()?.total_usage;
         Some(Self {
             session_id: live.id.to_string(),
@@ -43,13 +43,10 @@ impl Footer {
 impl WriteEdn for Footer {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
         let stats = format!("{} {}", self.usage_parts.join(" "), self.model_text);
-        let activity: Vec<String> = self
-            .buckets
-            .iter()
-            .map(|(state, labels)| format!("{state} {}", labels.join(", ")))
-            .collect();
-        let activity =
-            (!activity.is_empty()).then(|| format!("sessions: {}", activity.join(" · ")));
+        let buckets = self.buckets.iter();
+        let activity = buckets.map(|(state, labels)| format!("{state} {}", labels.join(", ")));
+        let activity = activity.collect::<Vec<_>>().join(" · ");
+        let activity = (!activity.is_empty()).then(|| format!("sessions: {activity}"));
         writer.map(|data| {
             data.field("session-id", &self.session_id)
                 .field("path-line", &self.path_line)
@@ -59,25 +56,21 @@ impl WriteEdn for Footer {
                 .field("model-text", &self.model_text)
                 .field("session-activity-line", &activity)
                 .key("session-activity-buckets")
-                .vector(|list| {
-                    for (state, labels) in &self.buckets {
-                        list.map(|map| {
-                            map.field("state", *state).field("labels", labels);
-                        });
-                    }
+                .maps(&self.buckets, |map, (state, labels)| {
+                    map.field("state", *state).field("labels", labels);
                 });
         });
     }
 }
 
-async fn path_line(live: &Live, home: Option<&Path>, view: &View) -> String {
-    let cwd = &live.cwd;
+async fn path_line(live: &PsiSession, home: Option<&Path>, view: &LiveSnapshot) -> String {
+    let cwd = &live.origin.cwd;
     let mut line = match home.and_then(|home| cwd.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),
         None => cwd.display().to_string(),
     };
-    if let Some(branch) = git::branch_label(git::project_of(&live.session, cwd)).await {
+    if let Some(branch) = git::branch_label(git::project_of(live)).await {
         line.push_str(&format!(" ({branch})"));
     }
     if let Some(name) = view.display_name() {
@@ -86,7 +79,7 @@ async fn path_line(live: &Live, home: Option<&Path>, view: &View) -> String {
     line
 }
 
-fn usage_parts(usage: &Usage, view: &View) -> Vec<String> {
+fn usage_parts(usage: &Usage, view: &LiveSnapshot) -> Vec<String> {
     let mut parts = Vec::new();
     for (sign, count) in [
         ("↑", usage.input),
@@ -119,20 +112,17 @@ fn usage_parts(usage: &Usage, view: &View) -> Vec<String> {
     parts
 }
 
-fn model_text(view: &View) -> String {
+fn model_text(view: &LiveSnapshot) -> String {
     match view.state.model.as_deref() {
         Some(info) => model::label(info, view.state.thinking),
         None => "(no-provider) no-model".to_owned(),
     }
 }
 
-fn status_line(shared: &Shared, live: &Live) -> Option<String> {
-    let mut parts: Vec<String> = shared
-        .ui()
-        .statuses(&live.id)
-        .map(|(_, status)| text::collapsed(status))
-        .filter(|status| !status.is_empty())
-        .collect();
+fn status_line(shared: &PsiShared, live: &PsiSession) -> Option<String> {
+    let statuses = shared.ui().panel(&live.id).statuses;
+    let statuses = statuses.values().map(|status| text::collapsed(status));
+    let mut parts: Vec<String> = statuses.filter(|status| !status.is_empty()).collect();
     if let Some(retry) = live.phase().retry {
         parts.push(retry_line(&retry, shared.clock().now_ms()));
     }
@@ -157,26 +147,20 @@ fn retry_line(retry: &RetryWait, now_ms: u64) -> String {
 }
 
 /// Which sessions are in which state; nothing for a lone session.
-async fn buckets(shared: &Shared) -> Vec<(&'static str, Vec<String>)> {
+async fn buckets(shared: &PsiShared) -> Vec<(&'static str, Vec<String>)> {
     if shared.known().len() < 2 {
         return Vec::new();
     }
     let slots = slots_as_they_came(shared).await;
-    let mut labelled = Vec::with_capacity(slots.len());
-    for slot in sorted_by_tree(&slots) {
-        let name = slot.display_name.clone();
-        let label = name.unwrap_or_else(|| slot.short_id().to_owned());
-        labelled.push((slot.runtime_state, label));
-    }
-    STATES
-        .into_iter()
-        .filter_map(|state| {
-            let labels: Vec<String> = labelled
-                .iter()
-                .filter(|(of, _)| *of == state)
-                .map(|(_, label)| label.clone())
-                .collect();
-            (!labels.is_empty()).then_some((state, labels))
-        })
-        .collect()
+    let sorted = sorted_by_tree(&slots);
+    let label = |slot: &&Slot| {
+        let name = slot.display_name.as_deref();
+        name.unwrap_or(slot.short_id()).to_owned()
+    };
+    let bucket = |state: &'static str| {
+        let slots = sorted.iter().filter(|slot| slot.runtime_state == state);
+        (state, slots.map(label).collect::<Vec<String>>())
+    };
+    let buckets = STATES.map(bucket).into_iter();
+    buckets.filter(|(_, labels)| !labels.is_empty()).collect()
 }

@@ -5,13 +5,23 @@ use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 /// A job of a session.
-pub(in crate::psi) struct ShownJob<'a> {
-    pub job: &'a Job,
-    pub session_id: &'a str,
+pub struct ShownJob<'a> {
+    job: &'a Job,
+    session_id: &'a str,
+}
+
+impl<'a> ShownJob<'a> {
+    pub fn of(job: &'a Job, session_id: &'a str) -> Self {
+        Self { job, session_id }
+    }
+
+    pub fn all(jobs: &'a [Job], session_id: &'a str) -> Vec<Self> {
+        jobs.iter().map(|job| Self::of(job, session_id)).collect()
+    }
 }
 
 /// `<job-id>  [<status>]  <tool-name>`.
-pub(in crate::psi) fn list_line(job: &Job) -> String {
+pub fn list_line(job: &Job) -> String {
     let status = job.status.as_str();
     format!("{}  [{status}]  {}", job.id, job.work.tool_name)
 }
@@ -20,7 +30,10 @@ impl WriteEdn for ShownJob<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
         let job = self.job;
         let ended = job.ended.as_ref();
+        let ended_at = ended.map(|ended| iso_time(ended.at_ms));
+        let payload = ended.and_then(|ended| ended.payload.as_ref());
         let file = ended.and_then(|ended| ended.payload_file.as_ref());
+        let file = file.map(|file| file.to_string_lossy());
         let status = Keyword(job.status.as_str());
         writer.map(|map| {
             map.field("job-id", &job.id)
@@ -32,26 +45,17 @@ impl WriteEdn for ShownJob<'_> {
                 .field("workflow-id", &None::<&str>)
                 .field("job-seq", &job.number)
                 .field("started-at", &iso_time(job.started_ms))
-                .field("completed-at", &ended.map(|ended| iso_time(ended.at_ms)))
+                .field("completed-at", &ended_at)
                 .field("completed-seq", &ended.map(|ended| ended.number))
                 .field("status", &status)
-                .field(
-                    "terminal-payload",
-                    &ended.and_then(|ended| ended.payload.as_ref()),
-                )
-                .field(
-                    "terminal-payload-file",
-                    &file.map(|file| file.to_string_lossy()),
-                )
+                .field("terminal-payload", &payload)
+                .field("terminal-payload-file", &file)
                 .field(
                     "cancel-requested-at",
                     &job.cancel_requested_ms.map(iso_time),
                 )
                 .field("terminal-message-emitted", &ended.is_some())
-                .field(
-                    "terminal-message-emitted-at",
-                    &ended.map(|ended| iso_time(ended.at_ms)),
-                )
+                .field("terminal-message-emitted-at", &ended_at)
                 .key("summary")
                 .map(|summary| {
                     summary

@@ -8,32 +8,35 @@ use stentor_journal::message::{
     text_of,
 };
 use stentor_journal::usage::Usage;
-use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
+use stentor_wire::edn::{EdnWriter, Fields, Keyword, WriteEdn};
 use stentor_wire::psi::Topic;
 
-use crate::psi::item::{Cause, Part};
-use crate::psi::live::Live;
-use crate::psi::long_text::{LongTexts, Text};
+use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::live::PsiSession;
+use crate::psi::long_text::{LongText, LongTexts};
 use crate::psi::text;
 
 /// What an aborted answer says (section 9.3, `abort`).
 const ABORTED: &str = "Aborted";
 
 /// A message of the transcript.
-pub(in crate::psi) struct Shown<'a>(pub &'a Message);
+pub struct ShownMessage<'a>(pub &'a Message);
 
 /// The messages of a transcript. What no client could show is left out.
-pub(in crate::psi) fn write_messages(writer: &mut EdnWriter<'_>, messages: &[Arc<Message>]) {
-    writer.vector(|list| {
-        for message in messages {
-            if !matches!(**message, Message::Other(_)) {
-                list.value(&Shown(message));
+pub struct Messages<'a>(pub &'a [Arc<Message>]);
+
+impl WriteEdn for Messages<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let is_shown = |message: &&Arc<Message>| !matches!(***message, Message::Other(_));
+        writer.vector(|list| {
+            for message in self.0.iter().filter(is_shown) {
+                list.value(&ShownMessage(message));
             }
-        }
-    });
+        });
+    }
 }
 
-impl WriteEdn for Shown<'_> {
+impl WriteEdn for ShownMessage<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
         let timestamp = iso_time(text::time_of(self.0));
         writer.map(|map| {
@@ -81,7 +84,7 @@ impl WriteEdn for Shown<'_> {
 }
 
 /// The payload of `assistant/message` for a run's answer (section 10.7). Its texts are left open.
-pub(in crate::psi) fn write_final<'m>(
+pub fn write_final<'m>(
     writer: &mut EdnWriter<'_>,
     session_id: &str,
     message: &'m AssistantMessage,
@@ -100,53 +103,58 @@ pub(in crate::psi) fn write_final<'m>(
                     };
                     list.map(|map| {
                         map.field("type", &Keyword("text")).key("text");
-                        texts.leave_open(map, [Text::Plain(text)]);
+                        texts.leave_open(map, [LongText::Plain(text)]);
                     });
                 }
                 write_abort(list, message);
             });
         if shown.iter().any(|part| !part.is_empty()) {
             data.key("text");
-            texts.leave_open(data, shown.into_iter().map(Text::Plain));
+            texts.leave_open(data, shown.into_iter().map(LongText::Plain));
         }
         write_end(data, message);
     });
 }
 
 /// The payload of `assistant/message` for a text of our own.
-pub(in crate::psi) fn write_text(
-    writer: &mut EdnWriter<'_>,
-    session_id: &str,
-    role: &str,
-    text: &str,
-    custom_type: Option<&str>,
-) {
-    writer.map(|data| {
-        data.field("session-id", session_id)
-            .field("role", role)
-            .key("content")
-            .vector(|blocks| {
-                blocks.map(|block| {
-                    block.field("type", &Keyword("text")).field("text", text);
-                });
-            })
-            .field("text", text)
-            .field_if_some("custom-type", custom_type);
-    });
+pub struct TextMessage<'a> {
+    pub session_id: &'a str,
+    pub role: &'a str,
+    pub text: &'a str,
+    pub custom_type: Option<&'a str>,
+}
+
+impl WriteEdn for TextMessage<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let block = Fields(&[("type", &Keyword("text")), ("text", &self.text)]);
+        writer.map(|data| {
+            data.field("session-id", self.session_id)
+                .field("role", self.role)
+                .field("content", &[block][..])
+                .field("text", self.text)
+                .field_if_some("custom-type", self.custom_type);
+        });
+    }
 }
 
 /// A text in the transcript of a session.
-pub(in crate::psi) fn transcript_text(live: &Live, text: &str, cause: Cause) -> Part {
-    Part::Event {
+pub fn transcript_text(live: &PsiSession, text: &str, cause: CausingRequest) -> ItemPart {
+    let message = TextMessage {
+        session_id: &live.id,
+        role: "assistant",
+        text,
+        custom_type: None,
+    };
+    ItemPart::Event {
         topic: Topic::AssistantMessage,
         session: Some(Arc::clone(&live.id)),
         cause,
-        data: super::form(|data| write_text(data, &live.id, "assistant", text, None)),
+        data: super::form(&message),
     }
 }
 
 /// Content blocks.
-pub(in crate::psi) fn write_blocks(writer: &mut EdnWriter<'_>, blocks: &[ContentBlock]) {
+pub fn write_blocks(writer: &mut EdnWriter<'_>, blocks: &[ContentBlock]) {
     writer.vector(|list| {
         for block in blocks {
             write_block(list, block);
@@ -155,7 +163,7 @@ pub(in crate::psi) fn write_blocks(writer: &mut EdnWriter<'_>, blocks: &[Content
 }
 
 /// Why a model stopped.
-pub(in crate::psi) fn stop_reason(reason: StopReason) -> &'static str {
+pub fn stop_reason(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Stop | StopReason::Unknown => "stop",
         StopReason::Length => "length",

@@ -11,18 +11,27 @@ pub(super) mod session;
 pub(super) mod tool;
 pub(super) mod ui;
 
-use stentor_wire::edn::EdnWriter;
+use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 /// One written form.
-pub(super) fn form(write: impl FnOnce(&mut EdnWriter<'_>)) -> Vec<u8> {
+pub(super) fn form(value: &dyn WriteEdn) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write(&mut EdnWriter::new(&mut bytes));
+    value.write_edn(&mut EdnWriter::new(&mut bytes));
     bytes
+}
+
+/// A form that was written before.
+pub(super) struct Written<'a>(pub &'a [u8]);
+
+impl WriteEdn for Written<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.written(self.0);
+    }
 }
 
 /// A written map.
 pub(super) fn map(entries: impl FnOnce(&mut EdnWriter<'_>)) -> Vec<u8> {
-    form(|writer| {
-        writer.map(entries);
-    })
+    let mut bytes = Vec::new();
+    EdnWriter::new(&mut bytes).map(entries);
+    bytes
 }

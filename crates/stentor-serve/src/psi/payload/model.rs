@@ -1,10 +1,12 @@
 //! Models and how long they think (sections 10.1, 11.2 and 15).
 
+use std::sync::Arc;
+
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 /// A model as the wire names one: provider and id.
-pub(in crate::psi) struct ModelRef<'a>(pub &'a ModelInfo);
+pub struct ModelRef<'a>(pub &'a ModelInfo);
 
 impl WriteEdn for ModelRef<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
@@ -16,7 +18,7 @@ impl WriteEdn for ModelRef<'_> {
 }
 
 /// A model as the catalogue lists it.
-pub(in crate::psi) struct CatalogEntry<'a>(pub &'a ModelInfo);
+pub struct CatalogEntry<'a>(pub &'a ModelInfo);
 
 impl WriteEdn for CatalogEntry<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
@@ -29,12 +31,15 @@ impl WriteEdn for CatalogEntry<'_> {
     }
 }
 
+impl<'a> CatalogEntry<'a> {
+    pub fn all(models: &'a [Arc<ModelInfo>]) -> Vec<Self> {
+        models.iter().map(|model| Self(model)).collect()
+    }
+}
+
 /// The effort that a level means for a model; none when it does not think. The highest level is
 /// only told of models that have it (section 19).
-pub(in crate::psi) fn effort(
-    model: Option<&ModelInfo>,
-    level: ThinkingLevel,
-) -> Option<&'static str> {
+pub fn effort(model: Option<&ModelInfo>, level: ThinkingLevel) -> Option<&'static str> {
     let model = model.filter(|model| model.reasoning)?;
     match level {
         ThinkingLevel::Off => None,
@@ -46,7 +51,7 @@ pub(in crate::psi) fn effort(
 }
 
 /// `(provider) id`, and how long it thinks if it can.
-pub(in crate::psi) fn label(model: &ModelInfo, level: ThinkingLevel) -> String {
+pub fn label(model: &ModelInfo, level: ThinkingLevel) -> String {
     let mut label = format!("({}) {}", model.provider, model.id);
     if model.reasoning {
         label.push_str(" • thinking ");

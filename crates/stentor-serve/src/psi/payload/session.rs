@@ -5,10 +5,10 @@ use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
 use super::model;
 use crate::psi::eql::session::{COMMANDS, SESSION, SessionFacts};
-use crate::psi::live::{Commands, Phase, RetryWait};
+use crate::psi::live::{Commands, RetryWait, SessionPhase};
 
 /// A session where its events have come to.
-pub(in crate::psi) struct SessionUpdated {
+pub struct SessionUpdated {
     pub facts: SessionFacts,
     pub commands: Commands,
 }
@@ -45,11 +45,16 @@ impl WriteEdn for SessionUpdated {
 
 impl WriteEdn for RetryWait {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        // What the length of the wait comes from.
+        let source = match self.asked_for {
+            true => "retry-after",
+            false => "exponential-backoff",
+        };
         writer.map(|map| {
             map.field("active?", &true)
                 .field("attempt", &self.attempt)
                 .field("delay-ms", &self.delay_ms)
-                .field("delay-source", &Keyword(self.source()))
+                .field("delay-source", &Keyword(source))
                 .field("resume-at", &self.resume_at_ms);
             if let Some(limit) = &self.rate_limit {
                 map.key("rate-limit").map(|map| {
@@ -63,27 +68,19 @@ impl WriteEdn for RetryWait {
 }
 
 /// The templates: with their text, or only what completion needs.
-pub(in crate::psi) fn write_templates(
-    writer: &mut EdnWriter<'_>,
-    book: &CommandBook,
-    with_text: bool,
-) {
-    writer.vector(|list| {
-        for template in &book.templates {
-            list.map(|map| {
-                map.field("name", &template.name)
-                    .field("description", &template.description);
-                if with_text {
-                    map.field("content", &template.content)
-                        .field("source", &Keyword(template.origin.as_str()))
-                        .field("file-path", &*template.path.to_string_lossy());
-                }
-            });
+pub fn write_templates(writer: &mut EdnWriter<'_>, book: &CommandBook, with_text: bool) {
+    writer.maps(&book.templates, |map, template| {
+        map.field("name", &template.name)
+            .field("description", &template.description);
+        if with_text {
+            map.field("content", &template.content)
+                .field("source", &Keyword(template.origin.as_str()))
+                .field("file-path", &*template.path.to_string_lossy());
         }
     });
 }
 
-fn status_line(id: &str, phase: &Phase) -> String {
+fn status_line(id: &str, phase: &SessionPhase) -> String {
     let yes = |is: bool| if is { "yes" } else { "no" };
     let mut line = format!(
         "session: {id} phase:{} streaming:{} compacting:{} pending:{} retry:{}",

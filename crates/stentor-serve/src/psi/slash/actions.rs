@@ -8,136 +8,128 @@ use std::sync::Arc;
 use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
-use super::{effect_parts, go_to, result as command_result};
-use crate::psi::connection::Connection;
+use super::{Performed, builtins, effect_of, effect_parts, go_to, result as command_result};
+use crate::psi::connection::PsiConnection;
 use crate::psi::error::OpError;
-use crate::psi::item::{Cause, Part};
-use crate::psi::live::Live;
+use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::live::PsiSession;
 use crate::psi::ops::navigation;
 use crate::psi::ops::settings::{self, ModelScope};
-use crate::psi::params::{either, word_of};
-use crate::psi::payload;
-use crate::psi::request::{Call, Done, Handled};
-use crate::psi::shared::Shared;
+use crate::psi::params::{either, missing, word_of};
+use crate::psi::request::{OpCall, OpDone, OpResult};
 
-pub(in crate::psi) async fn result(call: &mut Call<'_>) -> Handled {
+pub async fn result(call: &mut OpCall<'_>) -> OpResult {
     let request_id = call.params.filled("request-id")?;
     let name = action_name(call)?;
     let status = call.params.word("status")?;
-    let status = status.ok_or_else(|| OpError::params(":status is missing"))?;
+    let status = status.ok_or_else(|| missing("status"))?;
     let live = call.target().await?;
     let cause = call.answerer.cause();
-    match status {
+    let (done, parts) = match status {
         "cancelled" => {
             let text = format!("Cancelled {name}.");
-            let parts = vec![command_result("text", Some(&text), &cause)];
-            Done::accepted().of(&live).behind(parts).into()
+            let result = command_result("text", Some(&text), &cause);
+            (OpDone::accepted(), vec![result])
         }
         "failed" => {
             let text = call.params.text("error-message")?;
+            let text = text.filter(|text| !text.trim().is_empty());
             let usual = format!("{name} failed.");
-            let text = text
-                .filter(|text| !text.trim().is_empty())
-                .unwrap_or(&usual);
-            let parts = vec![command_result("error", Some(text), &cause)];
-            Done::accepted().of(&live).behind(parts).into()
+            let result = command_result("error", Some(text.unwrap_or(&usual)), &cause);
+            (OpDone::accepted(), vec![result])
         }
         "submitted" => {
             let parts = submitted(call, &live, name, &cause).await;
-            Done::data(payload::map(|data| {
-                data.field("accepted", &true)
-                    .field("request-id", request_id);
-            }))
-            .of(&live)
-            .behind(parts)
-            .into()
+            (
+                OpDone::map(&[("accepted", &true), ("request-id", &request_id)]),
+                parts,
+            )
         }
-        other => Err(OpError::params(format!(
-            ":status must be submitted, cancelled or failed, not {other:?}"
-        ))),
-    }
+        other => {
+            let message = format!(":status must be submitted, cancelled or failed, not {other:?}");
+            return Err(OpError::params(message));
+        }
+    };
+    done.of(&live).behind(parts).into()
 }
 
 /// The name inside the echoed action, else the one beside it.
-fn action_name<'a>(call: &Call<'a>) -> Result<&'a str, OpError> {
+fn action_name<'a>(call: &OpCall<'a>) -> Result<&'a str, OpError> {
     let echoed = call.params.get("ui/action");
-    let inside = echoed
-        .and_then(|action| action.get("ui/action-name"))
-        .and_then(word_of);
-    match inside {
-        Some(name) => Ok(name),
-        None => call
-            .params
-            .word("action-name")?
-            .ok_or_else(|| OpError::params(":action-name is missing")),
-    }
+    let inside = echoed.and_then(|action| action.get("ui/action-name"));
+    let name = match inside.and_then(word_of) {
+        Some(name) => Some(name),
+        None => call.params.word("action-name")?,
+    };
+    name.ok_or_else(|| missing("action-name"))
 }
 
-async fn submitted(call: &mut Call<'_>, live: &Arc<Live>, name: &str, cause: &Cause) -> Vec<Part> {
-    let value = call.params.get("value");
+async fn submitted(
+    call: &mut OpCall<'_>,
+    live: &Arc<PsiSession>,
+    name: &str,
+    cause: &CausingRequest,
+) -> Vec<ItemPart> {
     // The result comes before the snapshots that show what it changed.
     live.hold_snapshots();
-    let chosen = match (name, value) {
-        (SELECT_MODEL, Some(value)) => {
-            choose_model(&call.connection.shared, live, value, cause).await
-        }
-        (SELECT_THINKING, Some(value)) => choose_thinking(live, value, cause).await,
-        (SELECT_STORED, Some(value)) => match word_of(value) {
-            Some(path) => choose_stored(call.connection, path, cause).await,
-            None => None,
-        },
-        (SELECT_LIVE, Some(value)) => choose_live(call.connection, live, value, cause).await,
-        _ => None,
+    let chosen = match call.params.get("value") {
+        Some(value) => choose(call.connection, live, name, value, cause).await,
+        None => None,
     };
     let is_navigation = matches!(name, SELECT_STORED | SELECT_LIVE);
     let was_chosen = chosen.is_some();
-    let mut parts = chosen.unwrap_or_default();
-    parts.push(Part::SnapshotsHeld(Arc::clone(live)));
+    let parts = chosen.map(|chosen| effect_parts(effect_of(chosen), cause));
+    let mut parts = parts.unwrap_or_default();
+    parts.push(ItemPart::SnapshotsHeld(Arc::clone(live)));
     if !(is_navigation && was_chosen) {
-        parts.push(Part::Snapshots(Arc::clone(live), cause.clone()));
+        parts.push(ItemPart::Snapshots(Arc::clone(live), cause.clone()));
     }
     parts
 }
 
-async fn choose_model(
-    shared: &Shared,
-    live: &Live,
+/// Does what was chosen; `None` when that is nothing there is.
+async fn choose(
+    connection: &mut PsiConnection,
+    live: &Arc<PsiSession>,
+    name: &str,
     value: &Value<'_>,
-    cause: &Cause,
-) -> Option<Vec<Part>> {
-    let provider = either(value, "provider").and_then(word_of)?;
-    let id = either(value, "id").and_then(word_of)?;
-    let chosen = settings::choose_model(shared, live, provider, id, ModelScope::Session).await;
-    // That a model cannot be had is seen in the unchanged snapshots only.
-    let model = chosen.ok()?.model;
-    let text = format!("✓ Model set to {} {}", model.provider, model.id);
-    Some(vec![command_result("text", Some(&text), cause)])
-}
-
-async fn choose_thinking(live: &Live, value: &Value<'_>, cause: &Cause) -> Option<Vec<Part>> {
-    let level = settings::parse_level(value)?;
-    let level = live.session.set_thinking(level).await;
-    let text = match level {
-        Ok(level) => format!("✓ Thinking level set to {level}"),
-        Err(error) => OpError::from(error).message,
+    cause: &CausingRequest,
+) -> Option<Performed> {
+    let (live, is_new) = match name {
+        SELECT_MODEL => {
+            let provider = either(value, "provider").and_then(word_of)?;
+            let id = either(value, "id").and_then(word_of)?;
+            let scope = ModelScope::Session;
+            let shared = &connection.shared;
+            // That a model cannot be had is seen in the unchanged snapshots only.
+            let chosen = settings::choose_model(shared, live, provider, id, scope)
+                .await
+                .ok()?;
+            return Some(Ok(builtins::model_set(chosen)));
+        }
+        SELECT_THINKING => {
+            let level = settings::parse_level(value)?;
+            return Some(builtins::set_thinking(live, level).await);
+        }
+        SELECT_STORED => navigation::resume(connection, word_of(value)?).await.ok()?,
+        SELECT_LIVE => match read_choice(value)? {
+            TreeChoice::Switch(id) => (connection.shared.live(id).await.ok()??, false),
+            TreeChoice::Fork { session, entry } => {
+                let source = match session {
+                    Some(id) => connection.shared.live(id).await.ok()??,
+                    None => Arc::clone(live),
+                };
+                let forked = navigation::fork_at(&connection.shared, &source, entry).await;
+                (forked.ok()?, true)
+            }
+        },
+        _ => return None,
     };
-    Some(vec![command_result("text", Some(&text), cause)])
-}
-
-async fn choose_stored(
-    connection: &mut Connection,
-    path: &str,
-    cause: &Cause,
-) -> Option<Vec<Part>> {
-    let (live, is_new) = navigation::resume(connection, path).await.ok()?;
-    Some(effect_parts(
-        go_to(connection, live, is_new, cause, None).await,
-        cause,
-    ))
+    Some(go_to(connection, live, is_new, cause, None).await)
 }
 
 /// What a choice of a live session means.
-enum Choice<'a> {
+enum TreeChoice<'a> {
     Switch(&'a str),
     Fork {
         session: Option<&'a str>,
@@ -145,33 +137,10 @@ enum Choice<'a> {
     },
 }
 
-async fn choose_live(
-    connection: &mut Connection,
-    target: &Arc<Live>,
-    value: &Value<'_>,
-    cause: &Cause,
-) -> Option<Vec<Part>> {
-    let (live, is_new) = match read_choice(value)? {
-        Choice::Switch(id) => (connection.shared.live(id).await.ok()??, false),
-        Choice::Fork { session, entry } => {
-            let source = match session {
-                Some(id) => connection.shared.live(id).await.ok()??,
-                None => Arc::clone(target),
-            };
-            let forked = navigation::fork_at(&connection.shared, &source, entry).await;
-            (forked.ok()?, true)
-        }
-    };
-    Some(effect_parts(
-        go_to(connection, live, is_new, cause, None).await,
-        cause,
-    ))
-}
-
 /// Clients write it in several ways (section 14).
-fn read_choice<'v>(value: &'v Value<'_>) -> Option<Choice<'v>> {
+fn read_choice<'v>(value: &'v Value<'_>) -> Option<TreeChoice<'v>> {
     if let Some(id) = value.as_str() {
-        return Some(Choice::Switch(id));
+        return Some(TreeChoice::Switch(id));
     }
     let field = |long: &str, short: &str| {
         either(value, long)
@@ -183,9 +152,11 @@ fn read_choice<'v>(value: &'v Value<'_>) -> Option<Choice<'v>> {
     let kind = field("action/kind", "type").or_else(|| field("action/type", "kind"));
     match (kind, entry, session) {
         (Some("fork-session" | "fork_session" | "fork-point"), Some(entry), session) => {
-            Some(Choice::Fork { session, entry })
+            Some(TreeChoice::Fork { session, entry })
         }
-        (Some("switch-session" | "switch_session") | None, _, Some(id)) => Some(Choice::Switch(id)),
+        (Some("switch-session" | "switch_session") | None, _, Some(id)) => {
+            Some(TreeChoice::Switch(id))
+        }
         _ => None,
     }
 }
@@ -201,8 +172,8 @@ mod tests {
         let shown = |text: &str| {
             let value = edn::read_one(text).unwrap().into_owned();
             match read_choice(&value) {
-                Some(Choice::Switch(id)) => format!("switch {id}"),
-                Some(Choice::Fork { session, entry }) => format!("fork {session:?} {entry}"),
+                Some(TreeChoice::Switch(id)) => format!("switch {id}"),
+                Some(TreeChoice::Fork { session, entry }) => format!("fork {session:?} {entry}"),
                 None => "none".to_owned(),
             }
         };

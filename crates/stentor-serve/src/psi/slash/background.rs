@@ -9,94 +9,88 @@ use stentor_agent::memory::NewNote;
 use stentor_agent::model::ModelRegistry;
 use stentor_agent::tasks;
 
-use super::grammar::Command;
+use super::grammar::SlashAction;
 use super::{Effect, pickers};
-use crate::psi::item::Cause;
-use crate::psi::live::Live;
+use crate::psi::item::CausingRequest;
+use crate::psi::live::PsiSession;
 use crate::psi::ops::login;
-use crate::psi::shared::Shared;
+use crate::psi::shared::PsiShared;
 
 /// Names of models that are listed one by one.
 const MOST_NAMES: usize = 8;
 
-/// Does it. Whatever goes wrong is a text.
+/// Does it.
 pub(super) async fn perform(
-    shared: &Arc<Shared>,
-    live: &Arc<Live>,
-    command: Command,
+    shared: &Arc<PsiShared>,
+    live: &Arc<PsiSession>,
+    command: SlashAction,
     arguments: String,
-    cause: &Cause,
+    cause: &CausingRequest,
 ) -> Effect {
-    let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+    let given = Some(arguments.clone()).filter(|given| !given.is_empty());
     match command {
-        Command::Resume => pickers::stored_sessions(shared, live, cause).await,
-        Command::Rewind => rewind(live, arguments).await,
-        Command::Remember => remember(shared, live, arguments).await,
-        Command::Login => match login::slash_login(shared, live, arguments, cause.clone()).await {
-            Ok(parts) => Effect::Published(parts),
-            Err(error) => Effect::Typed("login-error", error.to_string()),
+        SlashAction::Resume => pickers::stored_sessions(shared, live, cause).await,
+        // The client's transcript follows the conversation by itself.
+        SlashAction::Rewind => match live.session.rewind_command(&arguments).await {
+            Ok(answer) => answer.text.into(),
+            Err(error) => error.to_string().into(),
         },
-        Command::Logout => logout(shared).await,
-        Command::ReloadModels => reload_models(shared).await,
+        SlashAction::Remember => remember(shared, live, given).await.into(),
+        SlashAction::Login => match login::slash_login(shared, live, given, cause.clone()).await {
+            Ok(parts) => Effect::Published(parts),
+            Err(error) => Effect::Typed("login-error", error.to_string(), None),
+        },
+        SlashAction::Logout => logout(shared).await,
+        SlashAction::ReloadModels => reload_models(shared).await.into(),
         // The others take no time, and the caller knows.
-        _ => Effect::Text("[not a command]".to_owned()),
+        _ => "[not a command]".into(),
     }
 }
 
-/// The client's transcript follows the conversation by itself.
-async fn rewind(live: &Live, arguments: Option<String>) -> Effect {
-    let arguments = arguments.unwrap_or_default();
-    Effect::Text(match live.session.rewind_command(&arguments).await {
-        Ok(answer) => answer.text,
-        Err(error) => error.to_string(),
-    })
-}
-
-async fn remember(shared: &Shared, live: &Live, text: Option<String>) -> Effect {
+async fn remember(shared: &PsiShared, live: &PsiSession, text: Option<String>) -> String {
     if let Err(why) = shared.agent.may_drive() {
-        return Effect::Text(format!("Nothing is remembered: {why}."));
+        return format!("Nothing is remembered: {why}.");
     }
     let Some(memory) = shared.options.memory.clone() else {
-        return Effect::Text("Nothing is remembered: no memory is configured.".to_owned());
+        return "Nothing is remembered: no memory is configured.".to_owned();
     };
     let text = match text {
         Some(text) => text,
         None => match live.session.last_assistant_text().await {
             Ok(Some(text)) => text,
-            _ => return Effect::Text("Usage: /remember TEXT".to_owned()),
+            _ => return "Usage: /remember TEXT".to_owned(),
         },
     };
     let note = NewNote {
         text,
         tags: Vec::new(),
         session: Some(live.id.to_string()),
-        folder: Some(live.cwd.to_string_lossy().into_owned()),
+        folder: Some(live.origin.cwd.to_string_lossy().into_owned()),
     };
-    let kept = tasks::spawn_blocking(move || memory.remember(note)).await;
-    Effect::Text(match kept {
+    match tasks::spawn_blocking(move || memory.remember(note)).await {
         Ok(Ok(note)) => format!("✓ Remembered as {}.", note.id),
         Ok(Err(error)) => format!("Remembering is blocked: {error}"),
         Err(error) => format!("Remembering is blocked: {error}"),
-    })
+    }
 }
 
-async fn logout(shared: &Shared) -> Effect {
+async fn logout(shared: &PsiShared) -> Effect {
     let Some(login) = shared.options.login.clone() else {
-        return Effect::Text("Nobody is logged in.".to_owned());
+        return "Nobody is logged in.".into();
     };
     match login.forget_all().await {
         Ok(forgotten) => match forgotten.in_words() {
-            Some(words) => Effect::Typed("logout", format!("✓ {words}")),
-            None => Effect::Text("Nobody is logged in.".to_owned()),
+            Some(words) => Effect::Typed("logout", format!("✓ {words}"), None),
+            None => "Nobody is logged in.".into(),
         },
-        Err(why) => Effect::Text(format!("Logging out failed: {why}")),
+        Err(why) => format!("Logging out failed: {why}").into(),
     }
 }
 
 /// Looks for models again, and says which came and went.
-async fn reload_models(shared: &Shared) -> Effect {
+async fn reload_models(shared: &PsiShared) -> String {
     if let Err(why) = shared.agent.may_drive() {
-        return Effect::Text(format!("The models stay as they are: {why}."));
+        return format!("The models stay as they are: {why}.");
     }
     let models = Arc::clone(shared.agent.models());
     let reloading = tasks::spawn_blocking(move || {
@@ -104,14 +98,10 @@ async fn reload_models(shared: &Shared) -> Effect {
         let warnings = models.reload()?;
         Ok::<_, BoxError>((before, names(&*models), warnings))
     });
-    let reloaded = match reloading.await {
-        Ok(reloaded) => reloaded,
-        Err(error) => Err(error.into()),
-    };
-    Effect::Text(match reloaded {
+    match reloading.await.unwrap_or_else(|error| Err(error.into())) {
         Ok((before, now, warnings)) => report(&before, &now, &warnings),
         Err(why) => format!("The models stay as they were: {why}"),
-    })
+    }
 }
 
 fn names(models: &dyn ModelRegistry) -> BTreeSet<String> {

@@ -6,13 +6,13 @@ use stentor_agent::jobs::JobStatus;
 use stentor_agent::model::ThinkingLevel;
 use stentor_agent::session::SessionError;
 
-use super::grammar::{Command, Tree, tree};
-use super::{Effect, go_to, pickers, texts};
-use crate::psi::connection::Connection;
+use super::grammar::{SlashAction, TreeAction, tree};
+use super::{Effect, Performed, go_to, pickers, texts};
+use crate::psi::connection::PsiConnection;
 use crate::psi::error::OpError;
-use crate::psi::item::Cause;
-use crate::psi::live::Live;
-use crate::psi::ops::settings::{self, ModelScope, NotChosen};
+use crate::psi::item::CausingRequest;
+use crate::psi::live::PsiSession;
+use crate::psi::ops::settings::{self, ModelScope, NotChosen, StoredChoice};
 use crate::psi::ops::{jobs, navigation};
 use crate::psi::payload::job::list_line;
 
@@ -20,219 +20,183 @@ pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID [session|project
 const TREE_USAGE: &str = "Usage: /tree [ID] or /tree name ID NAME";
 const NEW_SESSION: &str = "[New session started]";
 
-pub(super) fn thinking_usage() -> String {
-    format!("Usage: /thinking {}", settings::level_names().join("|"))
-}
-
-/// Does it. Whatever goes wrong is a text.
+/// Does it.
 pub(super) async fn perform(
-    connection: &mut Connection,
-    live: &Arc<Live>,
-    command: Command,
+    connection: &mut PsiConnection,
+    live: &Arc<PsiSession>,
+    command: SlashAction,
     arguments: &str,
-    cause: &Cause,
-) -> Effect {
+    cause: &CausingRequest,
+) -> Performed {
     let words: Vec<&str> = arguments.split_whitespace().collect();
-    match command {
-        Command::Quit => Effect::Quit,
-        Command::New => match navigation::new_like(&connection.shared, live).await {
-            Ok(new) => go_to(connection, new, true, cause, Some(NEW_SESSION)).await,
-            Err(error) => Effect::Text(error.message),
+    Ok(match command {
+        SlashAction::Quit => Effect::Quit,
+        SlashAction::New => {
+            let new = navigation::new_like(&connection.shared, live).await?;
+            go_to(connection, new, true, cause, Some(NEW_SESSION)).await?
+        }
+        SlashAction::Resume => {
+            let (found, is_new) = navigation::resume(connection, arguments).await?;
+            go_to(connection, found, is_new, cause, None).await?
+        }
+        SlashAction::Tree => walk(connection, live, tree(arguments), cause).await?,
+        SlashAction::Model => model(connection, live, &words, cause).await?,
+        SlashAction::Thinking if arguments.is_empty() => pickers::thinking_levels(cause),
+        SlashAction::Thinking => match arguments.parse() {
+            Ok(level) => set_thinking(live, level).await?,
+            Err(_) => {
+                let names = settings::level_names().join(", ");
+                format!("Unknown thinking level: {arguments}. The levels are {names}.").into()
+            }
         },
-        Command::Resume => match navigation::resume(connection, arguments).await {
-            Ok((found, is_new)) => go_to(connection, found, is_new, cause, None).await,
-            Err(error) => Effect::Text(error.message),
+        SlashAction::Plan => match live.session.plan_command(arguments).await {
+            Ok(text) => text.into(),
+            Err(error) => error.to_string().into(),
         },
-        Command::Tree => walk(connection, live, tree(arguments), cause).await,
-        Command::Model => model(connection, live, &words, cause).await,
-        Command::Thinking if arguments.is_empty() => pickers::thinking_levels(cause),
-        Command::Thinking => Effect::Text(set_thinking(live, arguments).await),
-        Command::Plan => Effect::Text(match live.session.plan_command(arguments).await {
-            Ok(text) => text,
-            Err(error) => error.to_string(),
-        }),
-        Command::Status => texts::status(live).await,
-        Command::History => texts::history(live).await,
-        Command::Help => texts::help(&live.commands().await),
-        Command::Prompts => texts::prompts(&*live.book().await),
-        Command::Skills => texts::skills(&*live.book().await),
-        Command::Worktree => texts::worktree(live).await,
-        Command::Delegate => texts::agents(&live.agents().await),
-        Command::Jobs => list_jobs(live, &words),
-        Command::Job => show_job(live, arguments, false),
-        Command::CancelJob => show_job(live, arguments, true),
-        Command::ReloadPrompts => {
+        SlashAction::Status => texts::status(live).await?.into(),
+        SlashAction::History => texts::history(&live.session.messages().await?).into(),
+        SlashAction::Help => texts::help(&live.commands().await).into(),
+        SlashAction::Prompts => texts::prompts(&*live.book().await).into(),
+        SlashAction::Skills => texts::skills(&*live.book().await).into(),
+        SlashAction::Worktree => texts::worktree(live).await.into(),
+        SlashAction::Delegate => texts::agents(&live.agents().await).into(),
+        SlashAction::Jobs => list_jobs(live, &words).into(),
+        SlashAction::Job => show_job(live, arguments, false).into(),
+        SlashAction::CancelJob => show_job(live, arguments, true).into(),
+        SlashAction::ReloadPrompts => {
             let book = live.book().await;
-            Effect::Text(format!(
-                "✓ Prompts reloaded: {} templates, {} skills.",
-                book.templates.len(),
-                book.skills.len()
-            ))
+            let (templates, skills) = (book.templates.len(), book.skills.len());
+            format!("✓ Prompts reloaded: {templates} templates, {skills} skills.").into()
         }
-        Command::ReloadExtensions => texts::extensions(&live.commands().await),
-        Command::ProjectRepl => Effect::Text("There is no project REPL here.".to_owned()),
+        SlashAction::ReloadExtensions => texts::extensions(&live.commands().await).into(),
+        SlashAction::ProjectRepl => "There is no project REPL here.".into(),
         // The caller takes these.
-        Command::Rewind
-        | Command::Remember
-        | Command::Login
-        | Command::Logout
-        | Command::ReloadModels => Effect::Text("[not a command]".to_owned()),
-    }
+        SlashAction::Rewind
+        | SlashAction::Remember
+        | SlashAction::Login
+        | SlashAction::Logout
+        | SlashAction::ReloadModels => "[not a command]".into(),
+    })
 }
 
-async fn walk(connection: &mut Connection, live: &Arc<Live>, tree: Tree, cause: &Cause) -> Effect {
-    match tree {
-        Tree::Choose => pickers::live_sessions(connection, live, cause).await,
-        Tree::Wrong => Effect::Text(TREE_USAGE.to_owned()),
-        Tree::Switch(wanted) => {
-            let found = match by_prefix(connection, &wanted).await {
-                Ok(Some(found)) => found,
-                Ok(None) => return not_found(&wanted),
-                Err(error) => return Effect::Text(error.message),
-            };
-            let is_there = connection
-                .focus
-                .as_ref()
-                .is_some_and(|now| now.id == found.id);
-            if is_there {
-                return Effect::Text(format!("Already active session: {}", found.id));
+async fn walk(
+    connection: &mut PsiConnection,
+    live: &Arc<PsiSession>,
+    tree: TreeAction,
+    cause: &CausingRequest,
+) -> Performed {
+    Ok(match tree {
+        TreeAction::Choose => pickers::live_sessions(connection, live, cause).await,
+        TreeAction::Wrong => TREE_USAGE.into(),
+        TreeAction::Switch(wanted) => {
+            let found = by_prefix(connection, &wanted).await?;
+            let focus = connection.focus.as_ref();
+            if focus.is_some_and(|now| now.id == found.id) {
+                return Ok(format!("Already active session: {}", found.id).into());
             }
-            go_to(connection, found, false, cause, None).await
+            go_to(connection, found, false, cause, None).await?
         }
-        Tree::Rename { session, name } => {
-            let found = match by_prefix(connection, &session).await {
-                Ok(Some(found)) => found,
-                Ok(None) => return not_found(&session),
-                Err(error) => return Effect::Text(error.message),
-            };
-            match found.session.set_name(&name).await {
-                Ok(()) => Effect::Text(format!("Renamed session {} to \"{name}\"", found.id)),
-                Err(error) => Effect::Text(OpError::from(error).message),
-            }
+        TreeAction::Rename { session, name } => {
+            let found = by_prefix(connection, &session).await?;
+            found.session.set_name(&name).await?;
+            format!("Renamed session {} to \"{name}\"", found.id).into()
         }
-    }
-}
-
-fn not_found(wanted: &str) -> Effect {
-    Effect::Text(format!("Session not found in context: {wanted}"))
+    })
 }
 
 /// The session whose id is, or alone begins with, `wanted`.
-async fn by_prefix(connection: &Connection, wanted: &str) -> Result<Option<Arc<Live>>, OpError> {
+async fn by_prefix(connection: &PsiConnection, wanted: &str) -> Result<Arc<PsiSession>, OpError> {
     let mut ids = connection.shared.ids();
     ids.extend(connection.shared.ids_elsewhere());
+    let mut begin = ids.iter().filter(|id| id.starts_with(wanted));
     let id = match ids.iter().find(|id| &***id == wanted) {
-        Some(exact) => exact,
-        None => {
-            let mut found = ids.iter().filter(|id| id.starts_with(wanted));
-            match (found.next(), found.next()) {
-                (Some(only), None) => only,
-                _ => return Ok(None),
-            }
-        }
+        Some(exact) => Some(exact),
+        None => begin.next().filter(|_| begin.next().is_none()),
     };
-    connection.shared.live(id).await
+    let live = match id {
+        Some(id) => connection.shared.live(id).await?,
+        None => None,
+    };
+    live.ok_or_else(|| OpError::failed(format!("Session not found in context: {wanted}")))
 }
 
 async fn model(
-    connection: &mut Connection,
-    live: &Arc<Live>,
+    connection: &PsiConnection,
+    live: &PsiSession,
     words: &[&str],
-    cause: &Cause,
-) -> Effect {
-    match words {
-        [] => pickers::models(connection, cause),
-        [provider, id] => set_model(connection, live, provider, id, ModelScope::Session).await,
-        [provider, id, scope] => match ModelScope::parse(scope) {
-            Some(scope) => set_model(connection, live, provider, id, scope).await,
-            None => Effect::Text(MODEL_USAGE.to_owned()),
-        },
-        _ => Effect::Text(MODEL_USAGE.to_owned()),
-    }
-}
-
-/// Sets the model and says so.
-async fn set_model(
-    connection: &Connection,
-    live: &Live,
-    provider: &str,
-    id: &str,
-    scope: ModelScope,
-) -> Effect {
-    match settings::choose_model(&connection.shared, live, provider, id, scope).await {
-        Ok(chosen) => {
-            let model = &chosen.model;
-            let mut text = format!("✓ Model set to {} {}", model.provider, model.id);
-            if let Some(stored) = chosen.stored {
-                text.push_str(&format!("\nKept in {}.", stored.file.display()));
-                if let Some(why) = stored.without_effect {
-                    text.push_str(&format!(" ⚠ New sessions do not begin with it: {why}"));
-                }
-            }
-            Effect::Text(text)
-        }
-        Err(NotChosen::Session(SessionError::Model(why))) => Effect::UnusableModel {
-            message: why.to_string(),
-            provider: provider.to_owned(),
-            id: id.to_owned(),
-        },
-        Err(NotChosen::Session(error)) => Effect::Text(OpError::from(error).message),
-        Err(NotChosen::NotStored(why)) => Effect::Text(format!("The model stays as it was: {why}")),
-    }
-}
-
-async fn set_thinking(live: &Live, wanted: &str) -> String {
-    let Ok(level) = wanted.parse::<ThinkingLevel>() else {
-        return format!(
-            "Unknown thinking level: {wanted}. The levels are {}.",
-            settings::level_names().join(", ")
-        );
+    cause: &CausingRequest,
+) -> Performed {
+    let (provider, id, scope) = match words {
+        [] => return Ok(pickers::models(connection, cause)),
+        [provider, id] => (*provider, *id, Some(ModelScope::Session)),
+        [provider, id, scope] => (*provider, *id, ModelScope::parse(scope)),
+        _ => ("", "", None),
     };
-    match live.session.set_thinking(level).await {
-        Ok(level) => format!("✓ Thinking level set to {level}"),
-        Err(error) => OpError::from(error).message,
+    let Some(scope) = scope else {
+        return Ok(MODEL_USAGE.into());
+    };
+    match settings::choose_model(&connection.shared, live, provider, id, scope).await {
+        Ok(chosen) => Ok(model_set(chosen)),
+        Err(NotChosen::Session(SessionError::Model(why))) => {
+            let model = (provider.to_owned(), id.to_owned());
+            let kind = "unsupported_model";
+            Ok(Effect::Typed(kind, why.to_string(), Some(model)))
+        }
+        Err(NotChosen::Session(error)) => Err(error.into()),
+        Err(NotChosen::NotStored(why)) => Ok(format!("The model stays as it was: {why}").into()),
     }
 }
 
-fn list_jobs(live: &Live, words: &[&str]) -> Effect {
-    let mut statuses = Vec::new();
-    for word in words {
-        match JobStatus::parse(word) {
-            Some(status) => statuses.push(status),
-            None => {
-                let names = JobStatus::ALL.map(JobStatus::as_str).join("|");
-                return Effect::Text(format!("Usage: /jobs [{names}]…"));
-            }
+/// What is said of a model that was set.
+pub(super) fn model_set(chosen: StoredChoice) -> Effect {
+    let model = &chosen.model;
+    let mut text = format!("✓ Model set to {} {}", model.provider, model.id);
+    if let Some(stored) = chosen.stored {
+        text.push_str(&format!("\nKept in {}.", stored.file.display()));
+        if let Some(why) = stored.without_effect {
+            text.push_str(&format!(" ⚠ New sessions do not begin with it: {why}"));
         }
     }
-    if statuses.is_empty() {
-        statuses.extend(jobs::USUAL);
-    }
-    let found = jobs::with_status(live.session.jobs().list(), &statuses);
+    text.into()
+}
+
+pub(super) async fn set_thinking(live: &PsiSession, level: ThinkingLevel) -> Performed {
+    let level = live.session.set_thinking(level).await?;
+    Ok(format!("✓ Thinking level set to {level}").into())
+}
+
+fn list_jobs(live: &PsiSession, words: &[&str]) -> String {
+    let statuses: Option<Vec<_>> = words.iter().map(|word| JobStatus::parse(word)).collect();
+    let Some(statuses) = statuses else {
+        let names = JobStatus::ALL.map(JobStatus::as_str).join("|");
+        return format!("Usage: /jobs [{names}]…");
+    };
+    let statuses = match statuses.as_slice() {
+        [] => &jobs::USUAL,
+        named => named,
+    };
+    let found = jobs::with_status(live.session.jobs().list(), statuses);
     if found.is_empty() {
-        return Effect::Text("No background jobs.".to_owned());
+        return "No background jobs.".to_owned();
     }
     let lines: Vec<String> = found.iter().map(list_line).collect();
-    Effect::Text(lines.join("\n"))
+    lines.join("\n")
 }
 
-fn show_job(live: &Live, id: &str, cancel: bool) -> Effect {
+fn show_job(live: &PsiSession, id: &str, cancel: bool) -> String {
     if id.is_empty() {
         let name = if cancel { "cancel-job" } else { "job" };
-        return Effect::Text(format!("Usage: /{name} ID"));
+        return format!("Usage: /{name} ID");
     }
     let jobs = live.session.jobs();
-    let job = if cancel {
-        jobs.cancel(id)
-    } else {
-        jobs.find(id)
+    let job = match cancel {
+        true => jobs.cancel(id),
+        false => jobs.find(id),
     };
-    Effect::Text(match job {
-        Some(job) => {
-            let mut lines = vec![list_line(&job), job.work.what];
-            lines.extend(jobs.shown_output(id));
-            lines.join("\n")
-        }
-        None => format!("There is no job {id}."),
-    })
+    let Some(job) = job else {
+        return format!("There is no job {id}.");
+    };
+    let mut lines = vec![list_line(&job), job.work.what];
+    lines.extend(jobs.shown_output(id));
+    lines.join("\n")
 }

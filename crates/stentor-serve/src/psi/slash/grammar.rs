@@ -4,17 +4,17 @@ use stentor_agent::event::CommandSource;
 use stentor_agent::session::{PLAN, PLAN_ABOUT, REWIND, REWIND_ABOUT};
 
 /// A built-in command.
-pub(in crate::psi) struct Builtin {
+pub struct SlashBuiltin {
     /// Without the slash.
     pub name: &'static str,
     pub about: &'static str,
-    command: Command,
-    arguments: Arguments,
+    command: SlashAction,
+    arguments: BuiltinArguments,
 }
 
 /// What may follow the name of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Arguments {
+enum BuiltinArguments {
     /// With something behind it the text is another command, or none.
     None,
     Any,
@@ -22,7 +22,7 @@ enum Arguments {
 
 /// What the built-in commands do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum SlashAction {
     Help,
     New,
     Resume,
@@ -52,52 +52,52 @@ pub(super) enum Command {
 
 /// The built-in commands, in the order of the help.
 #[rustfmt::skip]
-pub(in crate::psi) const BUILTINS: &[Builtin] = &[
-    builtin("help", Command::Help, Arguments::None, "Show the commands there are"),
-    builtin("new", Command::New, Arguments::None, "Start a new session"),
-    builtin("resume", Command::Resume, Arguments::Any,
+pub const BUILTINS: &[SlashBuiltin] = &[
+    builtin("help", SlashAction::Help, BuiltinArguments::None, "Show the commands there are"),
+    builtin("new", SlashAction::New, BuiltinArguments::None, "Start a new session"),
+    builtin("resume", SlashAction::Resume, BuiltinArguments::Any,
         "Choose a stored session, or load the one in a file"),
-    builtin("tree", Command::Tree, Arguments::Any,
+    builtin("tree", SlashAction::Tree, BuiltinArguments::Any,
         "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"),
-    builtin(REWIND, Command::Rewind, Arguments::Any, REWIND_ABOUT),
-    builtin(PLAN, Command::Plan, Arguments::Any, PLAN_ABOUT),
-    builtin("model", Command::Model, Arguments::Any,
+    builtin(REWIND, SlashAction::Rewind, BuiltinArguments::Any, REWIND_ABOUT),
+    builtin(PLAN, SlashAction::Plan, BuiltinArguments::Any, PLAN_ABOUT),
+    builtin("model", SlashAction::Model, BuiltinArguments::Any,
         "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too"),
-    builtin("thinking", Command::Thinking, Arguments::Any,
+    builtin("thinking", SlashAction::Thinking, BuiltinArguments::Any,
         "Choose a thinking level; /thinking LEVEL sets it"),
-    builtin("effort", Command::Thinking, Arguments::Any, "The same as /thinking"),
-    builtin("status", Command::Status, Arguments::None, "Show how the session is"),
-    builtin("history", Command::History, Arguments::None, "Show the message history"),
-    builtin("prompts", Command::Prompts, Arguments::None, "List the prompt templates"),
-    builtin("skills", Command::Skills, Arguments::None, "List the skills"),
-    builtin("worktree", Command::Worktree, Arguments::None,
+    builtin("effort", SlashAction::Thinking, BuiltinArguments::Any, "The same as /thinking"),
+    builtin("status", SlashAction::Status, BuiltinArguments::None, "Show how the session is"),
+    builtin("history", SlashAction::History, BuiltinArguments::None, "Show the message history"),
+    builtin("prompts", SlashAction::Prompts, BuiltinArguments::None, "List the prompt templates"),
+    builtin("skills", SlashAction::Skills, BuiltinArguments::None, "List the skills"),
+    builtin("worktree", SlashAction::Worktree, BuiltinArguments::None,
         "Show the working folder and its repository"),
-    builtin("delegate", Command::Delegate, Arguments::Any,
+    builtin("delegate", SlashAction::Delegate, BuiltinArguments::Any,
         "Give a task to an agent: /delegate AGENT TASK; alone it lists the agents"),
-    builtin("jobs", Command::Jobs, Arguments::Any,
+    builtin("jobs", SlashAction::Jobs, BuiltinArguments::Any,
         "List background jobs; /jobs STATUS… lists others than running ones"),
-    builtin("job", Command::Job, Arguments::Any, "Show a background job"),
-    builtin("cancel-job", Command::CancelJob, Arguments::Any, "Stop a background job"),
-    builtin("remember", Command::Remember, Arguments::Any, "Keep a note across sessions"),
-    builtin("login", Command::Login, Arguments::Any, "Log in at a provider"),
-    builtin("logout", Command::Logout, Arguments::None, "Log out"),
-    builtin("reload-models", Command::ReloadModels, Arguments::None, "Look for models again"),
-    builtin("reload-prompts", Command::ReloadPrompts, Arguments::None,
+    builtin("job", SlashAction::Job, BuiltinArguments::Any, "Show a background job"),
+    builtin("cancel-job", SlashAction::CancelJob, BuiltinArguments::Any, "Stop a background job"),
+    builtin("remember", SlashAction::Remember, BuiltinArguments::Any, "Keep a note across sessions"),
+    builtin("login", SlashAction::Login, BuiltinArguments::Any, "Log in at a provider"),
+    builtin("logout", SlashAction::Logout, BuiltinArguments::None, "Log out"),
+    builtin("reload-models", SlashAction::ReloadModels, BuiltinArguments::None, "Look for models again"),
+    builtin("reload-prompts", SlashAction::ReloadPrompts, BuiltinArguments::None,
         "Read the prompt templates and skills again"),
-    builtin("reload-extension-installs", Command::ReloadExtensions, Arguments::None,
+    builtin("reload-extension-installs", SlashAction::ReloadExtensions, BuiltinArguments::None,
         "Show the extensions' commands, and how to look for extensions again"),
-    builtin("project-repl", Command::ProjectRepl, Arguments::Any, "Talk to the project's REPL"),
-    builtin("quit", Command::Quit, Arguments::None, "Leave"),
-    builtin("exit", Command::Quit, Arguments::None, "Leave"),
+    builtin("project-repl", SlashAction::ProjectRepl, BuiltinArguments::Any, "Talk to the project's REPL"),
+    builtin("quit", SlashAction::Quit, BuiltinArguments::None, "Leave"),
+    builtin("exit", SlashAction::Quit, BuiltinArguments::None, "Leave"),
 ];
 
 const fn builtin(
     name: &'static str,
-    command: Command,
-    arguments: Arguments,
+    command: SlashAction,
+    arguments: BuiltinArguments,
     about: &'static str,
-) -> Builtin {
-    Builtin {
+) -> SlashBuiltin {
+    SlashBuiltin {
         name,
         about,
         command,
@@ -109,7 +109,7 @@ const fn builtin(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slash {
     /// A built-in command and what follows its name.
-    Builtin(Command, String),
+    Builtin(SlashAction, String),
     /// A command of an extension.
     Extension,
     /// A prompt template, a skill or another prompt: it says what the agent is asked.
@@ -117,7 +117,7 @@ pub(super) enum Slash {
     Unknown,
 }
 
-impl Command {
+impl SlashAction {
     /// Whether it looks at files, asks servers or waits for others.
     pub fn takes_long(self, arguments: &str) -> bool {
         match self {
@@ -130,7 +130,7 @@ impl Command {
 
 /// What `/tree` is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum TreeAction {
     Choose,
     Switch(String),
     Rename { session: String, name: String },
@@ -148,7 +148,7 @@ pub(super) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> 
     let name = if command == "?" { "help" } else { name };
     let mut builtins = BUILTINS.iter();
     let builtin = builtins.find(|builtin| {
-        builtin.name == name && (rest.is_empty() || builtin.arguments == Arguments::Any)
+        builtin.name == name && (rest.is_empty() || builtin.arguments == BuiltinArguments::Any)
     });
     if let Some(builtin) = builtin {
         return Some(Slash::Builtin(builtin.command, rest.to_owned()));
@@ -166,23 +166,23 @@ pub(super) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> 
 }
 
 /// What follows `/tree`.
-pub(super) fn tree(rest: &str) -> Tree {
+pub(super) fn tree(rest: &str) -> TreeAction {
     let mut words = rest.split_whitespace();
     match (words.next(), words.next()) {
-        (None, _) => Tree::Choose,
+        (None, _) => TreeAction::Choose,
         (Some("name"), Some(session)) => {
             let name = words.collect::<Vec<_>>().join(" ");
             if name.is_empty() {
-                Tree::Wrong
+                TreeAction::Wrong
             } else {
-                Tree::Rename {
+                TreeAction::Rename {
                     session: session.to_owned(),
                     name,
                 }
             }
         }
-        (Some("name"), None) | (Some(_), Some(_)) => Tree::Wrong,
-        (Some(session), None) => Tree::Switch(session.to_owned()),
+        (Some("name"), None) | (Some(_), Some(_)) => TreeAction::Wrong,
+        (Some(session), None) => TreeAction::Switch(session.to_owned()),
     }
 }
 
@@ -199,25 +199,28 @@ mod tests {
         let builtin = |command, rest: &str| Some(Slash::Builtin(command, rest.to_owned()));
         for (text, expected) in [
             ("hello", None),
-            (" /quit ", builtin(Command::Quit, "")),
-            ("/exit", builtin(Command::Quit, "")),
+            (" /quit ", builtin(SlashAction::Quit, "")),
+            ("/exit", builtin(SlashAction::Quit, "")),
             ("/quit now", Some(Slash::Extension)),
-            ("/?", builtin(Command::Help, "")),
+            ("/?", builtin(SlashAction::Help, "")),
             ("/? now", Some(Slash::Unknown)),
-            ("/resume", builtin(Command::Resume, "")),
-            ("/resume /a b.jsonl", builtin(Command::Resume, "/a b.jsonl")),
-            ("/tree  name a", builtin(Command::Tree, "name a")),
-            ("/model", builtin(Command::Model, "")),
-            ("/model a b", builtin(Command::Model, "a b")),
-            ("/thinking high", builtin(Command::Thinking, "high")),
-            ("/effort", builtin(Command::Thinking, "")),
-            ("/delegate", builtin(Command::Delegate, "")),
+            ("/resume", builtin(SlashAction::Resume, "")),
+            (
+                "/resume /a b.jsonl",
+                builtin(SlashAction::Resume, "/a b.jsonl"),
+            ),
+            ("/tree  name a", builtin(SlashAction::Tree, "name a")),
+            ("/model", builtin(SlashAction::Model, "")),
+            ("/model a b", builtin(SlashAction::Model, "a b")),
+            ("/thinking high", builtin(SlashAction::Thinking, "high")),
+            ("/effort", builtin(SlashAction::Thinking, "")),
+            ("/delegate", builtin(SlashAction::Delegate, "")),
             (
                 "/delegate scout look around",
-                builtin(Command::Delegate, "scout look around"),
+                builtin(SlashAction::Delegate, "scout look around"),
             ),
-            ("/jobs", builtin(Command::Jobs, "")),
-            ("/remember a\nb", builtin(Command::Remember, "a\nb")),
+            ("/jobs", builtin(SlashAction::Jobs, "")),
+            ("/remember a\nb", builtin(SlashAction::Remember, "a\nb")),
             ("/deploy now", Some(Slash::Extension)),
             ("/modelling", Some(Slash::Unknown)),
             ("/nope", Some(Slash::Unknown)),
@@ -229,16 +232,16 @@ mod tests {
 
     #[test]
     fn a_tree_is_chosen_from_switched_to_or_renamed() {
-        let renamed = Tree::Rename {
+        let renamed = TreeAction::Rename {
             session: "a".into(),
             name: "my name".into(),
         };
         for (rest, expected) in [
-            ("", Tree::Choose),
-            ("abc", Tree::Switch("abc".into())),
-            ("a b", Tree::Wrong),
-            ("name", Tree::Wrong),
-            ("name a", Tree::Wrong),
+            ("", TreeAction::Choose),
+            ("abc", TreeAction::Switch("abc".into())),
+            ("a b", TreeAction::Wrong),
+            ("name", TreeAction::Wrong),
+            ("name a", TreeAction::Wrong),
             ("name a my  name", renamed),
         ] {
             assert_eq!(tree(rest), expected, "{rest}");

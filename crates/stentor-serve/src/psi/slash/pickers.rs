@@ -4,125 +4,127 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use stentor_journal::clock::iso_time;
-use stentor_wire::edn::{EdnWriter, Keyword, Value};
+use stentor_wire::edn::{EdnWriter, Fields, Keyword, Value};
 
 use super::Effect;
-use crate::psi::connection::Connection;
-use crate::psi::item::Cause;
-use crate::psi::live::Live;
+use crate::psi::connection::PsiConnection;
+use crate::psi::item::CausingRequest;
+use crate::psi::live::PsiSession;
 use crate::psi::ops::settings;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::payload::{self, model::CatalogEntry};
-use crate::psi::shared::Shared;
+use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
 pub(super) const SELECT_MODEL: &str = "select-model";
 pub(super) const SELECT_THINKING: &str = "select-thinking-level";
-pub(in crate::psi) const SELECT_STORED: &str = "select-resume-session";
+pub const SELECT_STORED: &str = "select-resume-session";
 pub(super) const SELECT_LIVE: &str = "select-session";
 
 /// How much of a message names a place to fork.
 const FORK_LABEL_CHARS: usize = 80;
 
 /// A request to choose.
-struct Picker<'a> {
-    action: &'a str,
-    prompt: &'a str,
-    /// The order of the items must be kept.
-    preserve: bool,
-    submit: &'a str,
-    items: Vec<Item>,
+struct Picker {
+    action: &'static str,
+    prompt: &'static str,
+    /// `preserve` when the order of the items must be kept.
+    order: &'static str,
+    submit: &'static str,
+    /// What is said when there is nothing to choose from: the client would show nothing and never
+    /// answer.
+    nothing: &'static str,
 }
 
+const MODELS: Picker = Picker {
+    action: SELECT_MODEL,
+    prompt: "Select a model",
+    order: "default",
+    submit: "set-model",
+    nothing: "There are no models to choose from.",
+};
+
+const THINKING_LEVELS: Picker = Picker {
+    action: SELECT_THINKING,
+    prompt: "Select a thinking level",
+    order: "default",
+    submit: "set-thinking-level",
+    nothing: "There are no levels.",
+};
+
+const STORED_SESSIONS: Picker = Picker {
+    action: SELECT_STORED,
+    prompt: "Select a session to resume",
+    order: "preserve",
+    submit: "resume-session-path",
+    nothing: "There is nothing to resume.",
+};
+
+const LIVE_SESSIONS: Picker = Picker {
+    action: SELECT_LIVE,
+    prompt: "Select a live session",
+    order: "preserve",
+    submit: "selector-action",
+    nothing: "There are no sessions.",
+};
+
 /// One thing to choose. The written forms are what the client gives back.
-struct Item {
+struct PickerItem {
     id: Value<'static>,
     label: String,
     value: Value<'static>,
     meta: Option<Vec<u8>>,
 }
 
-pub(super) fn models(connection: &Connection, cause: &Cause) -> Effect {
+pub(super) fn models(connection: &PsiConnection, cause: &CausingRequest) -> Effect {
     let models = connection.shared.models();
-    let items = models
-        .iter()
-        .map(|model| {
-            let mut label = format!("{} {}", model.provider, model.id);
-            if model.reasoning {
-                label.push_str(" [reasoning]");
-            }
-            let (provider, id) = (model.provider.clone(), model.id.clone());
-            Item {
-                id: Value::vector([provider.clone(), id.clone()]),
-                label,
-                value: Value::map([("provider", provider.into()), ("id", id.into())]),
-                meta: Some(payload::form(|writer| {
-                    writer.value(&CatalogEntry(model));
-                })),
-            }
-        })
-        .collect();
-    Picker {
-        action: SELECT_MODEL,
-        prompt: "Select a model",
-        preserve: false,
-        submit: "set-model",
-        items,
-    }
-    .ask(cause, "There are no models to choose from.")
+    let items = models.iter().map(|model| {
+        let (provider, id) = (model.provider.clone(), model.id.clone());
+        let reasoning = if model.reasoning { " [reasoning]" } else { "" };
+        PickerItem {
+            label: format!("{provider} {id}{reasoning}"),
+            id: Value::vector([provider.clone(), id.clone()]),
+            value: Value::map([("provider", provider.into()), ("id", id.into())]),
+            meta: Some(payload::form(&CatalogEntry(model))),
+        }
+    });
+    MODELS.ask(items.collect(), cause)
 }
 
-pub(super) fn thinking_levels(cause: &Cause) -> Effect {
-    let items = settings::level_names()
-        .into_iter()
-        .map(|level| Item {
-            id: level.into(),
-            label: level.to_owned(),
-            value: level.into(),
+pub(super) fn thinking_levels(cause: &CausingRequest) -> Effect {
+    let items = settings::level_names().map(|level| PickerItem {
+        id: level.into(),
+        label: level.to_owned(),
+        value: level.into(),
+        meta: None,
+    });
+    THINKING_LEVELS.ask(items.into(), cause)
+}
+
+pub(super) async fn stored_sessions(
+    shared: &PsiShared,
+    live: &PsiSession,
+    cause: &CausingRequest,
+) -> Effect {
+    let listed = shared.stored(&live.origin.cwd).await.unwrap_or_default();
+    let items = listed.into_iter().map(|session| {
+        let path = session.path.to_string_lossy().into_owned();
+        let name = session.name.or(session.first_message);
+        let label = name.map(|name| text::one_line(&name, FORK_LABEL_CHARS));
+        PickerItem {
+            id: path.clone().into(),
+            label: label.unwrap_or_else(|| path.clone()),
+            value: path.into(),
             meta: None,
-        })
-        .collect();
-    Picker {
-        action: SELECT_THINKING,
-        prompt: "Select a thinking level",
-        preserve: false,
-        submit: "set-thinking-level",
-        items,
-    }
-    .ask(cause, "There are no levels.")
-}
-
-pub(super) async fn stored_sessions(shared: &Shared, live: &Live, cause: &Cause) -> Effect {
-    let listed = shared.stored(&live.cwd).await;
-    let items = listed
-        .unwrap_or_default()
-        .into_iter()
-        .map(|session| {
-            let path = session.path.to_string_lossy().into_owned();
-            let name = session.name.or(session.first_message);
-            let label = name.map(|name| text::one_line(&name, FORK_LABEL_CHARS));
-            Item {
-                id: path.clone().into(),
-                label: label.unwrap_or_else(|| path.clone()),
-                value: path.into(),
-                meta: None,
-            }
-        })
-        .collect();
-    Picker {
-        action: SELECT_STORED,
-        prompt: "Select a session to resume",
-        preserve: true,
-        submit: "resume-session-path",
-        items,
-    }
-    .ask(cause, "There is nothing to resume.")
+        }
+    });
+    STORED_SESSIONS.ask(items.collect(), cause)
 }
 
 pub(super) async fn live_sessions(
-    connection: &Connection,
-    target: &Arc<Live>,
-    cause: &Cause,
+    connection: &PsiConnection,
+    target: &Arc<PsiSession>,
+    cause: &CausingRequest,
 ) -> Effect {
     let mut slots = context::slots_as_they_came(&connection.shared).await;
     slots.extend(connection.shared.elsewhere().await);
@@ -139,25 +141,18 @@ pub(super) async fn live_sessions(
             items.extend(prompts.map(|(entry_id, text)| fork_item(target, entry_id, text)));
         }
     }
-    Picker {
-        action: SELECT_LIVE,
-        prompt: "Select a live session",
-        preserve: true,
-        submit: "selector-action",
-        items,
-    }
-    .ask(cause, "There are no sessions.")
+    LIVE_SESSIONS.ask(items, cause)
 }
 
 /// How many of the sorted sessions come up to the end of a session's own subtree.
-fn subtree_of(sorted: &[&Slot], target: &Live) -> usize {
+fn subtree_of(sorted: &[&Slot], target: &PsiSession) -> usize {
     let Some(at) = sorted.iter().position(|slot| slot.id == target.id) else {
         return sorted.len();
     };
     let mut family = vec![&target.id];
     let mut end = at + 1;
     for slot in sorted.iter().skip(at + 1) {
-        match &slot.parent {
+        match &slot.origin.parent {
             Some(parent) if family.contains(&parent) => family.push(&slot.id),
             _ => break,
         }
@@ -166,25 +161,25 @@ fn subtree_of(sorted: &[&Slot], target: &Live) -> usize {
     end
 }
 
-fn session_item(slot: &Slot, active: Option<&str>) -> Item {
+fn session_item(slot: &Slot, active: Option<&str>) -> PickerItem {
     let label = slot.label();
     let action = Value::map([
         ("action/kind", Value::keyword("switch-session")),
         ("action/session-id", slot.id.to_string().into()),
     ]);
     let meta = payload::map(|map| {
-        write_place(map, ("session", &slot.id), slot.parent.as_deref());
+        write_place(map, ("session", &slot.id), slot.origin.parent.as_deref());
         map.field("item/session-id", &*slot.id)
             .field("item/display-name", &label)
             .field("item/default-label", &label)
             .field("item/is-active", &(active == Some(&*slot.id)))
             .field("item/is-streaming", &slot.is_streaming)
-            .field("item/worktree-path", &*slot.cwd.to_string_lossy())
-            .field("item/created-at", &iso_time(slot.created_ms))
+            .field("item/worktree-path", &*slot.origin.cwd.to_string_lossy())
+            .field("item/created-at", &iso_time(slot.origin.created_ms))
             .field("item/updated-at", &slot.updated_ms.map(iso_time))
             .field("item/action", &action);
     });
-    Item {
+    PickerItem {
         id: slot.id.to_string().into(),
         label,
         value: action,
@@ -192,7 +187,7 @@ fn session_item(slot: &Slot, active: Option<&str>) -> Item {
     }
 }
 
-fn fork_item(target: &Live, entry_id: &str, message: &str) -> Item {
+fn fork_item(target: &PsiSession, entry_id: &str, message: &str) -> PickerItem {
     let label = format!("⎇ {}", text::one_line(message, FORK_LABEL_CHARS));
     let action = Value::map([
         ("action/kind", Value::keyword("fork-session")),
@@ -209,7 +204,7 @@ fn fork_item(target: &Live, entry_id: &str, message: &str) -> Item {
             .field("item/is-streaming", &false)
             .field("item/action", &action);
     });
-    Item {
+    PickerItem {
         id: entry_id.to_owned().into(),
         label,
         value: action,
@@ -231,54 +226,44 @@ fn write_place(map: &mut EdnWriter<'_>, (kind, id): (&str, &str), parent: Option
     };
 }
 
-impl Picker<'_> {
-    /// The request; with nothing to choose from a text, since the client would show nothing and
-    /// never answer.
-    fn ask(mut self, cause: &Cause, nothing: &str) -> Effect {
-        if self.items.is_empty() {
-            return Effect::Text(nothing.to_owned());
+impl Picker {
+    fn ask(&self, mut items: Vec<PickerItem>, cause: &CausingRequest) -> Effect {
+        if items.is_empty() {
+            return self.nothing.into();
         }
-        make_distinct(&mut self.items);
-        let request_id = cause.as_deref().unwrap_or_default();
+        make_distinct(&mut items);
+        let name = Keyword(self.action);
         Effect::Picker(payload::map(|data| {
-            data.field("request-id", request_id)
+            data.field("request-id", cause.as_deref().unwrap_or_default())
                 .field("prompt", self.prompt)
                 .key("ui/action")
-                .map(|action| self.write(action));
+                .map(|action| {
+                    action
+                        .field("ui/action-id", &name)
+                        .field("ui/action-kind", &Keyword("select"))
+                        .field("ui/action-name", &name)
+                        .field("ui/prompt", self.prompt)
+                        .field("ui/order", &Keyword(self.order))
+                        .key("ui/items")
+                        .maps(&items, |map, item| {
+                            map.field("ui.item/id", &item.id)
+                                .field("ui.item/label", &item.label)
+                                .field("ui.item/value", &item.value);
+                            if let Some(meta) = &item.meta {
+                                map.key("ui.item/meta").written(meta);
+                            }
+                        })
+                        .field(
+                            "ui/on-submit",
+                            &Fields(&[("submit/kind", &Keyword(self.submit))]),
+                        );
+                });
         }))
-    }
-
-    fn write(&self, action: &mut EdnWriter<'_>) {
-        let name = Keyword(self.action);
-        let order = if self.preserve { "preserve" } else { "default" };
-        action
-            .field("ui/action-id", &name)
-            .field("ui/action-kind", &Keyword("select"))
-            .field("ui/action-name", &name)
-            .field("ui/prompt", self.prompt)
-            .field("ui/order", &Keyword(order))
-            .key("ui/items")
-            .vector(|list| {
-                for item in &self.items {
-                    list.map(|map| {
-                        map.field("ui.item/id", &item.id)
-                            .field("ui.item/label", &item.label)
-                            .field("ui.item/value", &item.value);
-                        if let Some(meta) = &item.meta {
-                            map.key("ui.item/meta").written(meta);
-                        }
-                    });
-                }
-            })
-            .key("ui/on-submit")
-            .map(|submit| {
-                submit.field("submit/kind", &Keyword(self.submit));
-            });
     }
 }
 
 /// The client finds the chosen value by its label, so labels must differ.
-fn make_distinct(items: &mut [Item]) {
+fn make_distinct(items: &mut [PickerItem]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for item in items {
         let count = seen.entry(item.label.clone()).or_insert(0);
@@ -295,7 +280,7 @@ mod tests {
 
     #[test]
     fn labels_that_are_the_same_are_made_distinct() {
-        let item = |label: &str| Item {
+        let item = |label: &str| PickerItem {
             id: Value::Nil,
             label: label.to_owned(),
             value: Value::Nil,

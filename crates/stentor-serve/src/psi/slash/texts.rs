@@ -1,53 +1,47 @@
 //! The commands whose result is a text about what is there.
 
+use std::sync::Arc;
+
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::CommandSource;
 use stentor_journal::message::{KnownMessage, Message, text_of};
 
-use super::{BUILTINS, Effect};
+use super::BUILTINS;
 use crate::psi::error::OpError;
 use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
-use crate::psi::live::{Commands, Live};
+use crate::psi::live::{Commands, PsiSession};
 use crate::psi::text;
 
-pub(super) async fn status(live: &Live) -> Effect {
-    let (view, entries) = match (live.view(false).await, live.session.entries().await) {
-        (Ok(view), Ok((_, entries))) => (view, entries.len()),
-        (Err(error), _) | (_, Err(error)) => return Effect::Text(OpError::from(error).message),
-    };
+pub(super) async fn status(live: &PsiSession) -> Result<String, OpError> {
+    let view = live.view(false).await?;
+    let entries = live.session.entries().await?.1.len();
     let model = view.state.model.as_ref().map(|model| model.full_name());
     let context = view.context_fraction();
     let context = context.map_or("?".to_owned(), |fraction| {
         format!("{:.1}%", fraction * 100.0)
     });
-    Effect::Text(format!(
+    Ok(format!(
         "Phase: {}\nSession: {}\nModel: {}\nEntries: {entries}\nContext: {context}\nWorktree: {}",
         live.phase().name(),
         live.id,
         model.as_deref().unwrap_or("none"),
-        live.cwd.display(),
+        live.origin.cwd.display(),
     ))
 }
 
-pub(super) async fn history(live: &Live) -> Effect {
-    let messages = match live.session.messages().await {
-        Ok(messages) => messages,
-        Err(error) => return Effect::Text(OpError::from(error).message),
-    };
+pub(super) fn history(messages: &[Arc<Message>]) -> String {
     let mut lines = vec![format!("Message history ({} messages)", messages.len())];
-    for message in &messages {
+    for message in messages {
         let (role, said) = in_words(message);
-        lines.push(text::one_line(
-            &format!("{role}: {said}"),
-            HISTORY_LINE_CHARS,
-        ));
+        let line = format!("{role}: {said}");
+        lines.push(text::one_line(&line, HISTORY_LINE_CHARS));
     }
-    Effect::Text(lines.join("\n"))
+    lines.join("\n")
 }
 
 /// Who said what, in one line's worth of words.
-pub(in crate::psi) fn in_words(message: &Message) -> (&'static str, String) {
+pub fn in_words(message: &Message) -> (&'static str, String) {
     match message {
         Message::Known(KnownMessage::User(message) | KnownMessage::Developer(message)) => {
             ("user", message.content.text())
@@ -73,7 +67,7 @@ pub(in crate::psi) fn in_words(message: &Message) -> (&'static str, String) {
     }
 }
 
-pub(super) fn help(commands: &Commands) -> Effect {
+pub(super) fn help(commands: &Commands) -> String {
     let mut text = "Commands:".to_owned();
     for builtin in BUILTINS {
         text.push_str(&format!("\n  /{} — {}", builtin.name, builtin.about));
@@ -91,18 +85,15 @@ pub(super) fn help(commands: &Commands) -> Effect {
         });
         section(&mut text, title, named);
     }
-    Effect::Text(text)
+    text
 }
 
-pub(super) fn prompts(book: &CommandBook) -> Effect {
-    alone(
-        "Prompt templates:",
-        templates(book),
-        "There are no prompt templates.",
-    )
+pub(super) fn prompts(book: &CommandBook) -> String {
+    let nothing = "There are no prompt templates.";
+    alone("Prompt templates:", templates(book), nothing)
 }
 
-pub(super) fn skills(book: &CommandBook) -> Effect {
+pub(super) fn skills(book: &CommandBook) -> String {
     alone("Skills:", named_skills(book), "There are no skills.")
 }
 
@@ -117,9 +108,9 @@ fn named_skills(book: &CommandBook) -> impl Iterator<Item = (String, &str)> {
 }
 
 /// Whom tasks can be given to, and how.
-pub(super) fn agents(agents: &[AgentDefinition]) -> Effect {
+pub(super) fn agents(agents: &[AgentDefinition]) -> String {
     if agents.is_empty() {
-        return Effect::Text("There are no agents to give a task to.".to_owned());
+        return "There are no agents to give a task to.".to_owned();
     }
     let mut text = "Usage: /delegate AGENT TASK. The agents are:".to_owned();
     for agent in agents {
@@ -128,28 +119,28 @@ pub(super) fn agents(agents: &[AgentDefinition]) -> Effect {
             text.push_str(&format!(" — {}", agent.description));
         }
     }
-    Effect::Text(text)
+    text
 }
 
 /// Extensions belong to a session from its beginning on.
-pub(super) fn extensions(commands: &Commands) -> Effect {
+pub(super) fn extensions(commands: &Commands) -> String {
     let mut text = "Extensions are loaded when a session starts: /new starts one with the extensions that are installed now."
         .to_owned();
     let commands = commands.of(CommandSource::Extension);
     let named = commands.map(|command| (command.name.clone(), ""));
     let title = "Commands of the extensions of this session:";
     section(&mut text, title, named);
-    Effect::Text(text)
+    text
 }
 
-pub(super) async fn worktree(live: &Live) -> Effect {
-    let mut text = format!("Worktree: {}", live.cwd.display());
-    let repository = git::repository(git::project_of(&live.session, &live.cwd)).await;
+pub(super) async fn worktree(live: &PsiSession) -> String {
+    let mut text = format!("Worktree: {}", live.origin.cwd.display());
+    let repository = git::repository(git::project_of(live)).await;
     for tree in repository.into_iter().flat_map(|found| found.trees) {
         let head = tree.head.label();
         text.push_str(&format!("\n  {} ({head})", tree.path.display()));
     }
-    Effect::Text(text)
+    text
 }
 
 /// A list that is the whole text.
@@ -157,13 +148,11 @@ fn alone<'a>(
     title: &str,
     entries: impl Iterator<Item = (String, &'a str)>,
     nothing: &str,
-) -> Effect {
+) -> String {
     let mut text = String::new();
     section(&mut text, title, entries);
-    if text.is_empty() {
-        return Effect::Text(nothing.to_owned());
-    }
-    Effect::Text(text.trim_start().to_owned())
+    let text = if text.is_empty() { nothing } else { &text };
+    text.trim_start().to_owned()
 }
 
 fn section<'a>(text: &mut String, title: &str, entries: impl Iterator<Item = (String, &'a str)>) {

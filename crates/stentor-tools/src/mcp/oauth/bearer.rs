@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use stentor_agent::tasks;
-use stentor_oauth::FileError;
+use stentor_oauth::CredentialFileError;
 use stentor_oauth::secret::Secret;
 
 use super::McpLogins;
 use super::error::OAuthError;
 use super::store::McpLogin;
-use super::tokens::TokenEndpoint;
+use super::tokens::McpTokenEndpoint;
 
 /// The token for one server.
 ///
@@ -100,9 +100,9 @@ impl Bearer {
         &self,
         login: &McpLogin,
         refresh: &Secret,
-    ) -> Result<super::tokens::Tokens, OAuthError> {
+    ) -> Result<super::tokens::LoginTokens, OAuthError> {
         let url = super::bound_to(&login.token_endpoint)?;
-        let endpoint = TokenEndpoint {
+        let endpoint = McpTokenEndpoint {
             http: &self.logins.http.client(None)?,
             url: &url,
             client: &login.client,
@@ -129,6 +129,6 @@ impl Bearer {
     }
 }
 
-fn failed(error: FileError) -> BearerError {
+fn failed(error: CredentialFileError) -> BearerError {
     BearerError::Failed(error.into())
 }

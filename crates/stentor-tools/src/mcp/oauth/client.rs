@@ -24,7 +24,7 @@ pub(super) struct OAuthClient {
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegisteredClient {
     client_id: String,
     client_secret: Option<String>,
     token_endpoint_auth_method: Option<String>,
@@ -62,7 +62,7 @@ impl OAuthClient {
         if answer.status.is_client_error() {
             return Err(OAuthError::NotRegistered(refusal(&answer, &[])));
         }
-        let registered: Registered = answer.successful()?.read()?;
+        let registered: RegisteredClient = answer.successful()?.read()?;
         let by = registered.token_endpoint_auth_method;
         let secret = registered.client_secret.filter(|secret| !secret.is_empty());
         Ok(Self {

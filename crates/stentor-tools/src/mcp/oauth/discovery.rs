@@ -225,7 +225,7 @@ async fn description<T: DeserializeOwned>(
     what: &'static str,
 ) -> Result<Option<T>, OAuthError> {
     let request = client.get(url).header("mcp-protocol-version", VERSION);
-    let answer: fetch::Answer = ask(request, what).await?;
+    let answer: fetch::FetchedAnswer = ask(request, what).await?;
     match answer.status.is_client_error() {
         true => Ok(None),
         false => answer.successful()?.read().map(Some),

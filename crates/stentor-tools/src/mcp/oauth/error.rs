@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use stentor_http::HttpError;
-use stentor_oauth::{FileError, NoRandomness, PasteError};
+use stentor_oauth::{CredentialFileError, NoRandomness, PasteError};
 
 /// Why a login to a server did not work. Nothing that was stored before is lost by any of these.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ pub enum OAuthError {
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] CredentialFileError),
     #[error(transparent)]
     Http(#[from] HttpError),
 }

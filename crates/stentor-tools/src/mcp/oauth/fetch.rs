@@ -16,14 +16,17 @@ const LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES: usize = 256 * 1024;
 
 /// An answer that was read whole.
-pub(super) struct Answer {
+pub(super) struct FetchedAnswer {
     pub what: &'static str,
     pub status: StatusCode,
     pub body: Vec<u8>,
 }
 
 /// Sends a request and reads the answer. `what` is who answers, for people.
-pub(super) async fn ask(request: RequestBuilder, what: &'static str) -> Result<Answer, OAuthError> {
+pub(super) async fn ask(
+    request: RequestBuilder,
+    what: &'static str,
+) -> Result<FetchedAnswer, OAuthError> {
     let unreachable = |why: String| OAuthError::Unreachable { what, why };
     let answered = timeout(LIMIT, async {
         let response = request.header("accept", "application/json").send().await;
@@ -33,7 +36,7 @@ pub(super) async fn ask(request: RequestBuilder, what: &'static str) -> Result<A
             return Err(OAuthError::Redirected { what, status });
         }
         let body = body(response, what).await?;
-        Ok(Answer { what, status, body })
+        Ok(FetchedAnswer { what, status, body })
     });
     let late = |_| unreachable(format!("no answer within {} s", LIMIT.as_secs()));
     answered.await.map_err(late)?
@@ -60,7 +63,7 @@ async fn body(mut response: Response, what: &'static str) -> Result<Vec<u8>, OAu
     }
 }
 
-impl Answer {
+impl FetchedAnswer {
     /// What is in it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, OAuthError> {
         serde_json::from_slice(&self.body).map_err(|error| OAuthError::Unreadable {

@@ -15,7 +15,7 @@ use super::client::OAuthClient;
 use super::discovery::{Discovered, discover};
 use super::error::OAuthError;
 use super::store::McpLogin;
-use super::tokens::TokenEndpoint;
+use super::tokens::McpTokenEndpoint;
 use super::{McpLogins, address_of};
 use crate::mcp::http::header_map;
 use crate::mcp::protocol::{VERSION, greeting};
@@ -118,7 +118,7 @@ impl BegunLogin {
 
     async fn redeem(&self, code: &str) -> Result<(), OAuthError> {
         let issuer = &self.discovered.issuer;
-        let endpoint = TokenEndpoint {
+        let endpoint = McpTokenEndpoint {
             http: &self.http,
             url: &issuer.token,
             client: &self.client,

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use stentor_oauth::secret::Secret;
-use stentor_oauth::{CredentialFile, CredentialLock, FileError};
+use stentor_oauth::{CredentialFile, CredentialFileError, CredentialLock};
 
 use super::client::OAuthClient;
-use super::tokens::Tokens;
+use super::tokens::LoginTokens;
 
 /// A login to a server, and what is needed to renew it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) struct McpLogin {
     pub token_endpoint: String,
     pub resource: String,
     pub client: OAuthClient,
-    pub tokens: Tokens,
+    pub tokens: LoginTokens,
 }
 
 /// The file of logins.
@@ -26,17 +26,17 @@ pub(super) struct McpLogin {
 pub(super) struct LoginFile(CredentialFile);
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct ServerTokenFile {
     /// By the address of the server.
     #[serde(default)]
-    servers: BTreeMap<String, Entry>,
+    servers: BTreeMap<String, StoredTokens>,
     /// What a newer version wrote and this one does not know.
     #[serde(flatten)]
     other: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct StoredTokens {
     issuer: String,
     token_endpoint: String,
     resource: String,
@@ -59,25 +59,30 @@ impl LoginFile {
         Self(CredentialFile::new(path))
     }
 
-    pub async fn lock(&self) -> Result<CredentialLock, FileError> {
+    pub async fn lock(&self) -> Result<CredentialLock, CredentialFileError> {
         self.0.lock().await
     }
 
     /// The login to the server at this address, if there is one.
-    pub fn get(&self, url: &Url) -> Result<Option<McpLogin>, FileError> {
-        let mut content: Content = self.0.read()?;
+    pub fn get(&self, url: &Url) -> Result<Option<McpLogin>, CredentialFileError> {
+        let mut content: ServerTokenFile = self.0.read()?;
         Ok(content.servers.remove(url.as_str()).map(McpLogin::from))
     }
 
-    pub fn put(&self, lock: &CredentialLock, url: &Url, login: &McpLogin) -> Result<(), FileError> {
-        let mut content: Content = self.0.read()?;
+    pub fn put(
+        &self,
+        lock: &CredentialLock,
+        url: &Url,
+        login: &McpLogin,
+    ) -> Result<(), CredentialFileError> {
+        let mut content: ServerTokenFile = self.0.read()?;
         content.servers.insert(url.to_string(), login.into());
         self.0.write(lock, &content)
     }
 
     /// Forgets a login. False when there was none.
-    pub fn remove(&self, lock: &CredentialLock, url: &Url) -> Result<bool, FileError> {
-        let mut content: Content = self.0.read()?;
+    pub fn remove(&self, lock: &CredentialLock, url: &Url) -> Result<bool, CredentialFileError> {
+        let mut content: ServerTokenFile = self.0.read()?;
         let was_there = content.servers.remove(url.as_str()).is_some();
         if was_there {
             self.0.write(lock, &content)?;
@@ -86,8 +91,8 @@ impl LoginFile {
     }
 
     /// Forgets every login. The answer has the addresses of the servers.
-    pub fn clear(&self, lock: &CredentialLock) -> Result<Vec<String>, FileError> {
-        let mut content: Content = self.0.read()?;
+    pub fn clear(&self, lock: &CredentialLock) -> Result<Vec<String>, CredentialFileError> {
+        let mut content: ServerTokenFile = self.0.read()?;
         let servers = std::mem::take(&mut content.servers);
         if !servers.is_empty() {
             self.0.write(lock, &content)?;
@@ -96,8 +101,8 @@ impl LoginFile {
     }
 }
 
-impl From<Entry> for McpLogin {
-    fn from(entry: Entry) -> Self {
+impl From<StoredTokens> for McpLogin {
+    fn from(entry: StoredTokens) -> Self {
         Self {
             issuer: entry.issuer,
             token_endpoint: entry.token_endpoint,
@@ -107,7 +112,7 @@ impl From<Entry> for McpLogin {
                 secret: entry.client_secret.map(Secret::new),
                 secret_by_post: entry.client_secret_by_post,
             },
-            tokens: Tokens {
+            tokens: LoginTokens {
                 access: Secret::new(entry.access),
                 refresh: entry.refresh.map(Secret::new),
                 expires_at_ms: entry.expires_at_ms,
@@ -117,7 +122,7 @@ impl From<Entry> for McpLogin {
     }
 }
 
-impl From<&McpLogin> for Entry {
+impl From<&McpLogin> for StoredTokens {
     fn from(login: &McpLogin) -> Self {
         let exposed = |secret: &Option<Secret>| secret.as_ref().map(|it| it.expose().to_owned());
         let McpLogin { client, tokens, .. } = login;

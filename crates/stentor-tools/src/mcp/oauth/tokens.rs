@@ -9,7 +9,7 @@ use stentor_text::visible::visible;
 
 use super::client::OAuthClient;
 use super::error::OAuthError;
-use super::fetch::{Answer, ask};
+use super::fetch::{FetchedAnswer, ask};
 
 const WHAT: &str = "the authorization server";
 /// As much of a refusal as a person reads.
@@ -18,7 +18,7 @@ const REFUSAL_CHARS: usize = 300;
 const MARGIN_MS: u64 = 60_000;
 
 /// Where tokens are given out, and to whom.
-pub(super) struct TokenEndpoint<'a> {
+pub(super) struct McpTokenEndpoint<'a> {
     pub http: &'a Client,
     pub url: &'a Url,
     pub client: &'a OAuthClient,
@@ -29,7 +29,7 @@ pub(super) struct TokenEndpoint<'a> {
 
 /// The tokens of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tokens {
+pub(super) struct LoginTokens {
     pub access: Secret,
     pub refresh: Option<Secret>,
     /// Milliseconds since the epoch; `None` when it does not expire.
@@ -49,19 +49,19 @@ struct TokenAnswer {
 
 /// What a refusal says (RFC 6749, section 5.2).
 #[derive(Default, Deserialize)]
-struct Refusal {
+struct TokenRefusal {
     error: Option<String>,
     error_description: Option<String>,
 }
 
-impl TokenEndpoint<'_> {
+impl McpTokenEndpoint<'_> {
     /// Tokens for the code a browser brought back.
     pub async fn redeem(
         &self,
         code: &str,
         verifier: &Secret,
         redirect: &str,
-    ) -> Result<Tokens, OAuthError> {
+    ) -> Result<LoginTokens, OAuthError> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -79,7 +79,7 @@ impl TokenEndpoint<'_> {
     }
 
     /// New tokens for an older one. One that may be used again stays.
-    pub async fn refresh(&self, refresh: &Secret) -> Result<Tokens, OAuthError> {
+    pub async fn refresh(&self, refresh: &Secret) -> Result<LoginTokens, OAuthError> {
         let fields = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.expose()),
@@ -93,7 +93,7 @@ impl TokenEndpoint<'_> {
         &self,
         fields: &[(&str, &str)],
         secrets: &[&Secret],
-    ) -> Result<Tokens, OAuthError> {
+    ) -> Result<LoginTokens, OAuthError> {
         let mut request = self
             .http
             .post(self.url.clone())
@@ -130,7 +130,7 @@ impl TokenEndpoint<'_> {
         self.tokens(tokens)
     }
 
-    fn tokens(&self, answer: TokenAnswer) -> Result<Tokens, OAuthError> {
+    fn tokens(&self, answer: TokenAnswer) -> Result<LoginTokens, OAuthError> {
         let kind = answer.token_type.unwrap_or_else(|| "Bearer".to_owned());
         if !kind.eq_ignore_ascii_case("bearer") {
             return Err(OAuthError::TokenType(kind.chars().take(40).collect()));
@@ -146,7 +146,7 @@ impl TokenEndpoint<'_> {
         )]
         let lifetime_ms = answer.expires_in.map(|seconds| (seconds * 1000.0) as u64);
         let after = |ms: u64| self.now_ms.saturating_add(ms);
-        Ok(Tokens {
+        Ok(LoginTokens {
             access: Secret::new(access),
             refresh: answer.refresh_token.map(Secret::new),
             expires_at_ms: lifetime_ms.map(after),
@@ -156,8 +156,8 @@ impl TokenEndpoint<'_> {
 }
 
 /// What a refusal says, for a person, without what may be secret.
-pub(super) fn refusal(answer: &Answer, secrets: &[&Secret]) -> String {
-    let said: Refusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+pub(super) fn refusal(answer: &FetchedAnswer, secrets: &[&Secret]) -> String {
+    let said: TokenRefusal = serde_json::from_slice(&answer.body).unwrap_or_default();
     let said = match (said.error, said.error_description) {
         (Some(error), Some(described)) => format!("{error}: {described}"),
         (Some(said), None) | (None, Some(said)) => said,

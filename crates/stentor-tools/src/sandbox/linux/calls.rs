@@ -35,7 +35,7 @@ pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict
 }
 
 fn program(restrictions: &Restrictions) -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut refused = Refused::default();
+    let mut refused = RefusedCalls::default();
     // Typing into the terminal that stentor runs in, which is a way to have anything run there.
     for request in [libc::TIOCSTI, libc::TIOCLINUX] {
         refused.add(libc::SYS_ioctl, vec![argument_is(1, request)?])?;
@@ -200,11 +200,11 @@ const SECOND_NUMBER: Option<i64> = None;
 
 /// The calls that are refused, each always or under conditions.
 #[derive(Default)]
-struct Refused {
+struct RefusedCalls {
     calls: BTreeMap<i64, Vec<SeccompRule>>,
 }
 
-impl Refused {
+impl RefusedCalls {
     /// Refuses a call when all conditions hold. Without any it is refused always.
     fn add(
         &mut self,

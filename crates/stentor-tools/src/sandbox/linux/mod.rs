@@ -1,15 +1,15 @@
 //! The sandbox of Linux: Landlock for files, seccomp for the network, fewer powers for root.
 
-use super::effective::Support;
+use super::effective::KernelSupport;
 use super::{CannotRestrict, Restrictions};
 
 mod calls;
+mod capabilities;
 mod files;
-mod powers;
 
 /// What this kernel has.
-pub(super) fn support() -> Support {
-    Support {
+pub(super) fn support() -> KernelSupport {
+    KernelSupport {
         landlock: files::version(),
         seccomp: calls::are_filtered(),
     }
@@ -17,7 +17,7 @@ pub(super) fn support() -> Support {
 
 /// Takes the rights away from this thread and everything it starts. All of it, or an error.
 pub(super) fn restrict(restrictions: &Restrictions) -> Result<(), CannotRestrict> {
-    powers::drop_most()?;
+    capabilities::drop_most()?;
     files::restrict(restrictions)?;
     // Last, because the filter could forbid what the others need.
     calls::restrict(restrictions)

@@ -12,11 +12,11 @@ use super::location::MAX_URL_BYTES;
 
 mod writer;
 
-use writer::Writer;
+use writer::MarkdownWriter;
 
 /// A page as text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     pub title: Option<String>,
     pub markdown: String,
 }
@@ -37,16 +37,16 @@ const MAX_MARKDOWN_BYTES: usize = 16 << 20;
 const MAX_TITLE_CHARS: usize = 300;
 
 /// Makes Markdown of a page. Its links are relative to `base`.
-pub(super) fn to_markdown(html: &str, base: &Url) -> Page {
+pub(super) fn to_markdown(html: &str, base: &Url) -> HtmlPage {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut page = Reader {
-        writer: Writer::default(),
+    let mut page = HtmlReader {
+        writer: MarkdownWriter::default(),
         base: base.clone(),
         unseen: None,
         title: None,
         in_title: false,
-        main: Main::NotSeen,
+        main: MainPart::NotSeen,
     };
     for token in Tokenizer::new_with_emitter(html, emitter) {
         let Ok(token) = token;
@@ -65,23 +65,23 @@ pub(super) fn to_markdown(html: &str, base: &Url) -> Page {
 
 /// Where the main part of a page is in what was written.
 #[derive(Debug, Clone, Copy)]
-enum Main {
+enum MainPart {
     NotSeen,
     From(usize),
     Between(usize, usize),
 }
 
-struct Reader {
-    writer: Writer,
+struct HtmlReader {
+    writer: MarkdownWriter,
     base: Url,
     /// The element whose content is left out, and how many of its name are open.
     unseen: Option<(String, usize)>,
     title: Option<String>,
     in_title: bool,
-    main: Main,
+    main: MainPart,
 }
 
-impl Reader {
+impl HtmlReader {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = String::from_utf8_lossy(&tag.name);
         let name = name.as_ref();
@@ -107,8 +107,8 @@ impl Reader {
             }
             "main" => {
                 writer.block();
-                if matches!(self.main, Main::NotSeen) {
-                    self.main = Main::From(writer.settle());
+                if matches!(self.main, MainPart::NotSeen) {
+                    self.main = MainPart::From(writer.settle());
                 }
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => writer.heading(level(name)),
@@ -160,8 +160,8 @@ impl Reader {
             "title" => self.in_title = false,
             "main" => {
                 writer.block();
-                if let Main::From(from) = self.main {
-                    self.main = Main::Between(from, writer.len());
+                if let MainPart::From(from) = self.main {
+                    self.main = MainPart::Between(from, writer.len());
                 }
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => writer.block(),
@@ -195,20 +195,20 @@ impl Reader {
         self.writer.text(text);
     }
 
-    fn finish(self) -> Page {
+    fn finish(self) -> HtmlPage {
         let end = self.writer.len();
         let whole = self.writer.finish();
         let main = match self.main {
-            Main::NotSeen => None,
-            Main::From(from) => whole.get(from..),
-            Main::Between(from, to) => whole.get(from..to.min(end)),
+            MainPart::NotSeen => None,
+            MainPart::From(from) => whole.get(from..),
+            MainPart::Between(from, to) => whole.get(from..to.min(end)),
         };
         let main = main.map(str::trim).filter(|main| main.len() >= MAIN_BYTES);
         let title = self.title.map(|title| {
             let words: Vec<&str> = title.split_whitespace().collect();
             words.join(" ")
         });
-        Page {
+        HtmlPage {
             title: title.filter(|title| !title.is_empty()),
             markdown: main.unwrap_or(whole.trim()).to_owned(),
         }

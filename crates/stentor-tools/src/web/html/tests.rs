@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn page(html: &str) -> Page {
+fn page(html: &str) -> HtmlPage {
     to_markdown(html, &Url::parse("https://example.org/a/b").unwrap())
 }
 

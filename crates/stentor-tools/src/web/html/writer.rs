@@ -9,7 +9,7 @@ const LONGEST_LINK: usize = 2_000;
 
 /// Writes Markdown.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct MarkdownWriter {
     out: String,
     /// Newlines to write before what comes next.
     breaks: usize,
@@ -17,7 +17,7 @@ pub(super) struct Writer {
     blank: bool,
     /// What the next words begin with: the mark of an item, `## `.
     lead: String,
-    lists: Vec<List>,
+    lists: Vec<MarkdownList>,
     /// Lists that are open beyond those that are shown.
     more_lists: usize,
     quotes: usize,
@@ -27,13 +27,13 @@ pub(super) struct Writer {
     code: Mark,
     strong: Mark,
     emphasis: Mark,
-    link: Option<Link>,
-    table: Table,
+    link: Option<MarkdownLink>,
+    table: MarkdownTable,
 }
 
 /// A list: the number of its next item, if they are numbered.
 #[derive(Debug)]
-struct List {
+struct MarkdownList {
     number: Option<u32>,
 }
 
@@ -51,14 +51,14 @@ struct Mark {
 }
 
 #[derive(Debug)]
-struct Link {
+struct MarkdownLink {
     target: Option<String>,
     /// Where its text begins, once it does.
     at: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct MarkdownTable {
     /// Tables that are open; only the outermost is shown as one.
     open: usize,
     /// Cells of the row that is written.
@@ -67,7 +67,7 @@ struct Table {
     has_head: bool,
 }
 
-impl Writer {
+impl MarkdownWriter {
     pub fn len(&self) -> usize {
         self.out.len() + self.preformatted.as_ref().map_or(0, |pre| pre.text.len())
     }
@@ -115,7 +115,7 @@ impl Writer {
             false => self.line(),
         }
         match self.lists.len() < DEPTH {
-            true => self.lists.push(List { number }),
+            true => self.lists.push(MarkdownList { number }),
             false => self.more_lists += 1,
         }
     }
@@ -139,14 +139,14 @@ impl Writer {
             return;
         }
         self.lead = match self.lists.last_mut() {
-            Some(List {
+            Some(MarkdownList {
                 number: Some(number),
             }) => {
                 let lead = format!("{number}. ");
                 *number = number.saturating_add(1);
                 lead
             }
-            Some(List { number: None }) | None => "- ".to_owned(),
+            Some(MarkdownList { number: None }) | None => "- ".to_owned(),
         };
     }
 
@@ -220,11 +220,11 @@ impl Writer {
 
     pub fn link(&mut self, target: Option<String>) {
         self.end_link();
-        self.link = Some(Link { target, at: None });
+        self.link = Some(MarkdownLink { target, at: None });
     }
 
     pub fn end_link(&mut self) {
-        let Some(Link { target, at }) = self.link.take() else {
+        let Some(MarkdownLink { target, at }) = self.link.take() else {
             return;
         };
         // Marks end where the link does, else they would end outside of it.
@@ -364,7 +364,7 @@ impl Writer {
         }
         let lead = std::mem::take(&mut self.lead);
         self.out.push_str(&lead);
-        if let Some(Link {
+        if let Some(MarkdownLink {
             target: Some(_),
             at: at @ None,
         }) = &mut self.link

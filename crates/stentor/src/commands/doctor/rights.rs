@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::Report;
+use super::DoctorReport;
 use crate::config::Config;
 use crate::models::Models;
 use crate::session_places;
@@ -16,7 +16,7 @@ const OTHERS_WRITE: u32 = 0o022;
 const OTHERS: u32 = 0o077;
 const MODE: u32 = 0o7777;
 
-impl Report {
+impl DoctorReport {
     /// The modes of the folders and of the files with credentials, as far as they exist.
     pub(super) fn rights(&mut self, config: &Config, models: &Models) {
         let settings = &config.settings;

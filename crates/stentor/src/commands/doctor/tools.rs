@@ -8,14 +8,14 @@ use stentor_tools::sandbox::{KernelSupport, kernel_support};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::Report;
+use super::DoctorReport;
 
 const SECTION: &str = "Tools";
 
 /// A program that takes longer to say its version is not one that works.
 const LIMIT: Duration = Duration::from_secs(5);
 
-impl Report {
+impl DoctorReport {
     /// The programs that commands need, and what the kernel has for the sandbox.
     pub(super) async fn tools(&mut self) {
         let shell = stentor_tools::shell_path();

@@ -1,6 +1,6 @@
 use expect_test::{Expect, expect};
 
-use stentor_agent::project_files::Reader::Own;
+use stentor_agent::project_files::FileOwner::Own;
 
 use super::*;
 

@@ -5,6 +5,7 @@ mod answer;
 mod compaction;
 mod panel;
 mod run;
+mod shell;
 mod state;
 mod subagent;
 mod tool_call;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use stentor_agent::event::{Event, EventKind, NoticeLevel};
 use stentor_agent::sandbox::SandboxState;
 
-use crate::asked_session::Answering;
+use crate::asked_session::AnsweringModel;
 
 /// One event as JSON: its `type` and what belongs to it, then session, number and time.
 pub fn event_json(event: &Event) -> Value {
@@ -27,7 +28,7 @@ pub fn event_json(event: &Event) -> Value {
 }
 
 /// Which model answers and why that one, as the first line.
-pub fn model_json(session: &str, answering: &Answering) -> Value {
+pub fn model_json(session: &str, answering: &AnsweringModel) -> Value {
     let model = &answering.model;
     let mut line = json!({
         "type": "model",
@@ -93,9 +94,13 @@ fn kind_json(kind: &EventKind) -> Value {
             output,
             duration_ms,
         } => tool_call::ended(call, output, *duration_ms),
-        EventKind::BashOutput { id, delta } => {
-            json!({ "type": "bash_output", "id": id, "delta": delta.as_ref() })
-        }
+        EventKind::BashStarted {
+            id,
+            entry_id,
+            command,
+        } => shell::started(*id, entry_id, command),
+        EventKind::BashOutput { id, delta } => shell::output(*id, delta),
+        EventKind::BashEnded { id, entry_id, end } => shell::ended(*id, entry_id, end),
         EventKind::QueueChanged(queues) => state::queue_changed(queues),
         EventKind::StateChanged(change) => state::changed(change),
         EventKind::CommandsChanged(commands) => state::commands_changed(commands),

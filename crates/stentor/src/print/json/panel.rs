@@ -88,12 +88,7 @@ pub(super) fn dialog_closed(id: u64, close: &DialogClose) -> Value {
 
 /// Something a person should know.
 pub(super) fn notice(level: NoticeLevel, message: &str) -> Value {
-    let level = match level {
-        NoticeLevel::Info => "info",
-        NoticeLevel::Warning => "warning",
-        NoticeLevel::Error => "error",
-    };
-    json!({ "type": "notice", "level": level, "message": message })
+    json!({ "type": "notice", "level": level.as_str(), "message": message })
 }
 
 /// An extension that failed in what it was doing.

@@ -1,7 +1,7 @@
 //! Runs and their turns, and what is done about a model call that failed.
 
 use serde_json::{Value, json};
-use stentor_agent::event::{BudgetLimit, Fallback, Rule, RunEnd, RunOutcome};
+use stentor_agent::event::{AnswerRule, BudgetLimit, Fallback, RunEnd, RunOutcome};
 use stentor_agent::tool::Plan;
 
 /// How a run ended.
@@ -82,7 +82,7 @@ pub(super) fn plan_reminder(plan: &Plan, attempt: u32, max_attempts: u32) -> Val
 }
 
 /// Rules that matched what the model was writing.
-pub(super) fn rules_triggered(rules: &[Rule]) -> Value {
+pub(super) fn rules_triggered(rules: &[AnswerRule]) -> Value {
     let rules: Vec<Value> = rules
         .iter()
         .map(|rule| {

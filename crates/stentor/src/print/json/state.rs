@@ -1,7 +1,7 @@
 //! The state of a session: its queues, settings and slash commands.
 
 use serde_json::{Value, json};
-use stentor_agent::event::{CommandInfo, CommandSource, Queues, StateChange};
+use stentor_agent::event::{CommandInfo, Queues, StateChange};
 
 /// A setting or position that changed.
 pub(super) fn changed(change: &StateChange) -> Value {
@@ -34,19 +34,11 @@ pub(super) fn commands_changed(commands: &[CommandInfo]) -> Value {
     let commands: Vec<Value> = commands
         .iter()
         .map(|command| {
-            let source = match command.source {
-                CommandSource::Builtin => "builtin",
-                CommandSource::Extension => "extension",
-                CommandSource::Prompt => "prompt",
-                CommandSource::Skill => "skill",
-                CommandSource::Agent => "agent",
-                CommandSource::McpPrompt => "mcp_prompt",
-            };
             json!({
                 "name": command.name,
                 "description": command.description,
                 "hint": command.hint,
-                "source": source,
+                "source": command.source.as_str(),
                 "path": command.path.as_ref().map(|path| path.display().to_string()),
             })
         })

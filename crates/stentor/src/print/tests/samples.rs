@@ -8,8 +8,9 @@ use stentor_agent::dialog::{
     Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, WidgetPlacement,
 };
 use stentor_agent::event::{
-    CommandInfo, CommandSource, CompactionReason, CompactionResult, Fallback, InterruptMode,
-    NoticeSource, QueueMode, Queues, Rule, StateChange, Subagent, SubagentEnd, SubagentSource,
+    AnswerRule, BashEnd, CommandInfo, CommandSource, CompactionReason, CompactionResult, Fallback,
+    InterruptMode, NoticeSource, QueueMode, Queues, StateChange, Subagent, SubagentEnd,
+    SubagentSource,
 };
 use stentor_agent::live::LiveMessage;
 use stentor_agent::model::{InputKind, ModelErrorKind, ModelInfo, ThinkingLevel};
@@ -17,7 +18,7 @@ use stentor_agent::permission::PermissionRequest;
 use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask, ToolEffect, Touches};
 use stentor_journal::message::{ContentBlock, Message};
 use stentor_journal::usage::{Prices, Usage};
-use stentor_policy::{Always, PermissionAnswer, PermissionMode};
+use stentor_policy::{AlwaysAnswers, PermissionAnswer, PermissionMode};
 
 use super::*;
 
@@ -244,9 +245,19 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
         EventKind::PlanTidied,
         EventKind::JobsChanged,
         EventKind::ShutdownAsked,
+        EventKind::BashStarted {
+            id: 4,
+            entry_id: "e5".into(),
+            command: "ls".into(),
+        },
         EventKind::BashOutput {
             id: 4,
             delta: "x".into(),
+        },
+        EventKind::BashEnded {
+            id: 4,
+            entry_id: "e5".into(),
+            end: BashEnd::Failed("no shell".into()),
         },
         EventKind::PermissionAsked {
             id: 2,
@@ -257,7 +268,7 @@ pub(super) fn one_of_each() -> Vec<EventKind> {
                 command: Some("ls".into()),
                 url: None,
                 reason: "outside".into(),
-                always: Always::about("bash", &Touches::default(), Path::new("/")),
+                always: AlwaysAnswers::about("bash", &Touches::default(), Path::new("/")),
             }),
         },
         EventKind::PermissionAnswered {
@@ -323,6 +334,7 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
                     value: "v".into(),
                     label: "l".into(),
                     description: None,
+                    permission: None,
                 }],
             },
         ),
@@ -388,7 +400,7 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
                 usage: Usage::default(),
             }),
         },
-        EventKind::RulesTriggered(Arc::from([Rule {
+        EventKind::RulesTriggered(Arc::from([AnswerRule {
             name: "n".into(),
             path: "/r".into(),
             content: "c".into(),

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use stentor_agent::event::NoticeLevel;
 use stentor_agent::tasks;
 
-use super::Conversation;
+use super::TerminalConversation;
 use crate::slash::{self, Builtin};
-use crate::terminal::actions::{Actions, Outcome, Purpose};
+use crate::terminal::actions::{ActionOutcome, Actions, MenuPurpose};
 use crate::terminal::completion::complete;
-use crate::terminal::editor::Pressed;
+use crate::terminal::editor::KeyEffect;
 use crate::terminal::keys::Key;
-use crate::terminal::menu::{Menu, Picked};
-use crate::terminal::questions::{self, Answer, Question};
-use crate::terminal::screen::Live;
-use crate::terminal::styled::{Look, Row};
+use crate::terminal::menu::{Menu, MenuResult};
+use crate::terminal::questions::{self, TerminalAnswer, TerminalQuestion};
+use crate::terminal::screen::LiveRows;
+use crate::terminal::styled::{Row, TextStyle};
 use crate::terminal::submitting::submit;
 use crate::typed_prompt::not_attached;
 
-impl Conversation<'_> {
+impl TerminalConversation<'_> {
     pub(super) fn press(&mut self, key: Key) -> io::Result<()> {
         if key != Key::Ctrl('c') {
             self.interrupted = false;
         }
         if let Some((mut menu, purpose)) = self.menu.take() {
             match menu.press(&key) {
-                Picked::NotYet | Picked::Items(_) => self.menu = Some((menu, purpose)),
-                Picked::Nothing => {}
-                Picked::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
+                MenuResult::NotYet | MenuResult::Items(_) => self.menu = Some((menu, purpose)),
+                MenuResult::Nothing => {}
+                MenuResult::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
             }
             return Ok(());
         }
@@ -50,12 +50,12 @@ impl Conversation<'_> {
             key => {
                 self.completion = None;
                 match self.editor.press(key) {
-                    Pressed::Edited => {}
-                    Pressed::TooLong => self.note(
+                    KeyEffect::Edited => {}
+                    KeyEffect::TooLong => self.note(
                         NoticeLevel::Warning,
                         "that is too long to paste; name a file with @FILE instead",
                     )?,
-                    Pressed::Submitted(text) => self.say(&text)?,
+                    KeyEffect::Submitted(text) => self.say(&text)?,
                 }
             }
         }
@@ -69,8 +69,8 @@ impl Conversation<'_> {
         let answer = match (&question, question_takes_line(&question, key)) {
             (_, false) => question.answer_of_key(key),
             (question, true) => match self.editor.press(key.clone()) {
-                Pressed::Submitted(text) => question.answer_of_line(&text),
-                Pressed::Edited | Pressed::TooLong => None,
+                KeyEffect::Submitted(text) => question.answer_of_line(&text),
+                KeyEffect::Edited | KeyEffect::TooLong => None,
             },
         };
         match answer {
@@ -88,9 +88,9 @@ impl Conversation<'_> {
         self.interrupted = false;
         if let Some((menu, purpose)) = self.menu.take() {
             match menu.answer(line) {
-                Picked::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
-                Picked::Nothing => {}
-                Picked::NotYet | Picked::Items(_) => self.choose(menu, purpose)?,
+                MenuResult::Item(index) => self.act(move |actions| actions.choose(purpose, index)),
+                MenuResult::Nothing => {}
+                MenuResult::NotYet | MenuResult::Items(_) => self.choose(menu, purpose)?,
             }
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl Conversation<'_> {
         }
         self.editor.remember(said);
         if let Some((builtin, rest)) = slash::called(said) {
-            let rows = self.transcript.notes(vec![Row::of(said, Look::DIM)]);
+            let rows = self.transcript.notes(vec![Row::of(said, TextStyle::DIM)]);
             if !self.is_plain() && builtin != Builtin::Quit {
                 self.print(rows)?;
             }
@@ -135,10 +135,10 @@ impl Conversation<'_> {
             match submit(&actions.session, &actions.cwd, &said).await {
                 Ok(missing) => {
                     let names = missing.iter().map(|name| not_attached(name));
-                    Outcome::Warnings(names.collect())
+                    ActionOutcome::Warnings(names.collect())
                 }
-                Err(why) if steers => Outcome::Failed(why.to_string()),
-                Err(why) => Outcome::NotPrompted(why.to_string()),
+                Err(why) if steers => ActionOutcome::Failed(why.to_string()),
+                Err(why) => ActionOutcome::NotPrompted(why.to_string()),
             }
         });
         Ok(())
@@ -173,7 +173,7 @@ impl Conversation<'_> {
         let Some(modes) = &self.modes else {
             return Ok(());
         };
-        self.screen.paint(Live::default())?;
+        self.screen.paint(LiveRows::default())?;
         modes.leave()?;
         let stop = rustix::process::Signal::TSTP;
         rustix::process::kill_current_process_group(stop)?;
@@ -198,14 +198,14 @@ impl Conversation<'_> {
         self.completion = (found.candidates.len() > 1).then_some(found);
     }
 
-    fn answer(&mut self, id: u64, answer: Answer) -> io::Result<()> {
+    fn answer(&mut self, id: u64, answer: TerminalAnswer) -> io::Result<()> {
         let rows = questions::answered_rows(&answer);
         let session = self.session.clone();
         tasks::spawn(async move { questions::give(&session, id, answer).await });
         self.print(rows)
     }
 
-    pub(super) fn choose(&mut self, menu: Menu, purpose: Purpose) -> io::Result<()> {
+    pub(super) fn choose(&mut self, menu: Menu, purpose: MenuPurpose) -> io::Result<()> {
         if self.is_plain() {
             self.print(menu.numbered_rows())?;
         }
@@ -214,7 +214,7 @@ impl Conversation<'_> {
     }
 
     /// Has an action run beside the screen.
-    pub(super) fn act<F: Future<Output = Outcome> + Send + 'static>(
+    pub(super) fn act<F: Future<Output = ActionOutcome> + Send + 'static>(
         &self,
         act: impl FnOnce(Actions) -> F,
     ) {
@@ -234,6 +234,6 @@ impl Conversation<'_> {
 }
 
 /// A question for text is answered in the line, where Escape does not.
-fn question_takes_line(question: &Question, key: &Key) -> bool {
-    matches!(question, Question::Text { .. }) && *key != Key::Escape
+fn question_takes_line(question: &TerminalQuestion, key: &Key) -> bool {
+    matches!(question, TerminalQuestion::Text { .. }) && *key != Key::Escape
 }

@@ -1,6 +1,7 @@
 //! Secrets, providers and logins.
 
 mod addresses;
+mod counts;
 mod echoes;
 mod endless;
 mod home;

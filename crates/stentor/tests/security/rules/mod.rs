@@ -1,6 +1,7 @@
 //! What rules and questions let through.
 
 mod always;
+mod hidden;
 mod look_through;
 pub mod person;
 mod questions;

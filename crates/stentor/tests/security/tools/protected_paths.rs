@@ -40,6 +40,11 @@ fn accepted_edits_are_not_edits_of_what_runs_by_itself() {
         ".envrc",
         ".vscode/tasks.json",
         ".husky/pre-push",
+        ".config/stentor/config.toml",
+        ".local/share/stentor/permissions.json",
+        ".config/fish/config.fish",
+        ".config/systemd/user/x.service",
+        ".xprofile",
         "../work/.git/config",
     ] {
         let world = world(path, "accept-edits");
@@ -72,5 +77,26 @@ fn accepted_edits_are_free_everywhere_else_and_with_every_permission() {
                 "{dialect}: {path}: {said}"
             );
         }
+    }
+}
+
+#[test]
+fn the_programs_own_folders_are_asked_for_wherever_they_are() {
+    for (variable, path) in [
+        ("XDG_DATA_HOME", "mine/stentor/permissions.json"),
+        ("STENTOR_CONFIG_DIR", "mine/config.toml"),
+        ("STENTOR_CONFIG_DIR", "link/trusted.json"),
+    ] {
+        let world = world(path, "accept-edits");
+        symlink("mine", world.path("work/link")).unwrap();
+        let mut command = world.command(&["-p", "go", "--no-session"]);
+        command.args(["--permission-mode", "accept-edits"]);
+        command.args(["--model", "script/plan.toml"]);
+        command.env(variable, world.path("work/mine"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let why = "which needs permission even in accept-edits mode: it configures an agent";
+        assert!(said.contains(why), "{variable}: {path}: {said}");
+        assert_unwritten(&world, path, variable);
     }
 }

@@ -9,6 +9,7 @@ mod files;
 mod git;
 mod joining;
 mod owners;
+mod planted_calls;
 mod scripts;
 mod sessions;
 mod terminal;

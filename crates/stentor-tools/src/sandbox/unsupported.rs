@@ -1,10 +1,10 @@
 //! Where there is no sandbox.
 
-use super::effective::Support;
+use super::effective::KernelSupport;
 use super::{CannotRestrict, Restrictions};
 
-pub(super) fn support() -> Support {
-    Support {
+pub(super) fn support() -> KernelSupport {
+    KernelSupport {
         landlock: None,
         seccomp: false,
     }

@@ -7,8 +7,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use stentor_journal::message::{Message, ToolCall};
 use tokio::time::Instant;
 
-use super::link::Link;
-use super::tools::{self, Stopped};
+use super::link::RunLink;
+use super::tools::{self, NotRecorded};
 use crate::event::EventKind;
 use crate::model::{CallStep, CallStream};
 use crate::tool::ToolOutput;
@@ -21,10 +21,10 @@ const UNKNOWN: &str = "How this call ended is unknown.";
 
 /// Follows calls to their ends and returns their results, in the order of the calls.
 pub(super) async fn follow(
-    link: &Link,
+    link: &RunLink,
     calls: &[Arc<ToolCall>],
     streams: Vec<CallStream>,
-) -> Result<Vec<Arc<Message>>, Stopped> {
+) -> Result<Vec<Arc<Message>>, NotRecorded> {
     let mut running: FuturesUnordered<_> = calls
         .iter()
         .zip(streams)
@@ -55,7 +55,11 @@ pub(super) async fn follow(
     Ok(results)
 }
 
-async fn follow_one(link: &Link, call: &Arc<ToolCall>, mut steps: CallStream) -> Arc<ToolOutput> {
+async fn follow_one(
+    link: &RunLink,
+    call: &Arc<ToolCall>,
+    mut steps: CallStream,
+) -> Arc<ToolOutput> {
     let mut started = None;
     let output = loop {
         let step = tokio::select! {

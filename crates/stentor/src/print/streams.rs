@@ -8,12 +8,12 @@ use clap::error::ContextValue;
 use stentor_text::visible::{VisibleWriter, visible};
 
 /// Stdout: for people everything is made visible, for programs nothing is changed.
-pub enum Printed<'a> {
+pub enum StdoutWriter<'a> {
     ForPeople(VisibleWriter<&'a File>),
     ForPrograms(&'a File),
 }
 
-impl<'a> Printed<'a> {
+impl<'a> StdoutWriter<'a> {
     /// Prints to `out`, JSON or text.
     pub fn new(out: &'a File, json: bool) -> Self {
         match json {
@@ -23,7 +23,7 @@ impl<'a> Printed<'a> {
     }
 }
 
-impl Write for Printed<'_> {
+impl Write for StdoutWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::ForPeople(out) => out.write(bytes),

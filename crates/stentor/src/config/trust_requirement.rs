@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::source::{Location, Source};
+use super::source::{ConfigLocation, ValueSource};
 
 /// Something a folder brings that waits until the folder is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TrustRequirement {
     /// For a person: a key, an agent, a server.
     pub what: String,
     pub file: PathBuf,
@@ -21,14 +21,14 @@ pub struct Wanted {
 /// Why something waits that is a program.
 pub const RUNS_PROGRAM: &str = "it would run a program";
 
-impl Wanted {
+impl TrustRequirement {
     /// Whether it runs something, which people must not overlook among much else.
     pub fn runs_something(&self) -> bool {
         self.why.starts_with(RUNS_PROGRAM)
     }
 
     /// What has a line in the folder's configuration.
-    pub(super) fn at(what: String, at: &Location, why: &'static str, at_once: bool) -> Self {
+    pub(super) fn at(what: String, at: &ConfigLocation, why: &'static str, at_once: bool) -> Self {
         Self {
             what,
             file: at.file.to_path_buf(),
@@ -41,13 +41,13 @@ impl Wanted {
     /// A value of a file; what comes from elsewhere is the user's own.
     pub(super) fn of(
         what: String,
-        source: &Source,
+        source: &ValueSource,
         why: &'static str,
         at_once: bool,
     ) -> Option<Self> {
         match source {
-            Source::File(at) => Some(Self::at(what, at, why, at_once)),
-            Source::Default | Source::Environment(_) | Source::Flag(_) => None,
+            ValueSource::File(at) => Some(Self::at(what, at, why, at_once)),
+            ValueSource::Default | ValueSource::Environment(_) | ValueSource::Flag(_) => None,
         }
     }
 

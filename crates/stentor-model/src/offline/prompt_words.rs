@@ -2,7 +2,7 @@
 
 /// A word of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word<'a> {
+pub struct PromptWord<'a> {
     /// The word without its quotes.
     pub text: &'a str,
     /// Was in quotes or backticks, so it means itself.
@@ -13,7 +13,7 @@ pub struct Word<'a> {
     pub end: usize,
 }
 
-impl Word<'_> {
+impl PromptWord<'_> {
     /// True when the word is not quoted and one of these (`the|a|an`), in any case.
     pub fn is(&self, words: &str) -> bool {
         let same = |word: &str| self.text.eq_ignore_ascii_case(word);
@@ -27,7 +27,7 @@ impl Word<'_> {
 }
 
 /// The words of a prompt. A quote counts at the beginning of a word, so `don't` is one word.
-pub fn split(prompt: &str) -> Vec<Word<'_>> {
+pub fn split(prompt: &str) -> Vec<PromptWord<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
     while let Some(rest) = prompt.get(at..).filter(|rest| !rest.is_empty()) {
@@ -56,7 +56,7 @@ pub fn split(prompt: &str) -> Vec<Word<'_>> {
     words
 }
 
-fn quoted(rest: &str, start: usize) -> Option<Word<'_>> {
+fn quoted(rest: &str, start: usize) -> Option<PromptWord<'_>> {
     let quote = rest
         .chars()
         .next()
@@ -68,7 +68,7 @@ fn quoted(rest: &str, start: usize) -> Option<Word<'_>> {
         let after = inner.get(at + close.len_utf8()..).unwrap_or_default();
         !after.starts_with(char::is_alphanumeric)
     })?;
-    Some(Word {
+    Some(PromptWord {
         text: inner.get(..end)?,
         quoted: true,
         start,
@@ -76,9 +76,9 @@ fn quoted(rest: &str, start: usize) -> Option<Word<'_>> {
     })
 }
 
-fn plain(rest: &str, start: usize) -> Word<'_> {
+fn plain(rest: &str, start: usize) -> PromptWord<'_> {
     let text = rest.split(char::is_whitespace).next().unwrap_or_default();
-    Word {
+    PromptWord {
         text: text.trim_end_matches([',', ';']),
         quoted: false,
         start,

@@ -12,7 +12,7 @@ use stentor_journal::clock::SharedClock;
 
 use super::model_list::ListForm;
 use super::providers::Provider;
-use super::windows::{LIMIT_OF_ALL, ListedModel, Windows};
+use super::windows::{LIMIT_OF_ALL, ServerModel, Windows};
 use crate::configuration::ModelConfiguration;
 use crate::credential::{Credential, CredentialError, SharedCredentials};
 use crate::hosted::is_hosted;
@@ -25,10 +25,10 @@ const MEMORY_MS: u64 = 30_000;
 const LONGEST_ANSWER_BYTES: usize = 4 << 20;
 
 /// What a provider said, or why it said nothing.
-pub(super) type Asked = Result<Vec<Arc<ModelInfo>>, String>;
+pub(super) type ModelListResult = Result<Vec<Arc<ModelInfo>>, String>;
 
 /// A provider that is to be asked, and what gets one in there.
-pub(super) struct Question {
+pub(super) struct ModelListRequest {
     pub provider: Provider,
     pub form: ListForm,
     pub credentials: Option<SharedCredentials>,
@@ -36,7 +36,7 @@ pub(super) struct Question {
 
 /// Why a provider gave no list.
 #[derive(Debug, thiserror::Error)]
-enum AskError {
+enum ModelListError {
     #[error("it does not answer within {} s", .0.as_secs_f32())]
     TooSlow(Duration),
     #[error(transparent)]
@@ -55,7 +55,7 @@ enum AskError {
     TooLong,
 }
 
-impl AskError {
+impl ModelListError {
     /// True when the provider answers and has no list, or none that is understood.
     fn is_only_no_list(&self) -> bool {
         match self {
@@ -77,30 +77,30 @@ impl AskError {
 
 /// Asks providers when somebody wants to know, and remembers for a while what they said.
 pub(super) struct AskedProviders {
-    shared: Arc<Shared>,
+    shared: Arc<ModelListsShared>,
     clock: SharedClock,
 }
 
-struct Shared {
+struct ModelListsShared {
     http: Arc<Http>,
-    memory: Mutex<HashMap<String, Memory>>,
+    memory: Mutex<HashMap<String, ProviderMemory>>,
     /// A provider has answered, or has not in time.
     answered: Condvar,
 }
 
 /// What is known of one provider.
 #[derive(Default)]
-struct Memory {
+struct ProviderMemory {
     is_being_asked: bool,
     /// It has given its list and is asked only what its models hold.
     has_listed: bool,
     /// What it said last, and when.
-    last: Option<(u64, Asked)>,
+    last: Option<(u64, ModelListResult)>,
 }
 
 impl AskedProviders {
     pub(super) fn new(http: Arc<Http>, clock: SharedClock) -> Self {
-        let shared = Shared {
+        let shared = ModelListsShared {
             http,
             memory: Mutex::default(),
             answered: Condvar::new(),
@@ -116,9 +116,9 @@ impl AskedProviders {
     /// that what its models hold is waited for, too; those questions have a limit of their own.
     pub(super) fn ask(
         &self,
-        questions: Vec<Question>,
+        questions: Vec<ModelListRequest>,
         patience: Duration,
-    ) -> HashMap<String, Asked> {
+    ) -> HashMap<String, ModelListResult> {
         let until = Instant::now() + patience;
         let now_ms = self.clock.now_ms();
         let ids: Vec<String> = questions
@@ -127,7 +127,7 @@ impl AskedProviders {
             .collect();
         let due = self.shared.due(questions, now_ms);
         for question in due {
-            let answer = Answer {
+            let answer = ProviderAnswer {
                 shared: Arc::clone(&self.shared),
                 id: question.provider.id.clone(),
                 at_ms: now_ms,
@@ -138,7 +138,7 @@ impl AskedProviders {
             let _ = thread.spawn(move || answer.of(&question));
         }
         let mut memory = self.shared.memory();
-        let is_open = |memory: &HashMap<String, Memory>, is_late: bool| {
+        let is_open = |memory: &HashMap<String, ProviderMemory>, is_late: bool| {
             let mut all = ids.iter().filter_map(|id| memory.get(id));
             all.any(|known| known.is_being_asked && (known.has_listed || !is_late))
         };
@@ -157,7 +157,7 @@ impl AskedProviders {
             let last = memory.get(&id).and_then(|known| known.last.as_ref());
             let answer = match last {
                 Some((_, answer)) => answer.clone(),
-                None => Err(AskError::TooSlow(patience).to_string()),
+                None => Err(ModelListError::TooSlow(patience).to_string()),
             };
             (id, answer)
         });
@@ -165,24 +165,25 @@ impl AskedProviders {
     }
 
     /// What a provider said a while ago, if it was asked.
-    pub(super) fn remembered(&self, provider: &str) -> Option<Asked> {
+    pub(super) fn remembered(&self, provider: &str) -> Option<ModelListResult> {
         let memory = self.shared.memory();
         let (_, answer) = memory.get(provider)?.last.as_ref()?;
         Some(answer.clone())
     }
 }
 
-impl Shared {
-    fn memory(&self) -> MutexGuard<'_, HashMap<String, Memory>> {
+impl ModelListsShared {
+    fn memory(&self) -> MutexGuard<'_, HashMap<String, ProviderMemory>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those that nobody asks already and whose last answer is too old, or missing. They count as
     /// being asked from now on.
-    fn due(&self, questions: Vec<Question>, now_ms: u64) -> Vec<Question> {
+    fn due(&self, questions: Vec<ModelListRequest>, now_ms: u64) -> Vec<ModelListRequest> {
         let mut memory = self.memory();
-        let is_fresh = |(at_ms, _): &(u64, Asked)| now_ms.saturating_sub(*at_ms) < MEMORY_MS;
-        let mut is_due = |question: &Question| {
+        let is_fresh =
+            |(at_ms, _): &(u64, ModelListResult)| now_ms.saturating_sub(*at_ms) < MEMORY_MS;
+        let mut is_due = |question: &ModelListRequest| {
             let known = memory.entry(question.provider.id.clone()).or_default();
             let is_known = known.is_being_asked || known.last.as_ref().is_some_and(is_fresh);
             known.is_being_asked = known.is_being_asked || !is_known;
@@ -193,15 +194,15 @@ impl Shared {
 }
 
 /// The answer of a provider that is being asked. Whoever waits for it is woken in any case.
-struct Answer {
-    shared: Arc<Shared>,
+struct ProviderAnswer {
+    shared: Arc<ModelListsShared>,
     id: String,
     at_ms: u64,
-    said: Option<Asked>,
+    said: Option<ModelListResult>,
 }
 
-impl Answer {
-    fn of(mut self, question: &Question) {
+impl ProviderAnswer {
+    fn of(mut self, question: &ModelListRequest) {
         self.said = Some(ask_one(&self.shared.http, question, || self.has_listed()));
     }
 
@@ -212,11 +213,11 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for ProviderAnswer {
     fn drop(&mut self) {
         let said = self.said.take();
         let said = said.unwrap_or_else(|| Err("it could not be asked".to_owned()));
-        let known = Memory {
+        let known = ProviderMemory {
             is_being_asked: false,
             has_listed: false,
             last: Some((self.at_ms, said)),
@@ -226,7 +227,7 @@ impl Drop for Answer {
     }
 }
 
-fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked {
+fn ask_one(http: &Http, question: &ModelListRequest, has_listed: impl FnOnce()) -> ModelListResult {
     let provider = &question.provider;
     // A thread of its own may have a runtime of its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -236,7 +237,7 @@ fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked
     let listed = runtime.block_on(async {
         match tokio::time::timeout(LIMIT, list(http, question)).await {
             Ok(listed) => listed,
-            Err(_) => Err(AskError::TooSlow(LIMIT)),
+            Err(_) => Err(ModelListError::TooSlow(LIMIT)),
         }
     });
     let listed = match listed {
@@ -247,7 +248,7 @@ fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked
     has_listed();
     let windows = Windows::at(&provider.base_url, &listed);
     let is_hosted = is_hosted(&provider.base_url);
-    let to_info = |model: ListedModel| {
+    let to_info = |model: ServerModel| {
         // What a hosted model holds that nobody says is known well enough.
         let says = !is_hosted || windows.knows(&model);
         let entry = ModelConfiguration {
@@ -260,7 +261,10 @@ fn ask_one(http: &Http, question: &Question, has_listed: impl FnOnce()) -> Asked
     Ok(listed.into_iter().map(to_info).collect())
 }
 
-async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskError> {
+async fn list(
+    http: &Http,
+    question: &ModelListRequest,
+) -> Result<Vec<ServerModel>, ModelListError> {
     let provider = &question.provider;
     let client = http.client(provider.ca_file.as_deref())?;
     let credential = match &question.credentials {
@@ -275,7 +279,7 @@ async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskE
     for (name, value) in own.chain(configured) {
         let key = HeaderName::from_bytes(name.as_bytes());
         let (Ok(key), Ok(mut value)) = (key, HeaderValue::from_str(&value)) else {
-            return Err(AskError::Header(name));
+            return Err(ModelListError::Header(name));
         };
         value.set_sensitive(true);
         headers.insert(key, value);
@@ -291,16 +295,19 @@ async fn list(http: &Http, question: &Question) -> Result<Vec<ListedModel>, AskE
     let mut response = client.get(address).headers(headers).send().await?;
     let status = response.status();
     if !status.is_success() {
-        return Err(AskError::Status(status));
+        return Err(ModelListError::Status(status));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LONGEST_ANSWER_BYTES {
-            return Err(AskError::TooLong);
+            return Err(ModelListError::TooLong);
         }
     }
-    question.form.read(&bytes).map_err(|_| AskError::NoList)
+    question
+        .form
+        .read(&bytes)
+        .map_err(|_| ModelListError::NoList)
 }
 
 #[cfg(test)]
@@ -312,13 +319,14 @@ mod tests {
     use super::super::providers::ConfiguredCredential;
     use super::*;
 
-    fn question(address: std::net::SocketAddr) -> Question {
+    fn question(address: std::net::SocketAddr) -> ModelListRequest {
         let provider = Provider {
             id: "acme".to_owned(),
             api: "openai-completions".to_owned(),
             base_url: format!("http://{address}/v1"),
             headers: Vec::new(),
             ca_file: None,
+            server_tools: Arc::new([]),
             credential: ConfiguredCredential::Missing,
             has_login: false,
             hint: String::new(),
@@ -326,7 +334,7 @@ mod tests {
             unknown_windows: Vec::new(),
             warnings: Vec::new(),
         };
-        Question {
+        ModelListRequest {
             provider,
             form: ListForm::OpenAi,
             credentials: None,

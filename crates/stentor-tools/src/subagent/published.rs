@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SUBAGENT;
-use super::activity::Activity;
+use super::activity::SubagentActivity;
 
 /// The number of the last subagent of this process.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
@@ -29,11 +29,11 @@ pub(super) fn new_id() -> u64 {
 
 /// A subagent whose start was told. When this goes, its end is told. What it consumes its own session
 /// counts into that of the host, call by call.
-pub(super) struct Telling {
+pub(super) struct PublishedSubagent {
     host: Arc<dyn ToolHost>,
     progress: Progress,
     agent: Arc<Subagent>,
-    activity: Activity,
+    activity: SubagentActivity,
     started: Instant,
     /// What it consumed so far.
     pub usage: Usage,
@@ -43,7 +43,7 @@ pub(super) struct Telling {
     job: Option<RunningJob>,
 }
 
-impl Telling {
+impl PublishedSubagent {
     /// Tells that a subagent starts, which stops when `cancel` fires. Without a token it is a job
     /// already, of whoever started it in the background.
     pub fn start(
@@ -68,7 +68,7 @@ impl Telling {
             host,
             progress,
             agent,
-            activity: Activity::default(),
+            activity: SubagentActivity::default(),
             started: Instant::now(),
             usage: Usage::default(),
             outcome: None,
@@ -127,7 +127,7 @@ impl Telling {
     }
 }
 
-impl Drop for Telling {
+impl Drop for PublishedSubagent {
     fn drop(&mut self) {
         let outcome = self.outcome.take();
         let (result, status) =
