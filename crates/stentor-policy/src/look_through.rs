@@ -9,6 +9,8 @@ use super::command::{self, CommandParts};
 use super::here_documents;
 use super::shell_words::{ShellWord, Split, is_assignment, split};
 
+mod pieces;
+
 /// What a command runs, as far as it can be seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct InnerCommands {
@@ -153,10 +155,14 @@ impl CommandSearch {
             CommandParts::Unclear => {
                 self.look_at(command, depth, false);
                 self.look_at_pieces(command, depth);
+                for piece in pieces::unquoted(command) {
+                    self.look_at(piece, depth, false);
+                }
             }
         }
     }
 
+    /// Cuts also between quotes: what stands there may be a script.
     fn look_at_pieces(&mut self, text: &str, depth: usize) {
         let (mut rest, mut from, mut before) = (text, 0, ' ');
         let mut is_backquoted = false;

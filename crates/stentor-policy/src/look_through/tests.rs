@@ -9,6 +9,10 @@ fn a_command_is_seen_through_what_runs_it() {
         "\\rm x",
         "r\"m\" x",
         "$'rm' x",
+        "(bash <<< '2>&1 rm x')",
+        "echo \"$(bash <<< '2>&1 rm x')\"",
+        "(A='b;c' rm x) <<< y",
+        "(a[1|1]=1 rm x) <<< y",
         "env rm x",
         "env -i A=1 rm x",
         "env -u HOME rm x",
@@ -282,7 +286,7 @@ proptest::proptest! {
 }
 
 /// What can stand around a command. `C` is the command, `Q` is it between quotes.
-const LAYERS: [&str; 52] = [
+const LAYERS: [&str; 57] = [
     "env C",
     "env -i PATH=$PATH C",
     "env -u HOME A=1 C",
@@ -335,6 +339,11 @@ const LAYERS: [&str; 52] = [
     ". <(echo Q)",
     "echo Q | sh",
     "cat <<E | sh\nC\nE\n",
+    "A='b;c' C",
+    "A=\"b|c\" C",
+    "a[1|1]=1 C",
+    ">'/dev/null' C",
+    "cat <<< 'a;b' && C",
 ];
 
 fn wrap(layer: &str, command: &str) -> String {
