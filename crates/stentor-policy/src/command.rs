@@ -4,7 +4,7 @@
 //! subshells and substitutions too. This is no shell parser. It only has to be right where it
 //! claims to be, so everything that would need one makes the command [`CommandParts::Unclear`]: comments,
 //! here-documents, `$'…'`, parameter expansions with operators, `((…))`, quotes in calculations,
-//! quotes or brackets without end.
+//! subscripts with operators, quotes or brackets without end.
 
 /// A command in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +165,9 @@ impl CommandReader {
                 }
                 // A function, an array, a pattern: not a simple command.
                 '(' | ')' => return None,
+                '[' if !starts_word && !is_arithmetic && self.is_calculated_subscript() => {
+                    return None;
+                }
                 '>' => self.redirection_out(&mut current, depth)?,
                 '<' => self.redirection_in(&mut current, depth)?,
                 _ => self.word_char(c, &mut current, depth)?,
@@ -193,6 +196,25 @@ impl CommandReader {
                 is_arithmetic,
             });
         }
+    }
+
+    /// After the bracket of `NAME[…]=`: blanks and operators between such brackets separate nothing.
+    fn is_calculated_subscript(&self) -> bool {
+        let ahead = self.chars.get(self.at..).unwrap_or_default();
+        let mut depth = 1_usize;
+        let end = ahead.iter().position(|c| {
+            match c {
+                '[' => depth += 1,
+                ']' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let Some((inner, after)) = end.and_then(|end| ahead.split_at_checked(end)) else {
+            return false;
+        };
+        let separates = |c: &char| is_blank(*c) || *c == '\n' || OPERATORS.contains(*c);
+        matches!(after, [']', '=', ..] | [']', '+', '=', ..]) && inner.iter().any(separates)
     }
 
     /// A character that is no operator, and what it starts.

@@ -16,6 +16,7 @@ pub(super) fn unquoted(text: &str) -> Vec<&str> {
         let is_end = match (innermost, c) {
             (Within::SingleQuotes, '\'')
             | (Within::DoubleQuotes, '"')
+            | (Within::Subscript, ']')
             | (Within::Backquotes, '`') => {
                 within.pop();
                 c == '`'
@@ -33,6 +34,10 @@ pub(super) fn unquoted(text: &str) -> Vec<&str> {
             }
             (_, '\'') if is_command => {
                 within.push(Within::SingleQuotes);
+                false
+            }
+            (_, '[') if is_command && is_subscript(after, text.get(at..)) => {
+                within.push(Within::Subscript);
                 false
             }
             (_, '`') => {
@@ -61,6 +66,12 @@ pub(super) fn unquoted(text: &str) -> Vec<&str> {
     pieces
 }
 
+/// Whether the bracket that begins `rest` is that of `NAME[…]=`, and not of a pattern.
+fn is_subscript(before: char, rest: Option<&str>) -> bool {
+    let is_assigned = |rest: &str| rest.contains("]=") || rest.contains("]+=");
+    (before.is_ascii_alphanumeric() || before == '_') && rest.is_some_and(is_assigned)
+}
+
 /// What the scanned text is inside of.
 #[derive(Clone, Copy)]
 enum Within {
@@ -69,4 +80,6 @@ enum Within {
     SingleQuotes,
     DoubleQuotes,
     Backquotes,
+    /// `NAME[…]=`, where operators calculate.
+    Subscript,
 }

@@ -12,6 +12,7 @@ fn a_command_is_seen_through_what_runs_it() {
         "(bash <<< '2>&1 rm x')",
         "echo \"$(bash <<< '2>&1 rm x')\"",
         "(A='b;c' rm x) <<< y",
+        "a[1|1]=1 rm x",
         "(a[1|1]=1 rm x) <<< y",
         "env rm x",
         "env -i A=1 rm x",
