@@ -4,9 +4,10 @@
 //! there is none, tests that need it are skipped, unless that variable says that there must be one.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -175,7 +176,25 @@ impl NatsCluster {
         for number in 0..SERVERS {
             cluster.start_one(number);
         }
+        for (number, port) in ports.iter().take(SERVERS).enumerate() {
+            cluster.wait_for(number, *port);
+        }
         Some(cluster)
+    }
+
+    /// Waits until a server listens.
+    fn wait_for(&mut self, number: usize, port: u16) {
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let process = self.processes[number].as_mut().unwrap();
+            if let Ok(Some(status)) = process.try_wait() {
+                let log = fs::read_to_string(self.folder.path(&format!("n{number}.log")));
+                panic!(
+                    "the NATS server ended with {status}: {}",
+                    log.unwrap_or_default()
+                );
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// How many servers there are.
@@ -217,13 +236,19 @@ fn route(port: &u16) -> String {
     format!("nats://127.0.0.1:{port}")
 }
 
-/// Ports that nobody listens on.
+/// Ports that nobody listens on, below those that the system gives out by itself: one of these could be
+/// taken before a server listens on it, or while it is down.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind(("127.0.0.1", 0)).unwrap())
-        .collect();
-    let ports = listeners.iter();
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut ports = Vec::new();
+    while ports.len() < count {
+        let number = std::process::id()
+            .wrapping_mul(101)
+            .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + u16::try_from(number % 20_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            ports.push(port);
+        }
+    }
     ports
-        .map(|listener| listener.local_addr().unwrap().port())
-        .collect()
 }
