@@ -9,7 +9,8 @@ use stentor_text::visible::visible;
 /// Longer lines do not fit a terminal.
 const LONGEST: usize = 100;
 
-/// What a call is about, on one line: the command, the path, the pattern.
+/// What a call is about, on one line: the command, the path, the pattern. Where nothing is known of its
+/// arguments, what the model says it is for.
 pub fn call_summary(call: &ToolCall) -> String {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let said = match call.name.as_str() {
@@ -29,7 +30,8 @@ pub fn call_summary(call: &ToolCall) -> String {
         _ => None,
     };
     let said = said.unwrap_or_else(|| match call.arguments.is_empty() {
-        true => String::new(),
+        // Other agents may tell nothing but a title of their calls.
+        true => call.intent.clone().unwrap_or_default(),
         false => Value::Object(call.arguments.clone()).to_string(),
     });
     one_line(&said)
@@ -179,6 +181,21 @@ mod tests {
         }
         let long = summary("bash", json!({"command": "é".repeat(300)}));
         assert_eq!(long, format!("{}...", "é".repeat(100)));
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_summarised_by_its_title() {
+        let line = |arguments: &Value| {
+            call_summary(&ToolCall {
+                id: "1".into(),
+                name: "read".into(),
+                arguments: arguments.as_object().unwrap().clone(),
+                thought_signature: None,
+                intent: Some("Reading a.rs\nand more".into()),
+            })
+        };
+        assert_eq!(line(&json!({})), "Reading a.rs ...");
+        assert_eq!(line(&json!({ "path": "b.rs" })), "b.rs");
     }
 
     #[test]

@@ -37,5 +37,7 @@ mod settings;
 #[cfg(test)]
 mod shown;
 #[cfg(test)]
+mod untold;
+#[cfg(test)]
 #[path = "../support/world.rs"]
 mod world;

@@ -1,0 +1,31 @@
+//! Children that tell little of what they do.
+
+use serde_json::json;
+
+use crate::acp_child::{self, Steps};
+
+#[test]
+fn different_calls_without_arguments_are_no_repetition_and_are_shown_by_their_titles() {
+    // As gemini reports them: a title, no arguments, and an empty result.
+    let world = acp_child::world("", |_| {
+        (0..8).fold(Steps::default(), |steps, n| {
+            let call = json!({
+                "sessionUpdate": "tool_call", "toolCallId": format!("t{n}"), "kind": "read",
+                "title": format!("Reading file{n}.txt"), "status": "in_progress", "content": [],
+            });
+            let ended = json!({
+                "sessionUpdate": "tool_call_update", "toolCallId": format!("t{n}"),
+                "status": "completed", "content": [],
+            });
+            steps.update(call).update(ended)
+        })
+    });
+    let mut command = world.command(&["-p", "Read all.", "--model", "agent/child"]);
+    let out = command.output().unwrap();
+    let err = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    for n in 0..8 {
+        let title = format!("> read  Reading file{n}.txt");
+        assert!(err.contains(&title), "{title} in {err}");
+    }
+}
