@@ -18,6 +18,19 @@ pub(super) enum AgentUnusable {
     NoModel,
 }
 
+impl AgentUnusable {
+    /// The same, where these other programs could be named as well. One of the same name as an agent
+    /// stands behind it.
+    pub(super) fn or_programs(mut self, programs: Vec<String>) -> Self {
+        if let Self::Unknown { known, .. } = &mut self {
+            let new = programs.into_iter().filter(|name| !known.contains(name));
+            let new: Vec<String> = new.collect();
+            known.extend(new);
+        }
+        self
+    }
+}
+
 /// The agent of a name, or which there are instead.
 pub(super) fn find(book: &CommandBook, name: &str) -> Result<AgentDefinition, AgentUnusable> {
     let all = book.all_agents();
@@ -148,6 +161,12 @@ mod tests {
         assert_eq!(
             find(&book, "c").unwrap_err().to_string(),
             "There is no agent `c`. Available: q, a, b, h, general."
+        );
+        let programs = ["goose", "q"].map(str::to_owned);
+        let unknown = find(&book, "c").unwrap_err();
+        assert_eq!(
+            unknown.or_programs(programs.into()).to_string(),
+            "There is no agent `c`. Available: q, a, b, h, general, goose."
         );
     }
 

@@ -159,7 +159,10 @@ impl SubagentTool {
     fn job(&self, index: usize, task: Task, book: &CommandBook) -> Result<SubagentTask, ToolError> {
         let name = task.agent.as_deref().unwrap_or(AgentDefinition::GENERAL);
         let agent = definition::find(book, name);
-        let agent = agent.or_else(|why| self.other_program(book, name).ok_or(why));
+        let agent = agent.or_else(|why| {
+            let program = self.other_program(book, name);
+            program.ok_or_else(|| why.or_programs(self.other_programs()))
+        });
         let agent = agent.map_err(|why| ToolError::refused(why.to_string()))?;
         let model = match &task.model {
             None => None,
@@ -194,6 +197,15 @@ impl SubagentTool {
             model: Some(model.full_name()),
             ..general
         })
+    }
+
+    /// The names of the other programs that can take a task.
+    fn other_programs(&self) -> Vec<String> {
+        let models = self.setup.environment.models.available().into_iter();
+        let programs = models.filter(|model| model.provider == AGENT_PROVIDER);
+        // Those with one of their own models, or in one of their modes, are the same programs.
+        let plain = programs.filter(|model| !model.id.contains(['/', '@']));
+        plain.map(|model| model.id.clone()).collect()
     }
 
     async fn take_turn(&self, job: SubagentTask, context: &ToolContext) -> SubagentReport {

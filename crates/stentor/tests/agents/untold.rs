@@ -3,6 +3,9 @@
 use serde_json::json;
 
 use crate::acp_child::{self, Steps};
+use crate::world::World;
+
+const CHILD: &str = "[agents.child]\ncommand = [\"no-such-program\"]\ndialect = \"acp\"\n";
 
 #[test]
 fn different_calls_without_arguments_are_no_repetition_and_are_shown_by_their_titles() {
@@ -28,4 +31,19 @@ fn different_calls_without_arguments_are_no_repetition_and_are_shown_by_their_ti
         let title = format!("> read  Reading file{n}.txt");
         assert!(err.contains(&title), "{title} in {err}");
     }
+}
+
+#[test]
+fn a_task_for_an_unknown_agent_is_refused_with_the_names_of_other_programs() {
+    let scenario = r#"
+[[turn]]
+tool = "subagent"
+arguments = { task = "review", agent = "nobody" }
+[[turn]]
+text = "end"
+"#;
+    let world = World::new(scenario, CHILD);
+    let out = world.asked(&["-p", "Go on.", "--json", "--tools", "subagent"]);
+    let refused = "There is no agent `nobody`. Available: general, child.";
+    assert!(out.contains(refused), "{out}");
 }
