@@ -65,6 +65,18 @@ pub fn configured(config: &Config) -> Result<BTreeMap<String, AgentSettings>, Co
     }
 }
 
+/// The context window of a model, if that is known: an agent that has not told its own is taken to have
+/// a large one.
+pub fn known_window(info: &ModelInfo) -> Option<u64> {
+    let is_assumed = || {
+        let settings = AgentSettings::of_command(Vec::new(), DialectName::Acp);
+        let untold = ConfiguredAgent::new("", settings).info(&AgentVariant::default());
+        info.context_window == untold.context_window
+    };
+    let is_known = info.provider != PROVIDER || !is_assumed();
+    is_known.then_some(info.context_window)
+}
+
 impl Agents {
     /// Those of the configuration. Nothing starts them yet.
     pub fn of(config: &Config) -> Result<Self, ConfigErrors> {

@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use stentor_agent::model::ModelInfo;
 use stentor_model::registry::{ListedModel, SilentProvider};
 
+use crate::agents::known_window;
 use crate::choose_model::{ChooseModelError, ChosenModel};
+
+/// Where the sizes of windows end, if none of them is unknown.
+const WINDOW_WIDTH: usize = 5;
 
 /// Which models are wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -97,6 +101,9 @@ impl ModelOverview<'_> {
             .map(|model| model.info.full_name().chars().count())
             .max()
             .unwrap_or(0);
+        let window = |info: &ModelInfo| known_window(info).map_or("unknown".to_owned(), tokens);
+        let windows = rows.clone().map(|model| window(&model.info).len());
+        let window_width = windows.max().unwrap_or(0).max(WINDOW_WIDTH);
         for model in rows {
             let name = model.info.full_name();
             let mark = match (&model.usable, used.as_ref() == Some(&name)) {
@@ -111,8 +118,11 @@ impl ModelOverview<'_> {
                 Some((0.0, 0.0)) => "free".to_owned(),
                 Some((input, output)) => format!("${input} in, ${output} out per million tokens"),
             };
-            let window = tokens(info.context_window);
-            writeln!(out, "{mark} {name:<width$}  {window:>5} context  {price}")?;
+            let window = window(info);
+            writeln!(
+                out,
+                "{mark} {name:<width$}  {window:>window_width$} context  {price}"
+            )?;
         }
         Ok(())
     }
@@ -151,11 +161,15 @@ impl ModelOverview<'_> {
     }
 }
 
-/// What is known about a model; here, other than in the dialects, a price may be unknown.
+/// What is known about a model; here, other than in the dialects, a price and a size may be unknown.
 fn model_json(info: &ModelInfo) -> Value {
     let mut value = json!(info);
     if info.cost.is_none() {
         value["cost"] = Value::Null;
+    }
+    if known_window(info).is_none() {
+        value["contextWindow"] = Value::Null;
+        value["maxTokens"] = Value::Null;
     }
     value
 }

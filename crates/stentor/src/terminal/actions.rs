@@ -18,6 +18,7 @@ use stentor_text::visible::visible;
 use super::menu::{Menu, MenuItem};
 use super::rewinding;
 use super::styled::{Colour, Row, TextStyle};
+use crate::agents::known_window;
 use crate::export::to_file;
 use crate::local_time::moment;
 use crate::models::Models;
@@ -209,7 +210,10 @@ impl Actions {
                 .position(|info| Some(info.full_name()) == used);
             let items = available.iter().map(|info| MenuItem {
                 label: info.full_name(),
-                detail: format!("{} context", short_count(info.context_window)),
+                detail: match known_window(info) {
+                    Some(window) => format!("{} context", short_count(window)),
+                    None => "unknown context".to_owned(),
+                },
             });
             let menu = Menu::new("Which model?", items.collect()).at(at.unwrap_or(0));
             let values = available

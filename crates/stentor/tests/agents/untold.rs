@@ -1,6 +1,6 @@
-//! Children that tell little of what they do.
+//! Children that tell little of what they do, and what is said of those that nothing is known of.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::acp_child::{self, Steps};
 use crate::world::World;
@@ -46,4 +46,18 @@ text = "end"
     let out = world.asked(&["-p", "Go on.", "--json", "--tools", "subagent"]);
     let refused = "There is no agent `nobody`. Available: general, child.";
     assert!(out.contains(refused), "{out}");
+}
+
+#[test]
+fn the_context_of_an_agent_that_has_not_said_its_size_is_unknown() {
+    let world = World::new("", CHILD);
+    let models = world.asked(&["models", "agent/"]);
+    let row = "+ agent/child  unknown context  price unknown\n";
+    assert!(models.contains(row), "{models}");
+    let models = world.asked(&["models", "agent/", "--json"]);
+    let models: Value = serde_json::from_str(&models).unwrap();
+    let model = &models["models"][0];
+    assert_eq!(model["id"], "child", "{models}");
+    assert_eq!(model["contextWindow"], Value::Null, "{models}");
+    assert_eq!(model["maxTokens"], Value::Null, "{models}");
 }
