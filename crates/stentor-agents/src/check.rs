@@ -1,5 +1,11 @@
 //! What a real child can do: it is started, asked, and ended. Its model is asked nothing, unless there is
 //! a prompt for it.
+//!
+//! - `refusal`: what the child asks meanwhile
+//! - `interruption`: a turn that is steered and aborted
+
+mod interruption;
+mod refusal;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,12 +13,14 @@ use std::time::Duration;
 
 use stentor_agent::sandbox::SandboxState;
 use stentor_client::{
-    AgentEvent, ChildAgent, ChildAgentError, DenyAll, Events, Feature, FeatureSupport,
-    InitialSession, OfferedModel, TurnEndReason,
+    AgentEvent, ChildAgent, ChildAgentError, Events, Feature, FeatureSupport, InitialSession,
+    OfferedModel, TurnEndReason,
 };
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
+use self::interruption::try_interrupting;
+use self::refusal::{AskedFeatures, RefusingHost};
 use crate::child;
 use crate::settings::AgentSettings;
 
@@ -36,6 +44,8 @@ pub struct CheckReport {
     pub turn: Option<CheckedTurn>,
     /// What it has of each feature, and how that is known.
     pub features: Vec<(Feature, FeatureSupport, KnownBy)>,
+    /// Why it does not work, if it does not: its turn failed, or it ended by itself.
+    pub failed: Option<String>,
 }
 
 /// How it is known whether an agent has a feature.
@@ -62,8 +72,8 @@ pub struct CheckedTurn {
     pub goes_on: bool,
 }
 
-/// Starts an agent and finds out what it can do, with a prompt also what its answer is like. What it asks
-/// is refused.
+/// Starts an agent and finds out what it can do, with a prompt also what its answer is like, and whether
+/// the turn after it can be steered and aborted. What it asks is refused.
 pub async fn check(
     settings: &AgentSettings,
     launcher: &Launcher,
@@ -73,28 +83,32 @@ pub async fn check(
 ) -> Result<CheckReport, ChildAgentError> {
     let launcher = launcher.restricted(settings.restrictions(sandbox));
     let session = InitialSession::New;
-    let (agent, events) = child::start(settings, &launcher, cwd, session, DenyAll).await?;
+    let asked = AskedFeatures::default();
+    let host = RefusingHost(asked.clone());
+    let (agent, mut events) = child::start(settings, &launcher, cwd, session, host).await?;
     let mut tried = HashMap::new();
     let limit = settings.idle_limit();
     let turn = match prompt {
-        Some(prompt) => Some(ask(&agent, events, prompt, limit, &mut tried).await?),
-        None => {
-            // Nobody reads them.
-            drop(events);
-            None
-        }
+        Some(prompt) => Some(ask(&agent, &mut events, prompt, limit, &mut tried).await?),
+        None => None,
     };
-    let mut models = None;
-    let mut sessions = None;
+    let mut found = FoundLists::default();
     // One that is still at work would be waited for with everything it is asked.
-    if turn.as_ref().is_none_or(|turn| !turn.goes_on) {
-        models = agent.models().await.ok();
-        let listed = agent.sessions().await;
-        note(&mut tried, Feature::ListSessions, &listed);
-        sessions = listed.ok();
-        try_settings(&agent, models.as_deref().unwrap_or_default(), &mut tried).await;
-        try_sessions(&agent, turn.is_some(), &mut tried).await;
+    if turn.as_ref().is_none_or(|turn| !turn.goes_on) && !agent.has_ended() {
+        let trying = try_requests(&agent, turn.is_some(), &mut tried);
+        found = while_dropping(&mut events, trying).await;
     }
+    let mut failed = turn.as_ref().and_then(|turn| turn.failed.clone());
+    if failed.is_none() && agent.has_ended() {
+        failed = Some(exit_of(&mut events).await);
+    }
+    if turn.is_some() && failed.is_none() {
+        try_interrupting(&agent, &mut events, &mut tried).await;
+    }
+    // Nobody reads what comes now.
+    drop(events);
+    let asked = asked.so_far().into_iter();
+    tried.extend(asked.map(|feature| (feature, KnownBy::Tried)));
     let opened = agent.opened();
     let features = Feature::ALL.map(|feature| {
         let known_by =
@@ -112,16 +126,59 @@ pub async fn check(
         agent: opened.agent.clone(),
         model: opened.model.clone(),
         modes: opened.modes.iter().map(|(id, _)| id.clone()).collect(),
-        models: models.map(|models| models.len()),
-        sessions: sessions.map(|sessions| sessions.len()),
+        models: found.models,
+        sessions: found.sessions,
         turn,
         features: features.into(),
+        failed,
     };
     agent.stop().await;
     Ok(report)
 }
 
 type TriedFeatures = HashMap<Feature, KnownBy>;
+
+/// How long the lists are that the agent gave.
+#[derive(Default)]
+struct FoundLists {
+    models: Option<usize>,
+    sessions: Option<usize>,
+}
+
+/// Asks for everything that needs no model.
+async fn try_requests(agent: &ChildAgent, was_used: bool, tried: &mut TriedFeatures) -> FoundLists {
+    let models = agent.models().await.ok();
+    let sessions = agent.sessions().await;
+    note(tried, Feature::ListSessions, &sessions);
+    try_settings(agent, models.as_deref().unwrap_or_default(), tried).await;
+    try_sessions(agent, was_used, tried).await;
+    FoundLists {
+        models: models.map(|models| models.len()),
+        sessions: sessions.ok().map(|sessions| sessions.len()),
+    }
+}
+
+/// What comes of `work`, with what the agent reports meanwhile dropped: it is not to wait for a reader.
+async fn while_dropping<T>(events: &mut Events, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            Some(event) = events.next() => drop(event),
+        }
+    }
+}
+
+/// How an agent ended that has.
+async fn exit_of(events: &mut Events) -> String {
+    while let Some(event) = events.next().await {
+        if let AgentEvent::Exited(exit) = event {
+            return exit.to_string();
+        }
+    }
+    "the agent has ended".to_owned()
+}
 
 /// Notes what came of trying something. What is not there to be tried was not.
 fn note<T>(tried: &mut TriedFeatures, feature: Feature, outcome: &Result<T, ChildAgentError>) {
@@ -165,7 +222,7 @@ async fn try_sessions(agent: &ChildAgent, was_used: bool, tried: &mut TriedFeatu
 /// text than anybody reads.
 async fn ask(
     agent: &ChildAgent,
-    mut events: Events,
+    events: &mut Events,
     prompt: &str,
     limit: Option<Duration>,
     tried: &mut TriedFeatures,
@@ -173,10 +230,15 @@ async fn ask(
     agent.prompt(prompt).await?;
     let mut turn = CheckedTurn::default();
     let mut saw = |feature| drop(tried.insert(feature, KnownBy::Tried));
+    // What comes after this is another answer.
+    let mut is_answered = false;
     loop {
-        let event = match next(&mut events, limit).await {
+        let event = match next(events, limit).await {
             Ok(Some(event)) => event,
-            Ok(None) => break,
+            Ok(None) => {
+                turn.failed = Some("the agent has ended".to_owned());
+                break;
+            }
             Err(limit) => {
                 let seconds = limit.as_secs();
                 turn.give_up(format!(
@@ -187,6 +249,9 @@ async fn ask(
         };
         match event {
             AgentEvent::Text(text) => {
+                if std::mem::take(&mut is_answered) {
+                    turn.end_line();
+                }
                 turn.text.push_str(&text);
                 if turn.text.len() > TEXT_BYTES {
                     let end = turn.text.floor_char_boundary(TEXT_BYTES);
@@ -196,7 +261,9 @@ async fn ask(
                 }
             }
             AgentEvent::Thinking(_) => saw(Feature::Thinking),
+            AgentEvent::AnswerEnded | AgentEvent::UserMessage(_) => is_answered = true,
             AgentEvent::ToolCalled(call) => {
+                is_answered = true;
                 saw(Feature::ToolInput);
                 if call.title.is_some() {
                     saw(Feature::ToolTitles);
@@ -246,11 +313,13 @@ async fn ask(
                 };
                 break;
             }
+            AgentEvent::Exited(exit) => {
+                turn.failed = Some(exit.to_string());
+                break;
+            }
             _ => {}
         }
     }
-    // Nobody reads what comes after it.
-    drop(events);
     Ok(turn)
 }
 
@@ -269,5 +338,11 @@ impl CheckedTurn {
     fn give_up(&mut self, why: String) {
         self.failed = Some(why);
         self.goes_on = true;
+    }
+
+    fn end_line(&mut self) {
+        if !(self.text.is_empty() || self.text.ends_with('\n')) {
+            self.text.push('\n');
+        }
     }
 }

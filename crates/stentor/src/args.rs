@@ -55,9 +55,9 @@ pub struct Args {
 pub enum AgentsAction {
     /// Start an agent and print what it can do; without `--prompt` its model is asked nothing
     Check {
-        /// Its name in the configuration
+        /// Its name in the configuration, or that of a known agent on the PATH
         name: String,
-        /// Give it this prompt, and print its answer and what it showed on the way
+        /// Give it this prompt, print its answer and what it showed on the way, and abort a second turn
         #[arg(long, value_name = "TEXT")]
         prompt: Option<String>,
     },

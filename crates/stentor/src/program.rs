@@ -379,13 +379,11 @@ impl ProgramTask<'_> {
             out,
         );
         match block_on(work)? {
-            Err(AgentsFailure::Unknown(name)) => {
-                Err(ProgramFailure::usage(format!("there is no agent `{name}`")))
-            }
+            Err(AgentsFailure::Unknown(why)) => Err(ProgramFailure::usage(why)),
             Err(AgentsFailure::Config(errors)) => Err(errors.into()),
             Err(AgentsFailure::Sandbox(why)) => Err(ProgramFailure::other(why)),
             Err(AgentsFailure::Agent(error)) => Err(ProgramFailure::other(error)),
-            Ok(printed) => ProgramFailure::printing(printed),
+            Ok((printed, status)) => ProgramFailure::printing(printed).map(|_| status),
         }
     }
 

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use stentor_agents::{AgentSettings, CheckReport, ChildAgentError, KNOWN, KnownBy, PROVIDER};
+use stentor_agents::{
+    AgentSettings, CheckReport, ChildAgentError, DialectName, KNOWN, KnownBy, PROVIDER,
+};
 use stentor_model::registry::Registry;
 use stentor_text::visible::visible;
 use stentor_tools::sandbox::SandboxRefusal;
@@ -19,7 +21,7 @@ use crate::setup::spill_dir;
 
 /// Why nothing was printed.
 pub enum AgentsFailure {
-    /// There is no agent of this name.
+    /// There is no agent of this name: what can be done about it.
     Unknown(String),
     /// The configuration cannot be read.
     Config(ConfigErrors),
@@ -29,7 +31,7 @@ pub enum AgentsFailure {
     Agent(ChildAgentError),
 }
 
-/// Lists the agents, or starts the one of this name and prints what it can do.
+/// Lists the agents, or starts the one of this name and prints what it can do. Returns the exit status.
 pub async fn run(
     (name, prompt): (Option<&str>, Option<&str>),
     config: &Config,
@@ -37,20 +39,72 @@ pub async fn run(
     cwd: &Path,
     json: bool,
     out: &mut impl Write,
-) -> Result<io::Result<()>, AgentsFailure> {
+) -> Result<(io::Result<()>, u8), AgentsFailure> {
     let agents = agents::configured(config).map_err(AgentsFailure::Config)?;
+    let path = config.variables.get("PATH").unwrap_or_default();
     let Some(name) = name else {
-        let path = config.variables.get("PATH").unwrap_or_default();
-        return Ok(list(&agents, &path, json, out));
+        return Ok((list(&agents, &path, json, out), 0));
     };
-    let unknown = || AgentsFailure::Unknown(name.to_owned());
-    let settings = agents.get(name).ok_or_else(unknown)?;
+    let checked = CheckedAgent::find(name, agents, &path).map_err(AgentsFailure::Unknown)?;
     let launcher = launcher(config, registry.key_variables());
     let sandbox = sandbox(config, cwd, &spill_dir(config), &launcher);
     let sandbox = sandbox.map_err(AgentsFailure::Sandbox)?.state;
-    let found = stentor_agents::check(settings, &launcher, &sandbox, cwd, prompt).await;
+    let found = stentor_agents::check(&checked.settings, &launcher, &sandbox, cwd, prompt).await;
     let found = found.map_err(AgentsFailure::Agent)?;
-    Ok(report(name, &found, json, out))
+    let printed = match json {
+        true => report_json(&checked, &found, out),
+        false => report(&checked, &found, out),
+    };
+    Ok((printed, u8::from(found.failed.is_some())))
+}
+
+/// The agent that is checked.
+struct CheckedAgent {
+    name: String,
+    settings: AgentSettings,
+    /// What it would be set up with, where it is not.
+    entry: Option<String>,
+}
+
+impl CheckedAgent {
+    /// The agent of this name: one that is set up, or a known one that is on the `PATH`, whose user has
+    /// asked for it. Or why there is none.
+    fn find(
+        name: &str,
+        mut agents: BTreeMap<String, AgentSettings>,
+        path: &OsStr,
+    ) -> Result<Self, String> {
+        if let Some(settings) = agents.remove(name) {
+            return Ok(Self {
+                name: name.to_owned(),
+                settings,
+                entry: None,
+            });
+        }
+        let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
+            let names: Vec<&str> = agents.keys().map(String::as_str).collect();
+            return Err(match names.is_empty() {
+                true => format!("there is no agent `{name}`, and none is set up"),
+                false => format!(
+                    "there is no agent `{name}`; those that are set up: {}",
+                    names.join(", ")
+                ),
+            });
+        };
+        let command = known.command.join(" ");
+        if !known.is_in(path) {
+            return Err(format!(
+                "there is no agent `{name}`: it is not set up, and `{command}` is not on the PATH"
+            ));
+        }
+        let words = known.command.iter().map(|&word| word.to_owned());
+        let dialect = DialectName::of_command(&command);
+        Ok(Self {
+            name: name.to_owned(),
+            settings: AgentSettings::of_command(words.collect(), dialect),
+            entry: Some(known.entry()),
+        })
+    }
 }
 
 /// Prints the agents that are set up, and the entries of known ones that are on the `PATH`.
@@ -101,38 +155,54 @@ fn list(
     Ok(())
 }
 
+/// Prints what an agent can do, for programs.
+fn report_json(
+    checked: &CheckedAgent,
+    report: &CheckReport,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let features = report.features.iter();
+    let features = features.map(|(feature, support, known_by)| {
+        let (known_by, error) = match known_by {
+            KnownBy::Tried => ("tried", None),
+            KnownBy::Failed(why) => ("tried", Some(why)),
+            KnownBy::Announced => ("announced", None),
+            KnownBy::Dialect => ("dialect", None),
+        };
+        json!({
+            "feature": feature.title(), "support": support.cell(), "known_by": known_by,
+            "error": error,
+        })
+    });
+    let turn = report.turn.as_ref();
+    let turn = turn.map(|turn| json!({ "text": turn.text, "error": turn.failed }));
+    let report = json!({
+        "works": report.failed.is_none(),
+        "error": report.failed,
+        "entry": checked.entry,
+        "agent": report.agent,
+        "model": report.model,
+        "modes": report.modes,
+        "models": report.models,
+        "sessions": report.sessions,
+        "turn": turn,
+        "features": features.collect::<Vec<_>>(),
+    });
+    writeln!(out, "{report}")
+}
+
 /// Prints what an agent can do.
-fn report(name: &str, report: &CheckReport, json: bool, out: &mut impl Write) -> io::Result<()> {
-    if json {
-        let features = report.features.iter();
-        let features = features.map(|(feature, support, known_by)| {
-            let (known_by, error) = match known_by {
-                KnownBy::Tried => ("tried", None),
-                KnownBy::Failed(why) => ("tried", Some(why)),
-                KnownBy::Announced => ("announced", None),
-                KnownBy::Dialect => ("dialect", None),
-            };
-            json!({
-                "feature": feature.title(), "support": support.cell(), "known_by": known_by,
-                "error": error,
-            })
-        });
-        let turn = report.turn.as_ref();
-        let turn = turn.map(|turn| json!({ "text": turn.text, "error": turn.failed }));
-        let report = json!({
-            "agent": report.agent,
-            "model": report.model,
-            "modes": report.modes,
-            "models": report.models,
-            "sessions": report.sessions,
-            "turn": turn,
-            "features": features.collect::<Vec<_>>(),
-        });
-        return writeln!(out, "{report}");
-    }
+fn report(checked: &CheckedAgent, report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
     let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let count = |value: Option<usize>| value.map_or("unknown".to_owned(), |n| n.to_string());
-    writeln!(out, "{PROVIDER}/{name} works.\n")?;
+    let name = &checked.name;
+    match &report.failed {
+        None => writeln!(out, "{PROVIDER}/{name} works.\n")?,
+        Some(why) => writeln!(out, "{PROVIDER}/{name} does not work: {}\n", visible(why))?,
+    }
+    if let Some(entry) = &checked.entry {
+        writeln!(out, "It is not set up; its entry would be:\n\n{entry}")?;
+    }
     writeln!(out, "program   {}", said(&report.agent))?;
     writeln!(out, "model     {}", said(&report.model))?;
     if !report.modes.is_empty() {

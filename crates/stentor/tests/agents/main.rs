@@ -7,6 +7,8 @@ mod asked;
 #[cfg(test)]
 mod behind;
 #[cfg(test)]
+mod checked;
+#[cfg(test)]
 mod choosing;
 #[cfg(test)]
 mod confined;

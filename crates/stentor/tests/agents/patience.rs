@@ -47,10 +47,19 @@ while read -r line; do :; done
     acp_child::with_script(World::new("", ""), &script, config)
 }
 
+/// What a check prints whose prompt was not answered.
+fn failed_check(world: &World, flags: &[&str]) -> String {
+    let words = ["agents", "check", "child", "--prompt", "Hi."];
+    let mut command = world.command(&words);
+    let out = command.args(flags).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    String::from_utf8(out.stdout).unwrap()
+}
+
 #[test]
 fn a_check_gives_up_a_prompt_that_is_not_answered_to_the_end() {
     let world = endless("", "idle_timeout = 1\n");
-    let report = world.asked(&["agents", "check", "child", "--prompt", "Hi."]);
+    let report = failed_check(&world, &[]);
     let line = "prompt    it has said nothing for 1 s (`idle_timeout`)\n";
     assert!(report.contains(line), "{report}");
 }
@@ -61,7 +70,7 @@ fn a_check_reads_only_so_much_of_an_answer() {
         "long=$(printf '%065536d' 0); while write \"$long\"; do :; done",
         "",
     );
-    let report = world.asked(&["agents", "check", "child", "--prompt", "Hi.", "--json"]);
+    let report = failed_check(&world, &["--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();
     let why = "its answer is longer than 1048576 bytes";
     assert_eq!(report["turn"]["error"], why);
