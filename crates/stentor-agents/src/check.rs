@@ -2,10 +2,12 @@
 //! a prompt for it.
 //!
 //! - `refusal`: what the child asks meanwhile
-//! - `interruption`: a turn that is steered and aborted
+//! - `shown`: what it shows meanwhile
+//! - `interruption`: turns that are aborted and steered
 
 mod interruption;
 mod refusal;
+mod shown;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,8 +21,9 @@ use stentor_client::{
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
-use self::interruption::try_interrupting;
+use self::interruption::{try_abort, try_steering};
 use self::refusal::{AskedFeatures, RefusingHost};
+use self::shown::note_shown;
 use crate::child;
 use crate::settings::AgentSettings;
 
@@ -68,12 +71,16 @@ pub struct CheckedTurn {
     pub text: String,
     /// Why it ended early, if it did.
     pub failed: Option<String>,
+    /// It was stopped by a refusal, which is how some take one.
+    pub stopped_by_refusal: bool,
     /// It was given up, and the agent has not ended it.
     pub goes_on: bool,
+    /// The agent says that somebody has stopped it.
+    is_aborted: bool,
 }
 
 /// Starts an agent and finds out what it can do, with a prompt also what its answer is like, and whether
-/// the turn after it can be steered and aborted. What it asks is refused.
+/// turns can be aborted and steered. What it asks is refused.
 pub async fn check(
     settings: &AgentSettings,
     launcher: &Launcher,
@@ -89,7 +96,14 @@ pub async fn check(
     let mut tried = HashMap::new();
     let limit = settings.idle_limit();
     let turn = match prompt {
-        Some(prompt) => Some(ask(&agent, &mut events, prompt, limit, &mut tried).await?),
+        Some(prompt) => {
+            let mut turn = ask(&agent, &mut events, prompt, limit, &mut tried).await?;
+            if turn.is_aborted && !asked.so_far().is_empty() {
+                turn.failed = None;
+                turn.stopped_by_refusal = true;
+            }
+            Some(turn)
+        }
         None => None,
     };
     let mut found = FoundLists::default();
@@ -103,7 +117,11 @@ pub async fn check(
         failed = Some(exit_of(&mut events).await);
     }
     if turn.is_some() && failed.is_none() {
-        try_interrupting(&agent, &mut events, &mut tried).await;
+        try_abort(&agent, &mut events, &mut tried).await;
+        if !agent.has_ended() {
+            // The last one: the turn goes on.
+            try_steering(&agent, &mut events, &mut tried).await;
+        }
     }
     // Nobody reads what comes now.
     drop(events);
@@ -229,7 +247,6 @@ async fn ask(
 ) -> Result<CheckedTurn, ChildAgentError> {
     agent.prompt(prompt).await?;
     let mut turn = CheckedTurn::default();
-    let mut saw = |feature| drop(tried.insert(feature, KnownBy::Tried));
     // What comes after this is another answer.
     let mut is_answered = false;
     loop {
@@ -247,6 +264,7 @@ async fn ask(
                 break;
             }
         };
+        note_shown(&event, tried);
         match event {
             AgentEvent::Text(text) => {
                 if std::mem::take(&mut is_answered) {
@@ -260,50 +278,11 @@ async fn ask(
                     break;
                 }
             }
-            AgentEvent::Thinking(_) => saw(Feature::Thinking),
-            AgentEvent::AnswerEnded | AgentEvent::UserMessage(_) => is_answered = true,
-            AgentEvent::ToolCalled(call) => {
+            AgentEvent::AnswerEnded | AgentEvent::UserMessage(_) | AgentEvent::ToolCalled(_) => {
                 is_answered = true;
-                saw(Feature::ToolInput);
-                if call.title.is_some() {
-                    saw(Feature::ToolTitles);
-                }
             }
-            AgentEvent::ToolProgress { .. } => saw(Feature::ToolProgress),
-            AgentEvent::ToolEnded {
-                output, is_error, ..
-            } => {
-                for (feature, is_seen) in [
-                    (Feature::ToolErrors, is_error),
-                    (Feature::Diffs, !output.diffs.is_empty()),
-                    (Feature::ToolLocations, !output.locations.is_empty()),
-                ] {
-                    if is_seen {
-                        saw(feature);
-                    }
-                }
-            }
-            AgentEvent::Plan(_) => saw(Feature::Plan),
-            AgentEvent::Usage(usage) => {
-                saw(Feature::Usage);
-                if usage.cost_usd.is_some() {
-                    saw(Feature::Cost);
-                }
-            }
-            AgentEvent::Context(context) => {
-                saw(Feature::ContextFill);
-                if context.cost_usd.is_some() {
-                    saw(Feature::Cost);
-                }
-            }
-            AgentEvent::Title(_) => saw(Feature::SessionTitle),
             AgentEvent::TurnEnded(end) => {
-                if let Some(usage) = end.usage {
-                    saw(Feature::Usage);
-                    if usage.cost_usd.is_some() {
-                        saw(Feature::Cost);
-                    }
-                }
+                turn.is_aborted = end.reason == TurnEndReason::Aborted;
                 turn.failed = match end.reason {
                     TurnEndReason::Completed => None,
                     TurnEndReason::Limit => Some("a limit was reached".to_owned()),

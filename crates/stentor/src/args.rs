@@ -57,7 +57,7 @@ pub enum AgentsAction {
     Check {
         /// Its name in the configuration, or that of a known agent on the PATH
         name: String,
-        /// Give it this prompt, print its answer and what it showed on the way, and abort a second turn
+        /// Give it this prompt, print its answer and what it showed on the way, and interrupt two more turns
         #[arg(long, value_name = "TEXT")]
         prompt: Option<String>,
     },

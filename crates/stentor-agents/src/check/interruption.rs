@@ -1,4 +1,5 @@
-//! A turn that is steered and aborted as soon as it goes on.
+//! Turns that are interrupted as soon as they go on: one is aborted, one is steered. An agent may go on with
+//! a message that it was steered with after an abort, so these are two.
 
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use tokio::time::timeout;
 
 use super::{KnownBy, TriedFeatures, note};
 
-/// What asks for nothing: the turn is not to be finished.
-const PROMPT: &str =
-    "This only checks the connection. Wait for the next message, and use no tools.";
+/// What takes long enough to be interrupted, and changes nothing.
+const PROMPT: &str = "This is a check of the connection, which is interrupted at once. Count from 1 to 1000 in \
+    words, one number on each line, and use no tools.";
 
 /// What the turn is steered with.
 const MESSAGE: &str = "Stop here.";
@@ -21,18 +22,14 @@ const MESSAGE: &str = "Stop here.";
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJ\
      RU5ErkJggg==";
 
-/// How long the agent may take to show that it works. An abort that comes too early is missed by some.
+/// How long the agent may take to show that it works. An interruption that comes too early is missed by some.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long an aborted turn may take to end: longer than until the agent is given up.
 const ENDED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Gives the agent a prompt, with a picture where it takes some, and stops it at once.
-pub(super) async fn try_interrupting(
-    agent: &ChildAgent,
-    events: &mut Events,
-    tried: &mut TriedFeatures,
-) {
+pub(super) async fn try_abort(agent: &ChildAgent, events: &mut Events, tried: &mut TriedFeatures) {
     let with_picture = !matches!(agent.support(Feature::Pictures), FeatureSupport::No(_));
     let picture = with_picture.then(|| PromptPicture {
         mime_type: "image/png".to_owned(),
@@ -47,17 +44,14 @@ pub(super) async fn try_interrupting(
         }
         return;
     }
-    // Then it is aborted all the same.
+    // One that shows nothing is aborted all the same.
     let _ = timeout(SHOWN_WITHIN, turn.is_seen()).await;
-    if turn.end.is_none() {
-        let steered = turn.while_reading(agent.steer(MESSAGE)).await;
-        note(tried, Feature::Steer, &steered);
-    }
     let is_aborted = turn.end.is_none();
     if is_aborted {
         let aborted = turn.while_reading(agent.abort()).await;
         if aborted.is_err() {
             note(tried, Feature::Abort, &aborted);
+            return;
         }
     }
     let _ = timeout(ENDED_WITHIN, turn.is_over()).await;
@@ -79,6 +73,29 @@ pub(super) async fn try_interrupting(
     let pictures = pictures.filter(|_| with_picture);
     tried.extend(pictures.map(|known_by| (Feature::Pictures, known_by)));
     tried.extend(abort.map(|known_by| (Feature::Abort, known_by)));
+}
+
+/// Gives an agent that can be steered a prompt, and steers it. What comes of that turn is left to its end.
+pub(super) async fn try_steering(
+    agent: &ChildAgent,
+    events: &mut Events,
+    tried: &mut TriedFeatures,
+) {
+    if matches!(agent.support(Feature::Steer), FeatureSupport::No(_)) {
+        return;
+    }
+    let mut turn = InterruptedTurn { events, end: None };
+    if turn.while_reading(agent.prompt(PROMPT)).await.is_err() {
+        return;
+    }
+    let _ = timeout(SHOWN_WITHIN, turn.is_seen()).await;
+    if turn.end.is_none() {
+        let steered = turn.while_reading(agent.steer(MESSAGE)).await;
+        // A turn that has ended meanwhile cannot be steered.
+        if steered.is_ok() || turn.end.is_none() {
+            note(tried, Feature::Steer, &steered);
+        }
+    }
 }
 
 /// The turn, and how it ended.

@@ -211,7 +211,11 @@ fn report(checked: &CheckedAgent, report: &CheckReport, out: &mut impl Write) ->
     writeln!(out, "models    {}", count(report.models))?;
     writeln!(out, "sessions  {}\n", count(report.sessions))?;
     if let Some(turn) = &report.turn {
-        let end = turn.failed.as_deref().unwrap_or("it has answered");
+        let end = match (&turn.failed, turn.stopped_by_refusal) {
+            (Some(why), _) => why,
+            (None, true) => "it has stopped, because what it asked was refused",
+            (None, false) => "it has answered",
+        };
         writeln!(out, "prompt    {}", visible(end))?;
         for line in turn.text.lines() {
             writeln!(out, "  {}", visible(line))?;

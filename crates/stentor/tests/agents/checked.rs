@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::acp_child::with_script;
 use crate::world::World;
 
-/// A child that asks for a permission and a file in its first turn, and waits in the second until it is
-/// told to stop.
+/// A child that asks for a permission and a file in its first turn, and waits in others until it is told
+/// to stop.
 const ASKING: &str = r#"
 say() { printf '%s\n' "$1"; }
 answer() { say '{"jsonrpc":"2.0","id":'"$1"',"result":'"$2"'}'; }
@@ -24,8 +24,8 @@ while IFS= read -r line; do
     *'"session/new"'*) answer "$id" '{"sessionId":"s"}';;
     *'"session/prompt"'*)
         turns=$((turns + 1))
-        if [ $turns = 2 ]; then
-            printf '%s\n' "$line" > second
+        if [ $turns != 1 ]; then
+            printf '%s\n' "$line" > "prompt-$turns"
             waiting=$id
             text "I wait."
             continue
@@ -38,14 +38,14 @@ while IFS= read -r line; do
         text "Second."
         answer "$id" '{"stopReason":"end_turn"}';;
     *'"session/cancel"'*) answer "$waiting" '{"stopReason":"cancelled"}';;
-    *'"_session/steering"'*) answer "$id" '{"outcome":"injected"}';;
+    *'"_session/steering"'*) answer "$id" '{"outcome":"injected"}'; printf '%s\n' "$line" > steered;;
     *) answer "$id" '{}';;
     esac
 done
 "#;
 
 #[test]
-fn what_the_child_asks_and_a_turn_that_is_interrupted_count_as_tried() {
+fn what_the_child_asks_and_turns_that_are_interrupted_count_as_tried() {
     let world = with_script(World::new("", ""), ASKING, "");
     let report = world.asked(&["agents", "check", "child", "--prompt", "Go on."]);
     for line in [
@@ -53,6 +53,7 @@ fn what_the_child_asks_and_a_turn_that_is_interrupted_count_as_tried() {
         // Each answer begins a line of its own.
         "prompt    it has answered\n  First.\n  Second.\n",
         "pictures in prompts                  yes  (tried)",
+        "arguments of tool calls              yes  (tried)",
         "steering                             yes  (tried)",
         "abort                                yes  (tried)",
         "permission questions                 yes  (tried)",
@@ -71,8 +72,41 @@ fn what_the_child_asks_and_a_turn_that_is_interrupted_count_as_tried() {
     let why = "this is only a check: nothing is read, written or run";
     assert!(replies[1]["error"].to_string().contains(why), "{replies:?}");
     assert!(!world.path("work/written").exists());
-    let second = std::fs::read_to_string(world.path("work/second")).unwrap();
+    let second = std::fs::read_to_string(world.path("work/prompt-2")).unwrap();
     assert!(second.contains(r#""mimeType":"image/png""#), "{second}");
+    // What is aborted is not steered before: some go on with the message.
+    assert!(world.path("work/prompt-3").exists());
+    assert!(world.path("work/steered").exists());
+}
+
+#[test]
+fn arguments_that_the_child_does_not_tell_are_not_there() {
+    let script = ASKING.replace(r#","rawInput":{"command":"ls"}"#, "");
+    let world = with_script(World::new("", ""), &script, "");
+    let report = world.asked(&["agents", "check", "child", "--prompt", "Go on."]);
+    let line = "arguments of tool calls              yes  (tried: its calls came without any)";
+    assert!(report.contains(line), "{report}");
+}
+
+#[test]
+fn a_child_that_ends_its_turn_at_a_refusal_works() {
+    let ended = r#"answer "$id" '{"stopReason":"cancelled"}'; continue;"#;
+    let script = ASKING.replace("text \"Second.\"", ended);
+    let world = with_script(World::new("", ""), &script, "");
+    let report = world.asked(&["agents", "check", "child", "--prompt", "Go on."]);
+    for line in [
+        "agent/child works.\n",
+        "prompt    it has stopped, because what it asked was refused\n  First.\n",
+        "abort                                yes  (tried)",
+    ] {
+        assert!(report.contains(line), "{line} in {report}");
+    }
+    let nobody = format!("text \"First.\"; {ended}");
+    let script = ASKING.replace("text \"First.\"", &nobody);
+    let world = with_script(World::new("", ""), &script, "");
+    let words = ["agents", "check", "child", "--prompt", "Go on."];
+    let out = world.command(&words).output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "nothing was refused");
 }
 
 #[test]
