@@ -12,6 +12,8 @@ case $(uname -m) in
 aarch64 | arm64) machine=arm64 bun=aarch64 ;;
 *) machine=x64 bun=x64 ;;
 esac
+# Seconds for each of them.
+FETCHED_WITHIN=${FETCHED_WITHIN:-300}
 system=$(uname -s | tr '[:upper:]' '[:lower:]')
 
 # name, packages
@@ -20,6 +22,8 @@ sdk       @agentclientprotocol/sdk@2.4.0
 goose     @aaif/goose-binary-$system-$machine@1.52.0
 codex     @zed-industries/codex-acp@0.16.0
 opencode  opencode-$system-$machine@1.18.33
+gemini    @google/gemini-cli@0.61.0
+claude    @zed-industries/claude-agent-acp@0.23.1
 bun       @oven/bun-$system-$bun@1.4.4
 pi-old    @mariozechner/pi-coding-agent@0.73.1
 pi-new    @earendil-works/pi-coding-agent@0.87.1
@@ -34,11 +38,13 @@ fetch() {
     rm -rf "$folder"
     mkdir -p "$folder"
     echo '{"private":true}' >"$folder/package.json"
-    # The binary for this machine is an optional dependency of codex. What else omp has of these is large and not
-    # needed.
-    local omit=()
-    [ "$name" = omp ] && omit=(--omit=optional)
-    if (cd "$folder" && npm install --silent --no-audit --no-fund --ignore-scripts "${omit[@]}" "$@" >/dev/null 2>&1); then
+    # The binary for this machine is an optional dependency of codex. What else omp and gemini have of these is large
+    # and not needed.
+    local omit=() limit=()
+    case $name in omp | gemini) omit=(--omit=optional) ;; esac
+    # One that hangs does not cost the others their time.
+    command -v timeout >/dev/null && limit=(timeout "$FETCHED_WITHIN")
+    if (cd "$folder" && "${limit[@]}" npm install --silent --no-audit --no-fund --ignore-scripts "${omit[@]}" "$@" >/dev/null 2>&1); then
         touch "$folder/fetched"
     else
         echo "SKIPPED: $name cannot be installed here ($*)" >&2

@@ -1,8 +1,8 @@
-"""A model that needs no network, on OpenAI's two wires (chat completions and responses). What it answers depends
-on the last thing the user said:
+"""A model that needs no network, on OpenAI's two wires (chat completions and responses), Gemini's and Anthropic's.
+What it answers depends on the last thing the user said:
 
 - "Run something.": one call of the agent's shell tool, then a text
-- "Hang.": a text, then nothing more
+- "Hang.", or what `stentor agents check` aborts: a text, then nothing more
 - anything else: how many prompts it has been given, unless it has been given them as one text: then that
 
 Prints the port it listens on."""
@@ -11,9 +11,11 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-COMMAND = "printf 'from the tool\\n'"
-SHELLS = ("bash", "shell", "shell_command", "exec_command")
-PROMPTS = ("Run something.", "Hang.", "How many?")
+#: It writes: agents ask about nothing that they take for harmless.
+COMMAND = "printf 'from the tool\\n' > x; cat x"
+SHELLS = ("bash", "shell", "shell_command", "exec_command", "run_shell_command")
+HANGS = ("Hang.", "Count from 1 to 1000")
+PROMPTS = ("Run something.", "How many?", *HANGS)
 
 
 def text_of(content):
@@ -23,27 +25,54 @@ def text_of(content):
 
 
 def messages_of(body):
-    """The conversation as pairs of role and text, on either wire."""
+    """The conversation as pairs of role and text, on every wire."""
+    for message in body.get("contents") or []:
+        parts = message.get("parts") or []
+        is_result = any("functionResponse" in part for part in parts)
+        yield "tool" if is_result else message.get("role"), text_of(parts)
     for message in body.get("messages") or body.get("input") or []:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else []
+        if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks):
+            yield "tool", ""
         if message.get("type") == "function_call_output":
             yield "tool", ""
         elif message.get("role"):
-            yield message["role"], text_of(message.get("content"))
+            yield message["role"], text_of(content)
+
+
+def tools_of(body):
+    """The agent's tools as pairs of name and schema, on every wire."""
+    for tool in body.get("tools") or []:
+        for one in tool.get("functionDeclarations") or [tool.get("function", tool)]:
+            schema = one.get("parameters") or one.get("parametersJsonSchema") or one.get("input_schema")
+            yield one.get("name") or "", schema or {}
 
 
 def shell_call(body):
     """The agent's own shell tool and arguments that fit its schema."""
-    tools = [tool.get("function", tool) for tool in body.get("tools") or []]
-    for tool in tools:
-        if (tool.get("name") or "").split("__")[-1].split(".")[-1] in SHELLS:
-            schema = tool.get("parameters") or {}
+    for name, schema in tools_of(body):
+        if name.split("__")[-1].split(".")[-1].lower() in SHELLS:
             known = schema.get("properties") or {}
             arguments = {name: "to see" for name in schema.get("required") or [] if known[name].get("type") == "string"}
             key = "cmd" if "cmd" in known else "command"
             is_list = known.get(key, {}).get("type") == "array"
             arguments[key] = ["bash", "-c", COMMAND] if is_list else COMMAND
-            return tool["name"], json.dumps(arguments)
+            return name, json.dumps(arguments)
     return None
+
+
+def gemini(parts, reason):
+    """A part of an answer on Gemini's wire."""
+    candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **({"finishReason": reason} if reason else {})}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "mock"}
+
+
+def anthropic(content):
+    """An answer on Anthropic's wire that has not ended."""
+    return {"id": "m", "type": "message", "role": "assistant", "model": "mock", "content": content, "stop_reason": None,
+            "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 1}}
 
 
 class Model(BaseHTTPRequestHandler):
@@ -53,7 +82,10 @@ class Model(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        data = json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()
+        self.write_json({"object": "list", "data": [{"id": "mock", "object": "model"}]})
+
+    def write_json(self, answer):
+        data = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
@@ -62,6 +94,14 @@ class Model(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path = self.path.split("?")[0]
+        if path.endswith((":countTokens", "/count_tokens")):
+            return self.write_json({"totalTokens": 10, "input_tokens": 10})
+        # What agents ask beside their conversation.
+        if path.endswith(":generateContent"):
+            return self.write_json(gemini([{"text": "{}"}], "STOP"))
+        if path.endswith("/messages") and not body.get("stream"):
+            return self.write_json({**anthropic([{"type": "text", "text": "{}"}]), "stop_reason": "end_turn"})
         messages = list(messages_of(body))
         # What agents add in the user's name does not count; prompts that were not answered they may join.
         prompts = [(index, prompt) for index, (role, text) in enumerate(messages) if role == "user"
@@ -73,8 +113,10 @@ class Model(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
-        wire = self.write_responses if "/responses" in self.path else self.write_chat
-        if last == "Hang.":
+        wires = {"/responses": self.write_responses, ":streamGenerateContent": self.write_gemini,
+                 "/messages": self.write_anthropic}
+        wire = next((wire for end, wire in wires.items() if path.endswith(end)), self.write_chat)
+        if last in HANGS:
             wire("I begin.", None, hangs=True)
         elif last == "Run something." and call and not has_result:
             wire(None, call)
@@ -121,6 +163,28 @@ class Model(BaseHTTPRequestHandler):
         self.event({"type": "response.output_item.done", "output_index": 0, "item": item})
         usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
         self.event({"type": "response.completed", "response": {**response, "status": "completed", "output": [item], "usage": usage}})
+
+    def write_gemini(self, text, call, hangs=False):
+        part = {"functionCall": {"name": call[0], "args": json.loads(call[1])}} if call else {"text": text}
+        self.event(gemini([part], None if hangs else "STOP"))
+        if hangs:
+            return self.hang()
+
+    def write_anthropic(self, text, call, hangs=False):
+        self.event({"type": "message_start", "message": anthropic([])})
+        if call:
+            block = {"type": "tool_use", "id": "toolu_1", "name": call[0], "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": call[1]}
+        else:
+            block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": text}
+        self.event({"type": "content_block_start", "index": 0, "content_block": block})
+        self.event({"type": "content_block_delta", "index": 0, "delta": delta})
+        if hangs:
+            return self.hang()
+        self.event({"type": "content_block_stop", "index": 0})
+        reason = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
+        self.event({"type": "message_delta", "delta": reason, "usage": {"output_tokens": 2}})
+        self.event({"type": "message_stop"})
 
     def hang(self):
         """Until the agent gives up: then there is something to read, the end."""

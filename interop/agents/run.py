@@ -1,5 +1,6 @@
 """Published agents as children, each behind all four dialects: a prompt that runs a tool, the question whether it
-may, an abort, and the session resumed. A model on this machine is behind them (mock.py).
+may, an abort, and the session resumed. Then `stentor agents check` finds the same. A model on this machine is behind
+them (mock.py).
 
     run.py STENTOR FETCHED RPC_CLIENT [NAME…]
 
@@ -27,6 +28,16 @@ LANES = 3
 BUN = FETCHED / "bun/node_modules" / os.environ.get("BUN", "") / "bin/bun"
 
 
+#: gemini names the file of a session after the minute it starts in, and overwrites the file of a session that is
+#: resumed within that minute: its files are dated back before it starts.
+AGED = r"""for file in "$HOME"/.gemini/tmp/*/chats/session-*; do
+    aged=$(printf '%s' "$file" | sed 's/session-[0-9]*-/session-2000-/')
+    [ "$file" = "$aged" ] || mv "$file" "$aged"
+done 2>/dev/null
+exec "$@"
+"""
+
+
 def modules(name):
     return FETCHED / name / "node_modules"
 
@@ -45,6 +56,9 @@ def agents(port):
                 "models": {"mock": {"name": "mock"}}}
     opencode = {"model": "mock/mock", "small_model": "mock/mock", "autoupdate": False, "share": "disabled",
                 "permission": {"bash": "ask"}, "provider": {"mock": provider}}
+    gemini = {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_MODEL": "gemini-2.5-flash",
+              "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+    claude = {"ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     pi = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
     mock = ["--mode", "rpc", "--provider", "mock", "--model", "mock"]
     return [
@@ -55,6 +69,8 @@ def agents(port):
          "omp", {"PI_OFFLINE": "1", "OMP_NO_UPDATE": "1"}, False),
         ("pi-old", ["node", modules("pi-old") / "@mariozechner/pi-coding-agent/dist/cli.js", *mock], "omp", pi, False),
         ("pi-new", [BUN, modules("pi-new") / "@earendil-works/pi-coding-agent/dist/cli.js", *mock], "omp", pi, False),
+        ("gemini", ["sh", "-c", AGED, "sh", "node", modules("gemini") / "@google/gemini-cli/bundle/gemini.js", "--acp"], "acp", gemini, True),
+        ("claude", ["node", modules("claude") / "@zed-industries/claude-agent-acp/dist/index.js"], "acp", claude, True),
         ("goose", [program("goose", "goose"), "acp"], "acp", goose, True),
         ("codex", [program("codex", "codex-acp")], "acp", {"MOCK_KEY": "x", "OPENAI_API_KEY": "x"}, True),
     ]
@@ -85,10 +101,12 @@ env_key = "MOCK_KEY"
     variables = "".join(f"{key} = {toml(value)}\n" for key, value in env.items())
     words = ", ".join(toml(str(word)) for word in command)
     entry = f"[agents.{name}]\ncommand = [{words}]\ndialect = {toml(dialect)}\n[agents.{name}.env]\n{variables}"
+    gemini = json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
+                         "general": {"enableAutoUpdate": False}})
     # JSON is YAML.
     models = json.dumps({"providers": {"mock": provider}})
     for path, text in [(".pi/agent/models.json", models), (".omp/agent/models.yml", models), (".codex/config.toml", codex),
-                       (".config/stentor/config.toml", entry)]:
+                       (".gemini/settings.json", gemini), (".config/stentor/config.toml", entry)]:
         file = home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -218,7 +236,22 @@ def script(file):
     return run
 
 
-FRONTENDS = {"acp": script(FETCHED / "sdk/acp.mjs"), "omp": script(HERE / "omp.mjs"), "psi": psi, "synaps": synaps}
+def check(env, name):
+    """What is found out about it without a client."""
+    words = [STENTOR, "agents", "check", name, "--prompt", "Run something.", "--json"]
+    try:
+        done = subprocess.run(words, cwd=env["FOLDER"], env=env, capture_output=True, text=True, timeout=time_left())
+    except subprocess.TimeoutExpired as late:
+        raise TooSlow from late
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    report = json.loads(done.stdout)
+    tried = {row["feature"] for row in report["features"] if row["known_by"] == "tried" and not row["error"]}
+    wanted = {"abort", "new session in the same process", *(["permission questions"] if env["ASKS"] == "1" else [])}
+    assert report["works"] and wanted <= tried, (wanted - tried, report)
+
+
+FRONTENDS = {"acp": script(FETCHED / "sdk/acp.mjs"), "omp": script(HERE / "omp.mjs"), "psi": psi, "synaps": synaps,
+             "check": check}
 
 
 def main():

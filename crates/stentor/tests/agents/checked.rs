@@ -184,3 +184,24 @@ fn a_known_agent_on_the_path_is_checked_with_its_ready_entry() {
         assert!(report.contains(why), "{report}");
     }
 }
+
+#[test]
+fn the_documentation_says_of_every_known_agent_which_version_was_tested() {
+    let page = include_str!("../../../../docs/agents.md");
+    let fetched = include_str!("../../../../interop/agents.sh");
+    for known in stentor_agents::KNOWN {
+        let program = known.command.first().unwrap();
+        let row = format!("| {program} | ");
+        let versions = page.lines().filter_map(|line| {
+            let (version, rest) = line.strip_prefix(&row)?.split_once(" | ")?;
+            let dialect = format!("`{}` |", known.dialect);
+            rest.starts_with(&dialect).then_some(version)
+        });
+        let versions: Vec<&str> = versions.collect();
+        let is_fetched = |version: &&str| fetched.contains(&format!("@{version}"));
+        assert!(
+            versions == ["not run"] || versions.iter().any(is_fetched),
+            "{program}: {versions:?}"
+        );
+    }
+}
