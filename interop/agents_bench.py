@@ -5,10 +5,14 @@
 
 The parts are `start` (a session's first prompt, for which its agent is started, next to the same agent driven
 directly), `delta` (what the program takes for each delta that it relays, in processor time, which hardly depends on
-what else the machine does) and `memory` (what a session takes more with its agent running: in the program, and in
-the process that supervises the agent). Without names all of them run; with `--small` a part of everything, to see
-that they work. The agent is a script of a shell that speaks ACP and has no model.
+what else the machine does, and in wall time, which does) and `memory` (what a session takes more with its agent
+running: in the program, and in the process that supervises the agent). Without names all of them run; with `--small`
+a part of everything, to see that they work. The agent is a script of a shell that speaks ACP and has no model.
+
+Prints a table for docs/agents.md: of which build and day, and for each number whether it is CPU time (of the program
+alone), wall time (with the agent and the client) or memory.
 """
+import datetime
 import json
 import os
 import subprocess
@@ -113,23 +117,28 @@ def start(home, command):
         program.ask("session/close", sessionId=session)
     program.end()
     best = [1000 * min(times) for times in (direct, ours, later)]
-    print(f"start: the agent driven directly {best[0]:.2f} ms, in a session {best[1]:.2f} ms, so {best[1] - best[0]:.2f} ms "
-          f"beyond its own; the second prompt {best[2]:.2f} ms (best of {STARTS})")
+    yield "the agent driven directly: start and first prompt", f"{best[0]:.2f} ms", "wall"
+    yield "the first prompt in a session, with the start of the agent", f"{best[1]:.2f} ms", "wall"
+    yield "the same beyond the agent's own", f"{best[1] - best[0]:.2f} ms", "wall"
+    yield "each further prompt", f"{best[2]:.2f} ms", "wall"
 
 
 def delta(home, command):
     with open(f"{home}/deltas", "w") as file:
         file.write((json.dumps(DELTA, separators=(",", ":")) + "\n") * DELTAS)
-    times = []
+    times, walls = [], []
     for _ in range(5):
         program = Peer(command, home).hello()
         session = program.session(home)
         program.prompt(session, "Go on.")
-        before = processor_time(program.process.pid)
+        before, begun = processor_time(program.process.pid), time.perf_counter()
         program.prompt(session, "A long one.")
+        walls.append(time.perf_counter() - begun)
         times.append(processor_time(program.process.pid) - before)
         program.end()
-    print(f"delta: {1e6 * min(times) / DELTAS:.2f} µs of processor time, from the agent's pipe to the client's")
+    what = "a delta, from the agent's pipe to the client's"
+    yield what, f"{1e6 * min(times) / DELTAS:.2f} µs", "CPU"
+    yield f"{what}, which reads as it comes", f"{1e6 * min(walls) / DELTAS:.2f} µs", "wall"
 
 
 def memory(home, command):
@@ -150,8 +159,28 @@ def memory(home, command):
     scripted = [BINARY, "acp", "--model", f"script/{home}/scenario.toml"]
     pairs = [(each(command), each(scripted)[0]) for _ in range(3)]
     (ours, supervisor), without = min(pairs)
-    print(f"memory: a session with its agent {ours:.0f} KB in the program, with a scripted model {without:.0f} KB; "
-          f"{supervisor:.0f} KB in the process that supervises the agent")
+    yield "a session with its agent, in the program", f"{ours:.0f} KB", "memory"
+    yield "a session with a scripted model", f"{without:.0f} KB", "memory"
+    yield "the process that supervises the agent", f"{supervisor:.0f} KB", "memory"
+
+
+def printed(*command):
+    """What a command prints on its first line; nothing if there is no such command."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+    except OSError:
+        return ""
+    return done.stdout.split("\n", 1)[0].strip()
+
+
+def heading():
+    """Which build was measured, when and where."""
+    built = datetime.date.fromtimestamp(os.path.getmtime(BINARY))
+    profile = os.path.basename(os.path.dirname(BINARY))
+    tree = printed("git", "describe", "--always", "--dirty")
+    size = "a part of everything, only to see that it works" if SMALL else f"best of {STARTS} starts, of 5 and of 3 runs"
+    return (f"Measured on {datetime.date.today()}: {printed(BINARY, '--version')}, `{profile}` build of {built}, "
+            f"tree {tree or 'unknown'}, {len(os.sched_getaffinity(0))} cores; {size}.")
 
 
 def main():
@@ -163,8 +192,11 @@ def main():
             file.write(f'[agents.script]\ncommand = ["sh", "{home}/agent.sh"]\ndialect = "acp"\n'
                        f'[agents.script.env]\nHOME = "{home}"\n')
         command = [BINARY, "acp", "--model", "agent/script"]
+        print(heading(), end="\n\n")
+        print("| | | measured as |\n|---|---|---|")
         for part in PARTS:
-            {"start": start, "delta": delta, "memory": memory}[part](home, command)
+            for row in {"start": start, "delta": delta, "memory": memory}[part](home, command):
+                print(f"| {' | '.join(row)} |", flush=True)
 
 
 main()
