@@ -161,7 +161,7 @@ impl PsiShared {
             return false;
         }
         let detach = vec![ItemPart::Detach(Arc::clone(&live.id))];
-        self.hand_over(Some(live.after_all()), detach).await;
+        self.hand_over(Some(live.after_all()), None, detach).await;
         tasks::spawn(async move {
             live.session.close().await;
             closed.cancel();

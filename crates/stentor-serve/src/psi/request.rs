@@ -9,7 +9,7 @@ use stentor_wire::psi::ErrorCode;
 
 use super::connection::PsiConnection;
 use super::error::OpError;
-use super::item::{CausingRequest, ItemPart};
+use super::item::ItemPart;
 use super::live::PsiSession;
 use super::params::OpParams;
 use super::payload;
@@ -92,12 +92,8 @@ impl From<OpDone> for OpResult {
 }
 
 impl RequestAnswerer {
-    pub fn cause(&self) -> CausingRequest {
-        Some(Arc::clone(&self.id))
-    }
-
     pub async fn done(&self, done: OpDone) {
-        let after = done.session.map(|live| live.after_all());
+        let after = done.session.as_ref();
         let mut parts = done.before;
         parts.push(ItemPart::Response {
             id: Arc::clone(&self.id),
@@ -105,7 +101,14 @@ impl RequestAnswerer {
             data: done.data,
         });
         parts.extend(done.after);
-        self.shared.hand_over(after, parts).await;
+        self.write(after, parts).await;
+    }
+
+    /// Writes what the request causes, behind the events of a session so far.
+    pub async fn write(&self, after: Option<&Arc<PsiSession>>, parts: Vec<ItemPart>) {
+        let after = after.map(|live| live.after_all());
+        let cause = Some(Arc::clone(&self.id));
+        self.shared.hand_over(after, cause, parts).await;
     }
 
     pub async fn answer(&self, handled: OpResult) {
@@ -114,8 +117,7 @@ impl RequestAnswerer {
             Ok(OpAnswer::Later) => {}
             Err(error) => {
                 let (id, op) = (Arc::clone(&self.id), self.op.clone());
-                self.shared
-                    .write(vec![ItemPart::Error { id, op, error }])
+                self.write(None, vec![ItemPart::Error { id, op, error }])
                     .await;
             }
         }

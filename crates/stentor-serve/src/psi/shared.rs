@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::PsiOptions;
 use super::elsewhere;
 use super::error::OpError;
-use super::item::{ItemPart, PsiItem};
+use super::item::{CausingRequest, ItemPart, ItemParts, PsiItem};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
 use super::live::{PsiSession, SessionOrigin};
 use super::loading::KnownPsiSession;
@@ -81,15 +81,20 @@ impl PsiShared {
     }
 
     /// Hands parts to the writer.
-    pub async fn hand_over(&self, after: Option<EventPlace>, parts: Vec<ItemPart>) {
-        let answer = parts;
+    pub async fn hand_over(
+        &self,
+        after: Option<EventPlace>,
+        cause: CausingRequest,
+        parts: Vec<ItemPart>,
+    ) {
+        let answer = ItemParts { cause, parts };
         // A writer that is gone means that nobody reads any more.
         self.items.send(PsiItem { after, answer }).await.ok();
     }
 
-    /// Hands parts to the writer that follow nothing in particular.
+    /// Hands parts to the writer that follow nothing in particular, and that no request causes.
     pub async fn write(&self, parts: Vec<ItemPart>) {
-        self.hand_over(None, parts).await;
+        self.hand_over(None, None, parts).await;
     }
 
     /// The sessions, loaded or not, in the order they came.

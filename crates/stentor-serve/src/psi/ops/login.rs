@@ -8,7 +8,7 @@ use stentor_wire::psi::ErrorCode;
 
 use crate::login::{Login, LoginBegun};
 use crate::psi::error::OpError;
-use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
 use crate::psi::login_slot::{LoginSlotError, LoginWay, PendingLogin};
 use crate::psi::payload::message::transcript_text;
@@ -97,7 +97,6 @@ pub async fn slash_login(
     shared: &Arc<PsiShared>,
     live: &Arc<PsiSession>,
     wanted: Option<String>,
-    cause: CausingRequest,
 ) -> Result<Vec<ItemPart>, LoginSlotError> {
     let (pending, begun) = start(shared, live, wanted, true).await?;
     let mut text = format!("Log in at {}: {}", pending.name, begun.url);
@@ -113,7 +112,7 @@ pub async fn slash_login(
         text.push_str("\nPaste the code as your next message.");
         shared.login.waits(&pending, LoginWay::NextPrompt);
     }
-    Ok(vec![transcript_text(live, &text, cause)])
+    Ok(vec![transcript_text(live, &text)])
 }
 
 fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: PendingLogin) {
@@ -128,7 +127,7 @@ fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: Pe
             () = pending.given_up.cancelled() => return,
         };
         shared.login.over(&pending);
-        shared.write(reported(live, &text, None)).await;
+        shared.write(reported(live, &text)).await;
     });
 }
 
@@ -146,16 +145,15 @@ pub fn pasted(
             return;
         };
         let text = completed(&*login, &pending, Some(code)).await;
-        let parts = reported(live, &text, answerer.cause());
-        answerer.shared.write(parts).await;
+        answerer.write(None, reported(live, &text)).await;
     });
     Ok(OpAnswer::Later)
 }
 
 /// How a login ended, in the transcript, and the snapshots.
-fn reported(live: Arc<PsiSession>, text: &str, cause: CausingRequest) -> Vec<ItemPart> {
-    let said = transcript_text(&live, text, cause.clone());
-    vec![said, ItemPart::Snapshots(live, cause)]
+fn reported(live: Arc<PsiSession>, text: &str) -> Vec<ItemPart> {
+    let said = transcript_text(&live, text);
+    vec![said, ItemPart::Snapshots(live)]
 }
 
 async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<String>) -> String {

@@ -13,7 +13,7 @@ use stentor_wire::psi::ErrorCode;
 use crate::psi::connection::PsiConnection;
 use crate::psi::cursor;
 use crate::psi::error::OpError;
-use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::item::ItemPart;
 use crate::psi::live::{PsiSession, SessionOrigin};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
@@ -33,7 +33,7 @@ pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
     }
     let path = call.params.filled("session-path")?;
     let given = cursor::given(call.params)?;
-    let (live, is_new) = resume(call.connection, path).await?;
+    let (live, is_new) = resume(call.shared(), path).await?;
     let arrival = match given {
         // One that is open here already has lost nothing.
         _ if !is_new => Arrival::Known,
@@ -78,17 +78,16 @@ async fn arrive(call: &mut OpCall<'_>, live: &Arc<PsiSession>, arrival: Arrival)
         data.fields(&[("session-id", &&*live.id), ("session-file", &file)]);
         cursor::write(data, live, outcome);
     }));
-    let cause = call.answerer.cause();
     let events = cursor.and_then(Result::ok);
     let shown = match events {
-        Some(_) => snapshots(live, &cause).into(),
-        None => self::arrival(live, &cause),
+        Some(_) => snapshots(live).into(),
+        None => self::arrival(live),
     };
     let attached = events.map(|events| ItemPart::Attach(Arc::clone(live), events));
     let attached = attached.or_else(|| is_new.then(|| ItemPart::attach(live)));
     done.before = move_focus(call.connection, live, attached).await?;
     done.before.extend(shown);
-    done.after = after_the_answer();
+    done.after = vec![ItemPart::Wiped];
     done.of(live).into()
 }
 
@@ -114,20 +113,14 @@ pub async fn move_focus(
 }
 
 /// The five events of every navigation.
-pub fn arrival(live: &Arc<PsiSession>, cause: &CausingRequest) -> Vec<ItemPart> {
-    let mut parts = vec![ItemPart::Rehydration(Arc::clone(live), cause.clone())];
-    parts.extend(snapshots(live, cause));
+pub fn arrival(live: &Arc<PsiSession>) -> Vec<ItemPart> {
+    let mut parts = vec![ItemPart::Rehydration(Arc::clone(live))];
+    parts.extend(snapshots(live));
     parts
 }
 
-fn snapshots(live: &Arc<PsiSession>, cause: &CausingRequest) -> [ItemPart; 2] {
-    let of_session = ItemPart::Snapshots(Arc::clone(live), cause.clone());
-    [of_session, ItemPart::Context(cause.clone())]
-}
-
-/// What the client wipes when it sees the answer, and so must be written again (section 18.4).
-pub fn after_the_answer() -> Vec<ItemPart> {
-    vec![ItemPart::Context(None), ItemPart::UiLists]
+fn snapshots(live: &Arc<PsiSession>) -> [ItemPart; 2] {
+    [ItemPart::Snapshots(Arc::clone(live)), ItemPart::Context]
 }
 
 /// A new session with the folder, the model and the thinking level of another.
@@ -137,11 +130,7 @@ pub async fn new_like(shared: &PsiShared, source: &PsiSession) -> Result<Arc<Psi
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
-pub async fn resume(
-    connection: &PsiConnection,
-    path: &str,
-) -> Result<(Arc<PsiSession>, bool), OpError> {
-    let shared = &connection.shared;
+pub async fn resume(shared: &PsiShared, path: &str) -> Result<(Arc<PsiSession>, bool), OpError> {
     let path = shared.options.cwd.join(path);
     let slots = context::slots_as_they_came(shared).await;
     let agent = shared.agent.clone();

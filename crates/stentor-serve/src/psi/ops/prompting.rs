@@ -33,10 +33,9 @@ pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
         // A server is asked for the prompt first: nobody else waits for it.
-        let starter = call.answerer.clone();
         return call.answerer.later(async move {
             let accepted = prepared(&live, content, live.preparing()).await?;
-            Ok(begun(&starter, &live, accepted))
+            Ok(begun(&live, accepted))
         });
     }
     let content = live.session.expand(content).await?;
@@ -71,10 +70,10 @@ async fn run(
     live: Arc<PsiSession>,
     content: Vec<ContentBlock>,
 ) -> OpResult {
-    let (starter, may_wait) = (answerer.clone(), live.is_aborting());
+    let may_wait = live.is_aborting();
     let starting = async move {
         let accepted = live.session.prompt(content).await?;
-        Ok(begun(&starter, &live, accepted))
+        Ok(begun(&live, accepted))
     };
     // When the run before is being stopped, this one waits for it: others must not.
     match may_wait {
@@ -83,9 +82,9 @@ async fn run(
     }
 }
 
-fn begun(answerer: &RequestAnswerer, live: &Arc<PsiSession>, accepted: Accepted) -> OpDone {
+fn begun(live: &Arc<PsiSession>, accepted: Accepted) -> OpDone {
     let mut done = OpDone::accepted().of(live);
-    done.after = ItemPart::run(live, answerer.cause(), accepted);
+    done.after = ItemPart::run(live, accepted);
     done
 }
 
@@ -195,8 +194,7 @@ pub async fn run_through(
     // may have ended it already.
     let events = live.session.subscribe_since(accepted.after());
     let mut events = events.unwrap_or_else(|_| live.session.subscribe());
-    let begin = ItemPart::run(live, starter.cause(), accepted);
-    starter.shared.write(begin).await;
+    starter.write(None, ItemPart::run(live, accepted)).await;
     while let Some(event) = events.next().await {
         if matches!(event.kind, EventKind::Settled { .. }) {
             break;

@@ -11,7 +11,7 @@ use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, Fields, Keyword, WriteEdn};
 use stentor_wire::psi::Topic;
 
-use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
 use crate::psi::long_text::{LongText, LongTexts};
 use crate::psi::text;
@@ -138,7 +138,7 @@ impl WriteEdn for TextMessage<'_> {
 }
 
 /// A text in the transcript of a session.
-pub fn transcript_text(live: &PsiSession, text: &str, cause: CausingRequest) -> ItemPart {
+pub fn transcript_text(live: &PsiSession, text: &str) -> ItemPart {
     let message = TextMessage {
         session_id: &live.id,
         role: "assistant",
@@ -148,7 +148,6 @@ pub fn transcript_text(live: &PsiSession, text: &str, cause: CausingRequest) -> 
     ItemPart::Event {
         topic: Topic::AssistantMessage,
         session: Some(Arc::clone(&live.id)),
-        cause,
         data: super::form(&message),
     }
 }

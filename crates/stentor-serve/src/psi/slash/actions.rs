@@ -9,9 +9,8 @@ use stentor_wire::edn::Value;
 
 use super::pickers::{SELECT_LIVE, SELECT_MODEL, SELECT_STORED, SELECT_THINKING};
 use super::{Performed, builtins, effect_of, effect_parts, go_to, result as command_result};
-use crate::psi::connection::PsiConnection;
 use crate::psi::error::OpError;
-use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
 use crate::psi::ops::navigation;
 use crate::psi::ops::settings::{self, ModelScope};
@@ -24,22 +23,21 @@ pub async fn result(call: &mut OpCall<'_>) -> OpResult {
     let status = call.params.word("status")?;
     let status = status.ok_or_else(|| missing("status"))?;
     let live = call.target().await?;
-    let cause = call.answerer.cause();
     let (done, parts) = match status {
         "cancelled" => {
             let text = format!("Cancelled {name}.");
-            let result = command_result("text", Some(&text), &cause);
+            let result = command_result("text", Some(&text));
             (OpDone::accepted(), vec![result])
         }
         "failed" => {
             let text = call.params.text("error-message")?;
             let text = text.filter(|text| !text.trim().is_empty());
             let usual = format!("{name} failed.");
-            let result = command_result("error", Some(text.unwrap_or(&usual)), &cause);
+            let result = command_result("error", Some(text.unwrap_or(&usual)));
             (OpDone::accepted(), vec![result])
         }
         "submitted" => {
-            let parts = submitted(call, &live, name, &cause).await;
+            let parts = submitted(call, &live, name).await;
             (
                 OpDone::map(&[("accepted", &true), ("request-id", &request_id)]),
                 parts,
@@ -64,45 +62,39 @@ fn action_name<'a>(call: &OpCall<'a>) -> Result<&'a str, OpError> {
     name.ok_or_else(|| missing("action-name"))
 }
 
-async fn submitted(
-    call: &mut OpCall<'_>,
-    live: &Arc<PsiSession>,
-    name: &str,
-    cause: &CausingRequest,
-) -> Vec<ItemPart> {
+async fn submitted(call: &mut OpCall<'_>, live: &Arc<PsiSession>, name: &str) -> Vec<ItemPart> {
     // The result comes before the snapshots that show what it changed.
     live.hold_snapshots();
     let chosen = match call.params.get("value") {
-        Some(value) => choose(call.connection, live, name, value, cause).await,
+        Some(value) => choose(call, live, name, value).await,
         None => None,
     };
     let is_navigation = matches!(name, SELECT_STORED | SELECT_LIVE);
     let was_chosen = chosen.is_some();
-    let parts = chosen.map(|chosen| effect_parts(effect_of(chosen), cause));
+    let parts = chosen.map(|chosen| effect_parts(effect_of(chosen)));
     let mut parts = parts.unwrap_or_default();
     parts.push(ItemPart::SnapshotsHeld(Arc::clone(live)));
     if !(is_navigation && was_chosen) {
-        parts.push(ItemPart::Snapshots(Arc::clone(live), cause.clone()));
+        parts.push(ItemPart::Snapshots(Arc::clone(live)));
     }
     parts
 }
 
 /// Does what was chosen; `None` when that is nothing there is.
 async fn choose(
-    connection: &mut PsiConnection,
+    call: &mut OpCall<'_>,
     live: &Arc<PsiSession>,
     name: &str,
     value: &Value<'_>,
-    cause: &CausingRequest,
 ) -> Option<Performed> {
+    let shared = Arc::clone(call.shared());
     let (live, is_new) = match name {
         SELECT_MODEL => {
             let provider = either(value, "provider").and_then(word_of)?;
             let id = either(value, "id").and_then(word_of)?;
             let scope = ModelScope::Session;
-            let shared = &connection.shared;
             // That a model cannot be had is seen in the unchanged snapshots only.
-            let chosen = settings::choose_model(shared, live, provider, id, scope)
+            let chosen = settings::choose_model(&shared, live, provider, id, scope)
                 .await
                 .ok()?;
             return Some(Ok(builtins::model_set(chosen)));
@@ -111,21 +103,21 @@ async fn choose(
             let level = settings::parse_level(value)?;
             return Some(builtins::set_thinking(live, level).await);
         }
-        SELECT_STORED => navigation::resume(connection, word_of(value)?).await.ok()?,
+        SELECT_STORED => navigation::resume(&shared, word_of(value)?).await.ok()?,
         SELECT_LIVE => match read_choice(value)? {
-            TreeChoice::Switch(id) => (connection.shared.live(id).await.ok()??, false),
+            TreeChoice::Switch(id) => (shared.live(id).await.ok()??, false),
             TreeChoice::Fork { session, entry } => {
                 let source = match session {
-                    Some(id) => connection.shared.live(id).await.ok()??,
+                    Some(id) => shared.live(id).await.ok()??,
                     None => Arc::clone(live),
                 };
-                let forked = navigation::fork_at(&connection.shared, &source, entry).await;
+                let forked = navigation::fork_at(&shared, &source, entry).await;
                 (forked.ok()?, true)
             }
         },
         _ => return None,
     };
-    Some(go_to(connection, live, is_new, cause, None).await)
+    Some(go_to(call, live, is_new, None).await)
 }
 
 /// What a choice of a live session means.

@@ -11,9 +11,9 @@ use stentor_agent::tasks;
 
 use super::grammar::SlashAction;
 use super::{Effect, pickers};
-use crate::psi::item::CausingRequest;
 use crate::psi::live::PsiSession;
 use crate::psi::ops::login;
+use crate::psi::request::RequestAnswerer;
 use crate::psi::shared::PsiShared;
 
 /// Names of models that are listed one by one.
@@ -21,22 +21,22 @@ const MOST_NAMES: usize = 8;
 
 /// Does it.
 pub(super) async fn perform(
-    shared: &Arc<PsiShared>,
+    answerer: &RequestAnswerer,
     live: &Arc<PsiSession>,
     command: SlashAction,
-    arguments: String,
-    cause: &CausingRequest,
+    arguments: &str,
 ) -> Effect {
-    let given = Some(arguments.clone()).filter(|given| !given.is_empty());
+    let shared = &answerer.shared;
+    let given = (!arguments.is_empty()).then(|| arguments.to_owned());
     match command {
-        SlashAction::Resume => pickers::stored_sessions(shared, live, cause).await,
+        SlashAction::Resume => pickers::stored_sessions(answerer, live).await,
         // The client's transcript follows the conversation by itself.
-        SlashAction::Rewind => match live.session.rewind_command(&arguments).await {
+        SlashAction::Rewind => match live.session.rewind_command(arguments).await {
             Ok(answer) => answer.text.into(),
             Err(error) => error.to_string().into(),
         },
         SlashAction::Remember => remember(shared, live, given).await.into(),
-        SlashAction::Login => match login::slash_login(shared, live, given, cause.clone()).await {
+        SlashAction::Login => match login::slash_login(shared, live, given).await {
             Ok(parts) => Effect::Published(parts),
             Err(error) => Effect::Typed("login-error", error.to_string(), None),
         },

@@ -8,13 +8,13 @@ use stentor_agent::session::SessionError;
 
 use super::grammar::{SlashAction, TreeAction, tree};
 use super::{Effect, Performed, go_to, pickers, texts};
-use crate::psi::connection::PsiConnection;
 use crate::psi::error::OpError;
-use crate::psi::item::CausingRequest;
 use crate::psi::live::PsiSession;
 use crate::psi::ops::settings::{self, ModelScope, NotChosen, StoredChoice};
 use crate::psi::ops::{jobs, navigation};
 use crate::psi::payload::job::list_line;
+use crate::psi::request::OpCall;
+use crate::psi::shared::PsiShared;
 
 pub(super) const MODEL_USAGE: &str = "Usage: /model PROVIDER ID [session|project|user]";
 const TREE_USAGE: &str = "Usage: /tree [ID] or /tree name ID NAME";
@@ -22,26 +22,25 @@ const NEW_SESSION: &str = "[New session started]";
 
 /// Does it.
 pub(super) async fn perform(
-    connection: &mut PsiConnection,
+    call: &mut OpCall<'_>,
     live: &Arc<PsiSession>,
     command: SlashAction,
     arguments: &str,
-    cause: &CausingRequest,
 ) -> Performed {
     let words: Vec<&str> = arguments.split_whitespace().collect();
     Ok(match command {
         SlashAction::Quit => Effect::Quit,
         SlashAction::New => {
-            let new = navigation::new_like(&connection.shared, live).await?;
-            go_to(connection, new, true, cause, Some(NEW_SESSION)).await?
+            let new = navigation::new_like(call.shared(), live).await?;
+            go_to(call, new, true, Some(NEW_SESSION)).await?
         }
         SlashAction::Resume => {
-            let (found, is_new) = navigation::resume(connection, arguments).await?;
-            go_to(connection, found, is_new, cause, None).await?
+            let (found, is_new) = navigation::resume(call.shared(), arguments).await?;
+            go_to(call, found, is_new, None).await?
         }
-        SlashAction::Tree => walk(connection, live, tree(arguments), cause).await?,
-        SlashAction::Model => model(connection, live, &words, cause).await?,
-        SlashAction::Thinking if arguments.is_empty() => pickers::thinking_levels(cause),
+        SlashAction::Tree => walk(call, live, tree(arguments)).await?,
+        SlashAction::Model => model(call, live, &words).await?,
+        SlashAction::Thinking if arguments.is_empty() => pickers::thinking_levels(&call.answerer),
         SlashAction::Thinking => match arguments.parse() {
             Ok(level) => set_thinking(live, level).await?,
             Err(_) => {
@@ -79,25 +78,20 @@ pub(super) async fn perform(
     })
 }
 
-async fn walk(
-    connection: &mut PsiConnection,
-    live: &Arc<PsiSession>,
-    tree: TreeAction,
-    cause: &CausingRequest,
-) -> Performed {
+async fn walk(call: &mut OpCall<'_>, live: &Arc<PsiSession>, tree: TreeAction) -> Performed {
     Ok(match tree {
-        TreeAction::Choose => pickers::live_sessions(connection, live, cause).await,
+        TreeAction::Choose => pickers::live_sessions(call, live).await,
         TreeAction::Wrong => TREE_USAGE.into(),
         TreeAction::Switch(wanted) => {
-            let found = by_prefix(connection, &wanted).await?;
-            let focus = connection.focus.as_ref();
+            let found = by_prefix(call.shared(), &wanted).await?;
+            let focus = call.connection.focus.as_ref();
             if focus.is_some_and(|now| now.id == found.id) {
                 return Ok(format!("Already active session: {}", found.id).into());
             }
-            go_to(connection, found, false, cause, None).await?
+            go_to(call, found, false, None).await?
         }
         TreeAction::Rename { session, name } => {
-            let found = by_prefix(connection, &session).await?;
+            let found = by_prefix(call.shared(), &session).await?;
             found.session.set_name(&name).await?;
             format!("Renamed session {} to \"{name}\"", found.id).into()
         }
@@ -105,29 +99,24 @@ async fn walk(
 }
 
 /// The session whose id is, or alone begins with, `wanted`.
-async fn by_prefix(connection: &PsiConnection, wanted: &str) -> Result<Arc<PsiSession>, OpError> {
-    let mut ids = connection.shared.ids();
-    ids.extend(connection.shared.ids_elsewhere());
+async fn by_prefix(shared: &PsiShared, wanted: &str) -> Result<Arc<PsiSession>, OpError> {
+    let mut ids = shared.ids();
+    ids.extend(shared.ids_elsewhere());
     let mut begin = ids.iter().filter(|id| id.starts_with(wanted));
     let id = match ids.iter().find(|id| &***id == wanted) {
         Some(exact) => Some(exact),
         None => begin.next().filter(|_| begin.next().is_none()),
     };
     let live = match id {
-        Some(id) => connection.shared.live(id).await?,
+        Some(id) => shared.live(id).await?,
         None => None,
     };
     live.ok_or_else(|| OpError::failed(format!("Session not found in context: {wanted}")))
 }
 
-async fn model(
-    connection: &PsiConnection,
-    live: &PsiSession,
-    words: &[&str],
-    cause: &CausingRequest,
-) -> Performed {
+async fn model(call: &OpCall<'_>, live: &PsiSession, words: &[&str]) -> Performed {
     let (provider, id, scope) = match words {
-        [] => return Ok(pickers::models(connection, cause)),
+        [] => return Ok(pickers::models(&call.answerer)),
         [provider, id] => (*provider, *id, Some(ModelScope::Session)),
         [provider, id, scope] => (*provider, *id, ModelScope::parse(scope)),
         _ => ("", "", None),
@@ -135,7 +124,7 @@ async fn model(
     let Some(scope) = scope else {
         return Ok(MODEL_USAGE.into());
     };
-    match settings::choose_model(&connection.shared, live, provider, id, scope).await {
+    match settings::choose_model(call.shared(), live, provider, id, scope).await {
         Ok(chosen) => Ok(model_set(chosen)),
         Err(NotChosen::Session(SessionError::Model(why))) => {
             let model = (provider.to_owned(), id.to_owned());

@@ -7,13 +7,11 @@ use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Fields, Keyword, Value};
 
 use super::Effect;
-use crate::psi::connection::PsiConnection;
-use crate::psi::item::CausingRequest;
 use crate::psi::live::PsiSession;
 use crate::psi::ops::settings;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::payload::{self, model::CatalogEntry};
-use crate::psi::shared::PsiShared;
+use crate::psi::request::{OpCall, RequestAnswerer};
 use crate::psi::text;
 
 pub(super) const SELECT_MODEL: &str = "select-model";
@@ -76,8 +74,8 @@ struct PickerItem {
     meta: Option<Vec<u8>>,
 }
 
-pub(super) fn models(connection: &PsiConnection, cause: &CausingRequest) -> Effect {
-    let models = connection.shared.models();
+pub(super) fn models(asker: &RequestAnswerer) -> Effect {
+    let models = asker.shared.models();
     let items = models.iter().map(|model| {
         let (provider, id) = (model.provider.clone(), model.id.clone());
         let reasoning = if model.reasoning { " [reasoning]" } else { "" };
@@ -88,25 +86,22 @@ pub(super) fn models(connection: &PsiConnection, cause: &CausingRequest) -> Effe
             meta: Some(payload::form(&CatalogEntry(model))),
         }
     });
-    MODELS.ask(items.collect(), cause)
+    MODELS.ask(items.collect(), asker)
 }
 
-pub(super) fn thinking_levels(cause: &CausingRequest) -> Effect {
+pub(super) fn thinking_levels(asker: &RequestAnswerer) -> Effect {
     let items = settings::level_names().map(|level| PickerItem {
         id: level.into(),
         label: level.to_owned(),
         value: level.into(),
         meta: None,
     });
-    THINKING_LEVELS.ask(items.into(), cause)
+    THINKING_LEVELS.ask(items.into(), asker)
 }
 
-pub(super) async fn stored_sessions(
-    shared: &PsiShared,
-    live: &PsiSession,
-    cause: &CausingRequest,
-) -> Effect {
-    let listed = shared.stored(&live.origin.cwd).await.unwrap_or_default();
+pub(super) async fn stored_sessions(asker: &RequestAnswerer, live: &PsiSession) -> Effect {
+    let listed = asker.shared.stored(&live.origin.cwd).await;
+    let listed = listed.unwrap_or_default();
     let items = listed.into_iter().map(|session| {
         let path = session.path.to_string_lossy().into_owned();
         let name = session.name.or(session.first_message);
@@ -118,20 +113,17 @@ pub(super) async fn stored_sessions(
             meta: None,
         }
     });
-    STORED_SESSIONS.ask(items.collect(), cause)
+    STORED_SESSIONS.ask(items.collect(), asker)
 }
 
-pub(super) async fn live_sessions(
-    connection: &PsiConnection,
-    target: &Arc<PsiSession>,
-    cause: &CausingRequest,
-) -> Effect {
-    let mut slots = context::slots_as_they_came(&connection.shared).await;
-    slots.extend(connection.shared.elsewhere().await);
+pub(super) async fn live_sessions(call: &OpCall<'_>, target: &Arc<PsiSession>) -> Effect {
+    let mut slots = context::slots_as_they_came(call.shared()).await;
+    slots.extend(call.shared().elsewhere().await);
     let sorted = context::sorted_by_tree(&slots);
     let forks = target.session.user_messages().await.unwrap_or_default();
     let subtree = subtree_of(&sorted, target);
-    let active = connection.focus.as_ref().map(|live| Arc::clone(&live.id));
+    let active = call.connection.focus.as_ref();
+    let active = active.map(|live| Arc::clone(&live.id));
     let mut items = Vec::new();
     for (place, slot) in sorted.iter().enumerate() {
         items.push(session_item(slot, active.as_deref()));
@@ -141,7 +133,7 @@ pub(super) async fn live_sessions(
             items.extend(prompts.map(|(entry_id, text)| fork_item(target, entry_id, text)));
         }
     }
-    LIVE_SESSIONS.ask(items, cause)
+    LIVE_SESSIONS.ask(items, &call.answerer)
 }
 
 /// How many of the sorted sessions come up to the end of a session's own subtree.
@@ -227,14 +219,14 @@ fn write_place(map: &mut EdnWriter<'_>, (kind, id): (&str, &str), parent: Option
 }
 
 impl Picker {
-    fn ask(&self, mut items: Vec<PickerItem>, cause: &CausingRequest) -> Effect {
+    fn ask(&self, mut items: Vec<PickerItem>, asker: &RequestAnswerer) -> Effect {
         if items.is_empty() {
             return self.nothing.into();
         }
         make_distinct(&mut items);
         let name = Keyword(self.action);
         Effect::Picker(payload::map(|data| {
-            data.field("request-id", cause.as_deref().unwrap_or_default())
+            data.field("request-id", &*asker.id)
                 .field("prompt", self.prompt)
                 .key("ui/action")
                 .map(|action| {
