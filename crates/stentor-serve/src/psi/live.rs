@@ -8,6 +8,7 @@ use stentor_agent::commands::{AgentDefinition, CommandBook, SlashCommands};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
+use stentor_agent::project_files::{Project, TrustedOwners};
 use stentor_agent::session::{Session, SessionError, SessionSnapshot, SessionState, SessionStats};
 use stentor_agent::tasks;
 use stentor_journal::message::{ContentBlock, Message};
@@ -284,6 +285,12 @@ impl PsiSession {
             session: Arc::clone(&self.id),
             seq: self.session.seq(),
         }
+    }
+
+    /// Its project, and what of it may be read.
+    pub fn project(&self) -> Project {
+        let known = self.session.slash().project();
+        known.unwrap_or_else(|| Project::of(&self.origin.cwd, TrustedOwners::ours()))
     }
 
     /// What the files of commands say now.

@@ -20,7 +20,6 @@ mod encoder;
 mod eql;
 mod error;
 mod events;
-mod git;
 mod item;
 mod limits;
 mod live;

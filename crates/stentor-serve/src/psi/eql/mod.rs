@@ -19,12 +19,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use stentor_agent::memory::MemoryError;
+use stentor_agent::repository;
 use stentor_agent::session::SessionError;
 use stentor_journal::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
-use super::git;
 use super::live::PsiSession;
 use super::payload::context;
 use super::shared::PsiShared;
@@ -303,7 +303,7 @@ impl<'a> Engine<'a> {
             Resolver::Stored => sessions::STORED.of(shared.stored(&live.origin.cwd).await?),
             Resolver::Models => program::MODELS.of(shared.models()),
             Resolver::Ui => program::UI.of(UiFacts::look(shared, live)),
-            Resolver::Git => program::GIT.of(git::repository(git::project_of(live)).await),
+            Resolver::Git => program::GIT.of(repository::repository(live.project()).await),
             Resolver::Memory => memory::MEMORY.of(memory::status(shared).await?),
             Resolver::Notes => memory::NOTES.of(memory::notes(shared, params).await?),
             // Looked up by the entity.

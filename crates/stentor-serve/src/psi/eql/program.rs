@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use stentor_agent::model::ModelInfo;
+use stentor_agent::repository::{GitHead, Repository, WorkTree};
 use stentor_wire::edn::Value;
 
 use super::graph::{OF_NOTHING, OF_SESSION};
 use super::table::{Fact, FactTable, entity, value_of};
-use crate::psi::git::{GitHead, Repository, WorkTree};
 use crate::psi::live::PsiSession;
 use crate::psi::payload::model::CatalogEntry;
 use crate::psi::payload::ui::{Statuses, Widgets};

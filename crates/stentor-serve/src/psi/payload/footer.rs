@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use stentor_agent::repository;
 use stentor_journal::usage::Usage;
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{Slot, slots_as_they_came, sorted_by_tree};
 use super::model;
-use crate::psi::git;
 use crate::psi::live::{LiveSnapshot, PsiSession, RetryWait};
 use crate::psi::shared::PsiShared;
 use crate::psi::text;
@@ -70,7 +70,7 @@ async fn path_line(live: &PsiSession, home: Option<&Path>, view: &LiveSnapshot) 
         Some(rest) => format!("~/{}", rest.display()),
         None => cwd.display().to_string(),
     };
-    if let Some(branch) = git::branch_label(git::project_of(live)).await {
+    if let Some(branch) = repository::branch_label(live.project()).await {
         line.push_str(&format!(" ({branch})"));
     }
     if let Some(name) = view.display_name() {
