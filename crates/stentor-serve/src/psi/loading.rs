@@ -56,8 +56,11 @@ impl Unloaded {
     /// What is to be kept of a session, if it may be unloaded: it does nothing, nothing waits, and
     /// all it knows can be read again.
     async fn of(live: &PsiSession) -> Option<Self> {
-        let is_at_rest = live.phase() == SessionPhase::default() && !live.is_aborting();
-        if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
+        let is_at_rest = {
+            let state = live.locked();
+            state.phase == SessionPhase::default() && state.aborting == 0 && !state.stays_loaded
+        };
+        if !is_at_rest || !live.session.jobs().list().is_empty() {
             return None;
         }
         // It would end with the session.
@@ -82,7 +85,7 @@ impl Unloaded {
             thinking: state.thinking,
             auto_compaction: state.auto_compaction,
             auto_retry: state.auto_retry,
-            turn: live.turn(),
+            turn: live.locked().turn.clone(),
             closed: CancellationToken::new(),
         })
     }
@@ -124,14 +127,14 @@ impl PsiShared {
     /// Notes that a session is used now: the one that was not for the longest time goes first.
     pub fn used(&self, live: &PsiSession) {
         let now = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
-        live.last_use.store(now, Ordering::Relaxed);
+        live.locked().last_use = now;
     }
 
     /// Unloads what nobody uses when so many sessions are loaded that one more would be too many.
     pub async fn make_room(&self) -> Result<(), OpError> {
         let mut loaded = self.sessions();
         let mut count = loaded.len();
-        loaded.sort_by_key(|live| live.last_use.load(Ordering::Relaxed));
+        loaded.sort_by_key(|live| live.locked().last_use);
         for live in loaded {
             if count < self.options.max_loaded.max(1) {
                 break;
@@ -193,7 +196,7 @@ impl PsiShared {
             }
         };
         let live = PsiSession::new(session, slot.origin.clone());
-        live.set_turn(unloaded.turn.clone());
+        live.locked().turn = unloaded.turn.clone();
         self.let_ask(&live).await?;
         self.used(&live);
         self.write(vec![ItemPart::attach(&live)]).await;

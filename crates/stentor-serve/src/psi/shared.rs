@@ -234,7 +234,10 @@ impl PsiShared {
             let told = self.settled.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            let busy = self.sessions().iter().any(|live| live.phase().running);
+            let busy = self
+                .sessions()
+                .iter()
+                .any(|live| live.locked().phase.running);
             if !busy && self.pending.is_empty() {
                 return;
             }

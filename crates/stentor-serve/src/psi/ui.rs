@@ -1,4 +1,5 @@
-//! What the client's user interface shows on behalf of the sessions.
+//! What the client's user interface shows on behalf of the sessions: dialogs, widgets, statuses,
+//! notifications (sections 10.10 to 10.15 and 11.4).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,7 +8,10 @@ use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, Widg
 use stentor_agent::event::NoticeLevel;
 use stentor_agent::permission::PermissionRequest;
 use stentor_policy::PermissionAnswer;
+use stentor_wire::edn::{EdnWriter, Keyword, Value, WriteEdn};
+use stentor_wire::psi::ErrorCode;
 
+use super::error::OpError;
 use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
 use super::live::PsiSession;
 use super::payload::tool;
@@ -82,23 +86,6 @@ pub(super) enum UiAnswer {
     Permission(u64, PermissionAnswer),
 }
 
-/// Why an answer is not taken (section 9.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
-    NoneOpen,
-    OtherOpen,
-    WrongType,
-}
-
-/// What the client replies to a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum UiReply {
-    Bool(bool),
-    Text(String),
-    Nil,
-    Cancel,
-}
-
 impl Ui {
     /// Takes up a question. True when it is open at once.
     pub fn ask(
@@ -139,25 +126,30 @@ impl Ui {
         self.dialogs.len().saturating_sub(1)
     }
 
-    /// Takes the client's answer to the open question.
+    /// Takes the client's answer to the open question (section 9.8). Without a reply it cancels.
     pub fn answer(
         &mut self,
         id: &str,
-        reply: UiReply,
-    ) -> Result<(AskedDialog, UiAnswer), NotTaken> {
+        reply: Option<&Value<'_>>,
+    ) -> Result<(AskedDialog, UiAnswer), OpError> {
         let open = self.dialogs.front_mut().filter(|dialog| !dialog.answered);
-        let open = open.ok_or(NotTaken::NoneOpen)?;
+        let none = || OpError::new(ErrorCode::NoActiveDialog, "no dialog is open");
+        let open = open.ok_or_else(none)?;
         if open.id != id {
-            return Err(NotTaken::OtherOpen);
+            let message = format!("{id} is not the dialog that is open");
+            return Err(OpError::new(ErrorCode::DialogIdMismatch, message));
         }
-        let given = match open.question {
-            UiQuestion::Dialog(id) => UiAnswer::Dialog(id, dialog_answer(&open.shape, reply)?),
-            UiQuestion::Permission(id) => {
-                UiAnswer::Permission(id, permission_answer(&open.shape, reply)?)
+        let answer = match open.question {
+            UiQuestion::Dialog(number) => {
+                dialog_answer(&open.shape, reply).map(|answer| UiAnswer::Dialog(number, answer))
             }
+            UiQuestion::Permission(number) => permission_answer(&open.shape, reply)
+                .map(|answer| UiAnswer::Permission(number, answer)),
         };
+        let wrong = || OpError::params(":result does not fit the dialog's kind");
+        let answer = answer.ok_or_else(wrong)?;
         open.answered = true;
-        Ok((open.clone(), given))
+        Ok((open.clone(), answer))
     }
 
     pub fn panel(&self, session: &str) -> Panel {
@@ -271,29 +263,105 @@ pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
     }
 }
 
-fn dialog_answer(shape: &DialogShape, reply: UiReply) -> Result<DialogAnswer, NotTaken> {
-    match (shape, reply) {
-        (_, UiReply::Cancel) => Ok(DialogAnswer::Nothing),
+/// What a reply means; `None` when it does not fit.
+fn dialog_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<DialogAnswer> {
+    let is_confirm = matches!(shape, DialogShape::Confirm { .. });
+    match reply {
+        None => Some(DialogAnswer::Nothing),
         // The client cannot say false: it says nil (section 9.8).
-        (DialogShape::Confirm { .. }, UiReply::Nil) => Ok(DialogAnswer::Confirmed(false)),
-        (DialogShape::Confirm { .. }, UiReply::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
-        (DialogShape::Confirm { .. }, UiReply::Text(_)) => Err(NotTaken::WrongType),
-        (_, UiReply::Text(text)) => Ok(DialogAnswer::Value(text)),
-        (_, UiReply::Nil) => Ok(DialogAnswer::Nothing),
-        (_, UiReply::Bool(_)) => Err(NotTaken::WrongType),
+        Some(Value::Nil) if is_confirm => Some(DialogAnswer::Confirmed(false)),
+        Some(Value::Nil) => Some(DialogAnswer::Nothing),
+        Some(Value::Bool(yes)) if is_confirm => Some(DialogAnswer::Confirmed(*yes)),
+        Some(Value::Str(text)) if !is_confirm => Some(DialogAnswer::Value(text.to_string())),
+        Some(_) => None,
     }
 }
 
 /// The answer that was chosen, by its value or as it was shown.
-fn permission_answer(shape: &DialogShape, reply: UiReply) -> Result<PermissionAnswer, NotTaken> {
+fn permission_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<PermissionAnswer> {
     match (shape, reply) {
-        (_, UiReply::Cancel | UiReply::Nil) => Ok(PermissionAnswer::RejectOnce),
-        (DialogShape::Select { options, .. }, UiReply::Text(text)) => {
+        (_, None | Some(Value::Nil)) => Some(PermissionAnswer::RejectOnce),
+        (DialogShape::Select { options, .. }, Some(Value::Str(text))) => {
             // They are shown in the order of the answers.
             let mut shown = options.iter().zip(PermissionAnswer::CHOICES);
-            let chosen = shown.find(|(option, _)| text == option.value || text == option.label);
-            chosen.map(|(_, answer)| answer).ok_or(NotTaken::WrongType)
+            let chosen = shown.find(|(option, _)| *text == option.value || *text == option.label);
+            chosen.map(|(_, answer)| answer)
         }
-        _ => Err(NotTaken::WrongType),
+        _ => None,
+    }
+}
+
+/// The widgets, sorted by placement, extension and id.
+pub(super) struct Widgets<'a>(pub &'a Panel);
+
+/// The statuses, sorted by their keys.
+pub(super) struct Statuses<'a>(pub &'a Panel);
+
+/// `ui/dialog-requested`.
+impl WriteEdn for AskedDialog {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let kind = match &self.shape {
+            DialogShape::Confirm { .. } => "confirm",
+            DialogShape::Select { .. } => "select",
+            DialogShape::Input { .. } => "input",
+        };
+        writer.map(|data| {
+            data.field("dialog-id", &self.id)
+                .field("kind", kind)
+                .field("title", &self.title);
+            match &self.shape {
+                DialogShape::Confirm { message } => data.field("message", message),
+                DialogShape::Select { message, options } => data
+                    .field_if_some("message", message.as_ref())
+                    .key("options")
+                    .maps(options, |map, option| {
+                        map.field("value", &option.value)
+                            .field("label", &option.label)
+                            .field_if_some("description", option.description.as_ref());
+                    }),
+                DialogShape::Input { placeholder } => {
+                    data.field_if_some("placeholder", placeholder.as_ref())
+                }
+            };
+        });
+    }
+}
+
+impl WriteEdn for Widgets<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.maps(&self.0.widgets, |map, ((placement, key), lines)| {
+            let placement = match placement {
+                WidgetPlacement::AboveEditor => "above-editor",
+                WidgetPlacement::BelowEditor => "below-editor",
+            };
+            map.field("extension-id", key)
+                .field("widget-id", key)
+                .field("placement", &Keyword(placement))
+                .field("content", lines)
+                .key("content-lines")
+                .maps(lines, |map, line| {
+                    map.field("text", line);
+                });
+        });
+    }
+}
+
+impl WriteEdn for Statuses<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.maps(&self.0.statuses, |map, (key, text)| {
+            map.field("extension-id", key).field("text", text);
+        });
+    }
+}
+
+/// `ui/notification`.
+impl WriteEdn for Notification {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|data| {
+            data.field("id", &self.id)
+                .field("message", &self.message)
+                .field("level", self.level.as_str())
+                .field_if_some("extension-id", self.extension.as_ref());
+        });
     }
 }

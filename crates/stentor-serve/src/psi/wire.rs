@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stentor_agent::event::NoticeLevel;
 use stentor_journal::clock::iso_time;
+use stentor_journal::message::ToolCall;
 use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
 use stentor_wire::psi::frame::{self, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};
@@ -20,10 +21,9 @@ use super::payload::footer::Footer;
 use super::payload::message::Messages;
 use super::payload::session::SessionUpdated;
 use super::payload::tool::{CallDetail, CallPayload};
-use super::payload::ui;
 use super::shared::PsiShared;
 use super::trace::{Direction, Trace};
-use super::ui::Panel;
+use super::ui::{Panel, Statuses, Widgets};
 use crate::notice_log;
 use crate::output::Output;
 
@@ -121,6 +121,18 @@ impl PsiWire {
     pub fn session_event(&mut self, topic: Topic, encoder: &SessionEncoder, data: &dyn WriteEdn) {
         let cause = encoder.cause.as_deref();
         self.event(topic, Some(&encoder.live.id), cause, data);
+    }
+
+    /// Writes an event of a call.
+    pub fn call_event(
+        &mut self,
+        encoder: &SessionEncoder,
+        topic: Topic,
+        call: &ToolCall,
+        detail: CallDetail<'_>,
+    ) {
+        let data = CallPayload(&encoder.live.id, call, detail);
+        self.session_event(topic, encoder, &data);
     }
 
     /// Writes an event that no request causes and no focus holds back.
@@ -316,13 +328,13 @@ impl PsiWire {
 
     pub fn widgets(&mut self) {
         let panel = self.panel();
-        let data = Fields(&[("widgets", &ui::Widgets(&panel))]);
+        let data = Fields(&[("widgets", &Widgets(&panel))]);
         self.ui_event(Topic::WidgetsUpdated, &data);
     }
 
     pub fn statuses(&mut self) {
         let panel = self.panel();
-        let data = Fields(&[("statuses", &ui::Statuses(&panel))]);
+        let data = Fields(&[("statuses", &Statuses(&panel))]);
         self.ui_event(Topic::StatusUpdated, &data);
     }
 

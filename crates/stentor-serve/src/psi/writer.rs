@@ -97,8 +97,7 @@ impl PsiWriter {
             }
             MergedItem::Gone(session) => {
                 if let Some(encoder) = self.sessions.remove(&session) {
-                    let live = encoder.live;
-                    live.change_phase(|phase| *phase = Default::default());
+                    encoder.live.locked().phase = Default::default();
                     self.wire.shared.at_rest();
                 }
             }
@@ -150,7 +149,7 @@ impl PsiWriter {
                 wire.event(topic, session.as_deref(), cause.as_deref(), &data);
             }
             ItemPart::Snapshots(live) => wire.snapshots(&live, cause).await,
-            ItemPart::SnapshotsHeld(live) => live.release_snapshots(),
+            ItemPart::SnapshotsHeld(live) => live.locked().holding_snapshots -= 1,
             ItemPart::FocusedSnapshots => {
                 if let Some(live) = wire.focus.clone() {
                     wire.snapshots(&live, cause).await;
@@ -180,7 +179,7 @@ impl PsiWriter {
             ItemPart::RunBegins(session) => {
                 if let Some(encoder) = self.sessions.get_mut(&session) {
                     encoder.cause.clone_from(cause);
-                    encoder.live.change_phase(|phase| phase.running = true);
+                    encoder.live.locked().phase.running = true;
                 }
             }
             ItemPart::Release(accepted) => {
@@ -188,8 +187,10 @@ impl PsiWriter {
                 drop(accepted);
             }
             ItemPart::Interrupting(live) => {
-                let is_running = live.phase().running;
-                live.change_phase(|phase| phase.interrupting = is_running);
+                {
+                    let phase = &mut live.locked().phase;
+                    phase.interrupting = phase.running;
+                }
                 let encoder = self.sessions.get(&live.id);
                 let cause = encoder.and_then(|encoder| encoder.cause.clone());
                 wire.session_updated(&live, &cause).await;

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use stentor_agent::live::{LiveBlock, LiveBlockKind};
+use stentor_agent::session::SessionError;
 use stentor_journal::clock::iso_time;
 use stentor_journal::message::{AssistantMessage, Message, ToolCall, ToolResultMessage, text_of};
 use stentor_wire::edn::Value;
 
 use super::graph::OF_SESSION;
 use super::table::{Fact, FactTable, entity, value_of, vector, written};
-use crate::psi::live::{PsiTurn, TurnAnswer, TurnState};
+use crate::psi::live::{PsiSession, PsiTurn, TurnAnswer, TurnState};
 use crate::psi::payload::message::Messages;
 use crate::psi::payload::tool::write_object;
 
@@ -36,8 +37,8 @@ pub(super) static TOOL_CALLS: FactTable<Vec<Arc<Message>>> = FactTable {
 
 /// The model call that is going on: how a user who switches to a running session sees it.
 pub(super) struct TurnFacts {
-    pub turn: PsiTurn,
-    pub is_streaming: bool,
+    turn: PsiTurn,
+    is_streaming: bool,
 }
 
 #[rustfmt::skip]
@@ -62,6 +63,14 @@ pub(super) static TURN: FactTable<TurnFacts> = FactTable {
 };
 
 impl TurnFacts {
+    pub async fn of(live: &PsiSession) -> Result<Self, SessionError> {
+        let state = live.session.state().await?;
+        Ok(Self {
+            turn: live.locked().turn.clone(),
+            is_streaming: state.is_running && !state.is_compacting,
+        })
+    }
+
     fn calls(&self) -> Vec<Arc<LiveBlock>> {
         let answer = self.turn.answer.as_ref();
         answer.map(TurnAnswer::calls).unwrap_or_default()

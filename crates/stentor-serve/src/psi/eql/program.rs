@@ -11,9 +11,8 @@ use super::graph::{OF_NOTHING, OF_SESSION};
 use super::table::{Fact, FactTable, entity, value_of};
 use crate::psi::live::PsiSession;
 use crate::psi::payload::model::CatalogEntry;
-use crate::psi::payload::ui::{Statuses, Widgets};
 use crate::psi::shared::PsiShared;
-use crate::psi::ui::{AskedDialog, Notification, Panel};
+use crate::psi::ui::{AskedDialog, Notification, Panel, Statuses, Widgets};
 
 /// The models there are, sorted.
 #[rustfmt::skip]

@@ -12,12 +12,13 @@ use stentor_wire::edn::Value;
 use super::EqlError;
 use super::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
 use super::table::{Fact, FactTable, entity, vector};
+use crate::psi::live::PsiSession;
 use crate::psi::payload::context::Slot;
 
 /// The live sessions, and the focused one.
 pub(super) struct ContextFacts {
     pub slots: Vec<Slot>,
-    pub active: Option<Arc<str>>,
+    pub active: Option<Arc<PsiSession>>,
 }
 
 #[rustfmt::skip]
@@ -27,7 +28,7 @@ pub(super) static CONTEXT: FactTable<ContextFacts> = FactTable {
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("context-active-session-id", |f| f.active.as_deref().map(str::to_owned).into()),
+        Fact("context-active-session-id", |f| f.active.as_ref().map(|live| live.id.to_string()).into()),
         Fact("context-session-count", |f| f.slots.len().into()),
         Fact("context-sessions", |f| vector(&f.slots, slot)),
     ],
@@ -78,7 +79,7 @@ fn slot(slot: &Slot) -> Value<'static> {
 }
 
 /// Everything that was said in a stored session, a line break between messages.
-pub(super) async fn stored_text(path: &str) -> Result<String, EqlError> {
+pub(super) async fn stored_text(path: String) -> Result<String, EqlError> {
     let path = PathBuf::from(path);
     let read = move || store::view(&path);
     let stored = tasks::spawn_blocking(read).await??;

@@ -51,18 +51,15 @@ impl<T> FactTable<T> {
     /// What the graph says of it.
     pub fn entry(&self) -> ResolverEntry {
         let facts = self.facts.iter();
+        let outputs = facts.map(|fact| match fact.0.contains('/') {
+            true => fact.0.to_owned(),
+            false => format!("{}/{}", self.namespace, fact.0),
+        });
         ResolverEntry {
             symbol: self.symbol,
             domain: self.domain,
             input: self.input,
-            outputs: facts.map(|fact| self.attribute(fact)).collect(),
-        }
-    }
-
-    fn attribute(&self, fact: &Fact<T>) -> String {
-        match fact.0.contains('/') {
-            true => fact.0.to_owned(),
-            false => format!("{}/{}", self.namespace, fact.0),
+            outputs: outputs.collect(),
         }
     }
 }

@@ -35,10 +35,10 @@ pub(super) async fn message_started(
 }
 
 pub(super) fn started(encoder: &mut SessionEncoder, answer: &LiveMessage) {
-    encoder.live.set_turn(PsiTurn {
+    encoder.live.locked().turn = PsiTurn {
         answer: Some(TurnAnswer::Writing(answer.clone())),
         state: TurnState::Text,
-    });
+    };
     encoder.forget_texts();
 }
 
@@ -60,7 +60,7 @@ pub(super) fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
         }
         LiveBlockKind::Thinking => encoder.thinking.restart(),
         LiveBlockKind::ToolCall { id, .. } => {
-            encoder.live.set_turn_state(TurnState::Tools);
+            encoder.live.locked().turn.state = TurnState::Tools;
             encoder.arguments.restart();
             encoder.arguments_of.clone_from(id);
         }
@@ -95,7 +95,7 @@ pub(super) async fn message_ended(
                 Some(_) => TurnState::Error,
                 None => TurnState::Done,
             };
-            encoder.live.end_turn(state, message);
+            encoder.live.locked().turn.end(state, message);
             // All of it has been published.
             encoder.forget_texts();
             encoder.answer = Some(Arc::clone(message));

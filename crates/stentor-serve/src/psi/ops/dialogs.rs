@@ -2,44 +2,30 @@
 
 use stentor_agent::session::SessionError;
 use stentor_wire::edn::Value;
-use stentor_wire::psi::ErrorCode;
 
-use crate::psi::error::OpError;
-use crate::psi::params::missing;
+use crate::psi::params::{missing, wrong};
 use crate::psi::request::{OpCall, OpDone, OpResult};
-use crate::psi::ui::{NotTaken, UiAnswer, UiReply};
+use crate::psi::ui::UiAnswer;
 
 pub async fn resolve(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("dialog-id")?;
-    let reply = match call.params.given("result") {
-        Some(Value::Bool(yes)) => UiReply::Bool(*yes),
-        Some(Value::Str(text)) => UiReply::Text(text.to_string()),
-        Some(Value::Nil) => UiReply::Nil,
-        Some(other) => {
-            let found = other.kind();
-            let message = format!(":result must be a boolean, a string or nil, found {found}");
-            return Err(OpError::params(message));
-        }
-        None => return Err(missing("result")),
-    };
-    answer(call, id, reply).await
+    let reply = call
+        .params
+        .given("result")
+        .ok_or_else(|| missing("result"))?;
+    if !matches!(reply, Value::Bool(_) | Value::Str(_) | Value::Nil) {
+        return Err(wrong("result", "a boolean, a string or nil", reply));
+    }
+    answer(call, id, Some(reply)).await
 }
 
 pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("dialog-id")?;
-    answer(call, id, UiReply::Cancel).await
+    answer(call, id, None).await
 }
 
-async fn answer(call: &OpCall<'_>, id: &str, reply: UiReply) -> OpResult {
-    let taken = call.shared().ui().answer(id, reply);
-    let (dialog, given) = taken.map_err(|why| match why {
-        NotTaken::NoneOpen => OpError::new(ErrorCode::NoActiveDialog, "no dialog is open"),
-        NotTaken::OtherOpen => OpError::new(
-            ErrorCode::DialogIdMismatch,
-            format!("{id} is not the dialog that is open"),
-        ),
-        NotTaken::WrongType => OpError::params(":result does not fit the dialog's kind"),
-    })?;
+async fn answer(call: &OpCall<'_>, id: &str, reply: Option<&Value<'_>>) -> OpResult {
+    let (dialog, given) = call.shared().ui().answer(id, reply)?;
     let session = &dialog.live.session;
     match given {
         // A question that closed by itself meanwhile wants no answer any more.
@@ -49,7 +35,7 @@ async fn answer(call: &OpCall<'_>, id: &str, reply: UiReply) -> OpResult {
         UiAnswer::Permission(number, answer) => {
             if answer.is_for_good() {
                 // An answer for its whole life is stored nowhere else.
-                dialog.live.keep_loaded();
+                dialog.live.locked().stays_loaded = true;
             }
             match session.answer_permission(number, answer).await {
                 Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}

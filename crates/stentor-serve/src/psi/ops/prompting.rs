@@ -70,7 +70,7 @@ async fn run(
     live: Arc<PsiSession>,
     content: Vec<ContentBlock>,
 ) -> OpResult {
-    let may_wait = live.is_aborting();
+    let may_wait = live.locked().aborting > 0;
     let starting = async move {
         let accepted = live.session.prompt(content).await?;
         Ok(begun(&live, accepted))
@@ -145,11 +145,15 @@ pub async fn interrupt(call: &mut OpCall<'_>) -> OpResult {
 
 pub async fn abort(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
-    live.stop_preparing();
-    let (session, aborting) = (live.session.clone(), live.aborting());
+    {
+        let mut state = live.locked();
+        std::mem::take(&mut state.preparing).cancel();
+        state.aborting += 1;
+    }
+    let aborted = Arc::clone(&live);
     let mut ending = Box::pin(async move {
-        let ended: Result<(), SessionError> = session.abort().await;
-        drop(aborting);
+        let ended: Result<(), SessionError> = aborted.session.abort().await;
+        aborted.locked().aborting -= 1;
         ended
     });
     // With this the session knows; that it takes a moment to stop must keep nobody waiting.

@@ -11,7 +11,7 @@ use stentor_wire::edn::{EdnWriter, WriteEdn};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use crate::psi::loading::KnownPsiSession;
-use crate::psi::shared::{PsiShared, lock};
+use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
 /// The live sessions at one moment.
@@ -86,7 +86,7 @@ pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
 /// last shown.
 async fn slot_of(live: &PsiSession) -> Option<Slot> {
     let seq = live.session.seq();
-    let shown = lock(&live.shown).clone();
+    let shown = live.locked().shown.clone();
     if let Some((_, slot)) = shown.filter(|(at, _)| *at == seq) {
         let phase = live.phase();
         return Some(Slot {
@@ -96,7 +96,7 @@ async fn slot_of(live: &PsiSession) -> Option<Slot> {
         });
     }
     let slot = live.slot(&live.view(false).await.ok()?);
-    *lock(&live.shown) = Some((seq, slot.clone()));
+    live.locked().shown = Some((seq, slot.clone()));
     Some(slot)
 }
 

@@ -9,7 +9,6 @@ pub(super) mod message;
 pub(super) mod model;
 pub(super) mod session;
 pub(super) mod tool;
-pub(super) mod ui;
 
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 

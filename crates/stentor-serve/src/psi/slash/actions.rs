@@ -64,7 +64,7 @@ fn action_name<'a>(call: &OpCall<'a>) -> Result<&'a str, OpError> {
 
 async fn submitted(call: &mut OpCall<'_>, live: &Arc<PsiSession>, name: &str) -> Vec<ItemPart> {
     // The result comes before the snapshots that show what it changed.
-    live.hold_snapshots();
+    live.locked().holding_snapshots += 1;
     let chosen = match call.params.get("value") {
         Some(value) => choose(call, live, name, value).await,
         None => None,

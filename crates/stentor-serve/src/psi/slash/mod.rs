@@ -89,7 +89,7 @@ pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
                 return prompting::run_to_its_end(&call.answerer, &live, called);
             }
             // The result comes before the snapshots that show what it changed.
-            live.hold_snapshots();
+            live.locked().holding_snapshots += 1;
             let done = builtins::perform(call, &live, command, &arguments);
             let mut parts = effect_parts(effect_of(done.await));
             parts.push(ItemPart::SnapshotsHeld(Arc::clone(&live)));
