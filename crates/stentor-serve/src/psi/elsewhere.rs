@@ -18,13 +18,9 @@ use super::shared::{PsiShared, lock};
 /// How such sessions were shown last, by id.
 pub(super) type ShownSessions = HashMap<Arc<str>, ShownElsewhere>;
 
-#[derive(Clone)]
-pub(super) struct ShownElsewhere {
-    /// The number of its newest event then.
-    seq: u64,
-    /// Absent while nothing was said in it: it is its client's alone.
-    slot: Option<Slot>,
-}
+/// The number of its newest event then, and how it was shown: not at all while nothing was said in
+/// it, since it is its client's alone then.
+type ShownElsewhere = (u64, Option<Slot>);
 
 impl PsiShared {
     /// Those there are, as lists show them.
@@ -37,7 +33,7 @@ impl PsiShared {
             let Some(shown) = look(&session, before).await else {
                 continue;
             };
-            slots.extend(shown.slot.clone());
+            slots.extend(shown.1.clone());
             all.insert(id, shown);
         }
         *lock(&self.shown_elsewhere) = all;
@@ -73,15 +69,15 @@ impl PsiShared {
 /// Asks a session how it is shown, if something happened in it since it was. `None` when it has ended.
 async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<ShownElsewhere> {
     let seq = session.seq();
-    if let Some(shown) = before.as_ref().filter(|shown| shown.seq == seq) {
+    if let Some(shown) = before.as_ref().filter(|shown| shown.0 == seq) {
         return Some(shown.clone());
     }
     let session = session.upgrade()?;
     let view = LiveSnapshot::from(session.snapshot(false).await.ok()?);
     if view.messages.is_empty() && view.state.name.is_none() {
-        return Some(ShownElsewhere { seq, slot: None });
+        return Some((seq, None));
     }
-    let known = before.and_then(|shown| Some(shown.slot?.origin.created_ms));
+    let known = before.and_then(|shown| Some(shown.1?.origin.created_ms));
     let created_ms = match known {
         Some(created_ms) => created_ms,
         None => parse_iso_time(&session.entries().await.ok()?.0.timestamp).unwrap_or_default(),
@@ -93,5 +89,5 @@ async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<S
     };
     let origin = SessionOrigin::new(view.state.cwd.clone(), created_ms);
     let slot = Some(Slot::of(session.id(), origin, &view, &phase));
-    Some(ShownElsewhere { seq, slot })
+    Some((seq, slot))
 }

@@ -16,8 +16,9 @@ use super::item::CausingRequest;
 use super::limits::BATCH_BYTES;
 use super::live::PsiSession;
 use super::long_text::{FramePiece, LongText, LongTexts};
+use super::payload::Written;
 use super::payload::context::ContextPayload;
-use super::payload::footer::Footer;
+use super::payload::footer::footer;
 use super::payload::message::Messages;
 use super::payload::session::SessionUpdated;
 use super::payload::tool::{CallDetail, CallPayload};
@@ -159,20 +160,20 @@ impl PsiWire {
         live: &Arc<PsiSession>,
         cause: &CausingRequest,
         updated: bool,
-        footer: bool,
+        with_footer: bool,
     ) {
         let id = Some(&*live.id);
         let updated = updated && self.lets(Topic::SessionUpdated, id);
-        let footer = footer && self.lets(Topic::FooterUpdated, id);
-        if !updated && !footer {
+        let with_footer = with_footer && self.lets(Topic::FooterUpdated, id);
+        if !updated && !with_footer {
             return;
         }
-        let Ok(view) = live.view(footer).await else {
+        let Ok(view) = live.view(with_footer).await else {
             return;
         };
         let cause = cause.as_deref();
-        let footer = match footer {
-            true => Footer::look(&self.shared, live, &view).await,
+        let footer = match with_footer {
+            true => footer(&self.shared, live, &view).await,
             false => None,
         };
         if updated {
@@ -183,7 +184,7 @@ impl PsiWire {
             self.event(Topic::SessionUpdated, id, cause, &data);
         }
         if let Some(data) = footer {
-            self.event(Topic::FooterUpdated, id, cause, &data);
+            self.event(Topic::FooterUpdated, id, cause, &Written(&data));
         }
     }
 

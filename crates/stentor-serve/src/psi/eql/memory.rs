@@ -19,13 +19,7 @@ const FOUND: usize = 20;
 pub(super) async fn status(shared: &PsiShared) -> Result<MemoryStatus, EqlError> {
     Ok(match shared.options.memory.clone() {
         Some(store) => tasks::spawn_blocking(move || store.status()).await?,
-        None => MemoryStatus {
-            ready: false,
-            notes: 0,
-            captures: 0,
-            last_capture: None,
-            last_error: None,
-        },
+        None => MemoryStatus::default(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stentor_agent::jobs::Job;
+use stentor_agent::model::ModelInfo;
 use stentor_agent::session::SessionStats;
 use stentor_wire::edn::Value;
 
@@ -21,64 +22,46 @@ pub struct SessionFacts {
     pub live: Arc<PsiSession>,
     pub view: LiveSnapshot,
     pub phase: SessionPhase,
-    pub activity: PsiActivity,
-    trace_file: Option<PathBuf>,
-}
-
-/// What the session is doing: as its events say, in snapshots that stand among them, or as it says
-/// itself when it is asked.
-pub struct PsiActivity {
-    is_streaming: bool,
-    is_compacting: bool,
-    interrupt_pending: bool,
-    pending_messages: usize,
+    /// What it is doing: as its events say, in snapshots that stand among them, or as it says itself
+    /// when it is asked.
+    pub activity: SessionPhase,
     retry_attempt: u32,
+    trace_file: Option<PathBuf>,
 }
 
 impl SessionFacts {
     /// As the session is now.
     pub fn now(shared: &PsiShared, live: &Arc<PsiSession>, view: LiveSnapshot) -> Self {
         let state = &view.state;
-        let activity = PsiActivity {
-            is_streaming: state.is_running && !state.is_compacting,
-            is_compacting: state.is_compacting,
-            interrupt_pending: state.interrupt_pending,
-            pending_messages: state.queues.steering.len() + state.queues.follow_up.len(),
-            retry_attempt: state.retry_attempt,
+        let retry_attempt = state.retry_attempt;
+        let activity = SessionPhase {
+            running: state.is_running && !state.is_compacting,
+            compacting: state.is_compacting,
+            interrupting: state.interrupt_pending,
+            waiting: state.queues.steering.len() + state.queues.follow_up.len(),
+            retry: None,
         };
-        Self::new(shared, live, view, live.phase(), activity)
+        Self {
+            activity,
+            retry_attempt,
+            ..Self::among_events(shared, live, view)
+        }
     }
 
     /// As it is where its events have come to.
     pub fn among_events(shared: &PsiShared, live: &Arc<PsiSession>, view: LiveSnapshot) -> Self {
         let phase = live.phase();
-        let activity = PsiActivity {
-            is_streaming: phase.running,
-            is_compacting: phase.compacting,
-            interrupt_pending: phase.interrupting,
-            pending_messages: phase.waiting,
-            retry_attempt: phase.retry_attempt(),
-        };
-        Self::new(shared, live, view, phase, activity)
-    }
-
-    fn new(
-        shared: &PsiShared,
-        live: &Arc<PsiSession>,
-        view: LiveSnapshot,
-        phase: SessionPhase,
-        activity: PsiActivity,
-    ) -> Self {
         Self {
             live: Arc::clone(live),
             view,
+            activity: phase.clone(),
+            retry_attempt: phase.retry_attempt(),
             phase,
-            activity,
             trace_file: shared.options.trace_file.clone(),
         }
     }
 
-    fn model(&self) -> Option<&stentor_agent::model::ModelInfo> {
+    fn model(&self) -> Option<&ModelInfo> {
         self.view.state.model.as_deref()
     }
 }
@@ -98,10 +81,10 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("parent-session-id", |f| f.live.origin.parent.as_deref().map(str::to_owned).into()),
         Fact("parent-session-path", |f| f.live.origin.parent_path.clone().into()),
         Fact("phase", |f| Value::keyword(f.phase.name())),
-        Fact("is-streaming", |f| f.activity.is_streaming.into()),
-        Fact("is-compacting", |f| f.activity.is_compacting.into()),
+        Fact("is-streaming", |f| f.activity.running.into()),
+        Fact("is-compacting", |f| f.activity.compacting.into()),
         Fact("is-idle", |f| (!f.view.state.is_running).into()),
-        Fact("interrupt-pending", |f| f.activity.interrupt_pending.into()),
+        Fact("interrupt-pending", |f| f.activity.interrupting.into()),
         Fact("model", |f| f.model().map_or(Value::Nil, |model| value_of(&ModelRef(model)))),
         Fact("model-provider", |f| f.model().map(|model| model.provider.clone()).into()),
         Fact("model-id", |f| f.model().map(|model| model.id.clone()).into()),
@@ -110,11 +93,11 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("effective-reasoning-effort", |f| {
             model::effort(f.model(), f.view.state.thinking).into()
         }),
-        Fact("pending-message-count", |f| f.activity.pending_messages.into()),
-        Fact("has-pending-messages", |f| (f.activity.pending_messages > 0).into()),
+        Fact("pending-message-count", |f| f.activity.waiting.into()),
+        Fact("has-pending-messages", |f| (f.activity.waiting > 0).into()),
         Fact("steering-messages", |f| strings(&f.view.state.queues.steering)),
         Fact("follow-up-messages", |f| strings(&f.view.state.queues.follow_up)),
-        Fact("retry-attempt", |f| f.activity.retry_attempt.into()),
+        Fact("retry-attempt", |f| f.retry_attempt.into()),
         Fact("auto-retry-enabled", |f| f.view.state.auto_retry.into()),
         Fact("auto-compaction-enabled", |f| f.view.state.auto_compaction.into()),
         Fact("scoped-models", |f| {

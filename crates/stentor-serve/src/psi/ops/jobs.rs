@@ -27,14 +27,14 @@ pub async fn inspect(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("job-id")?;
     let live = call.target().await?;
     let job = live.session.jobs().find(id).ok_or_else(|| unknown(id))?;
-    OpDone::map(&[("job", &ShownJob::of(&job, &live.id))]).into()
+    OpDone::map(&[("job", &ShownJob(&job, &live.id))]).into()
 }
 
 pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
     let id = call.params.filled("job-id")?;
     let live = call.target().await?;
     let job = live.session.cancel_job(id)?.ok_or_else(|| unknown(id))?;
-    let job = ShownJob::of(&job, &live.id);
+    let job = ShownJob(&job, &live.id);
     OpDone::map(&[("accepted", &true), ("job", &job)]).into()
 }
 

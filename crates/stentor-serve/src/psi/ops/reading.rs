@@ -76,7 +76,6 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
     let facts = SessionFacts::now(call.shared(), &live, live.view(false).await?);
     let extensions = live.commands().await.of(CommandSource::Extension).count();
     let state = &facts.view.state;
-    let waiting = state.queues.steering.len() + state.queues.follow_up.len();
     let usage = &stats.total_usage;
     let data = payload::map(|data| {
         data.key("stats").map(|map| {
@@ -84,7 +83,7 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
             SESSION.write(map, &facts, head);
             map.field("is-retrying", &(state.retry_attempt > 0));
             SESSION.write(map, &facts, "model thinking-level");
-            map.field("pending-messages", &waiting);
+            map.field("pending-messages", &facts.activity.waiting);
             let rest = "retry-attempt auto-retry-enabled auto-compaction-enabled context-fraction";
             SESSION.write(map, &facts, rest);
             map.key("agent-diagnostics").map(|map| {

@@ -4,19 +4,12 @@ use stentor_agent::jobs::{Job, JobStatus};
 use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
-/// A job of a session.
-pub struct ShownJob<'a> {
-    job: &'a Job,
-    session_id: &'a str,
-}
+/// A job of a session, which has this id.
+pub struct ShownJob<'a>(pub &'a Job, pub &'a str);
 
 impl<'a> ShownJob<'a> {
-    pub fn of(job: &'a Job, session_id: &'a str) -> Self {
-        Self { job, session_id }
-    }
-
     pub fn all(jobs: &'a [Job], session_id: &'a str) -> Vec<Self> {
-        jobs.iter().map(|job| Self::of(job, session_id)).collect()
+        jobs.iter().map(|job| Self(job, session_id)).collect()
     }
 }
 
@@ -28,7 +21,7 @@ pub fn list_line(job: &Job) -> String {
 
 impl WriteEdn for ShownJob<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let job = self.job;
+        let Self(job, session_id) = self;
         let ended = job.ended.as_ref();
         let ended_at = ended.map(|ended| iso_time(ended.at_ms));
         let payload = ended.and_then(|ended| ended.payload.as_ref());
@@ -37,7 +30,7 @@ impl WriteEdn for ShownJob<'_> {
         let status = Keyword(job.status.as_str());
         writer.map(|map| {
             map.field("job-id", &job.id)
-                .field("thread-id", self.session_id)
+                .field("thread-id", session_id)
                 .field("tool-call-id", &job.work.tool_call_id)
                 .field("tool-name", &job.work.tool_name)
                 .field("job-kind", &Keyword(job.kind.as_str()))
