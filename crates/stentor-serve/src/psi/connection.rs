@@ -15,7 +15,7 @@ use super::live::PsiSession;
 use super::ops;
 use super::params::OpParams;
 use super::payload;
-use super::pending::NotAccepted;
+use super::request::NotAccepted;
 use super::request::{OpCall, OpResult, RequestAnswerer};
 use super::shared::PsiShared;
 use super::trace::{Direction, Trace};

@@ -6,7 +6,7 @@ use stentor_journal::store::StoreError;
 use stentor_wire::psi::ErrorCode;
 use tokio::task::JoinError;
 
-use super::login_slot::LoginSlotError;
+use super::login::LoginSlotError;
 
 /// Why an operation was not done.
 #[derive(Debug)]

@@ -1,22 +1,28 @@
 //! Sessions that nobody uses are unloaded: their files stay, lists go on showing them, and the next
 //! request that means one of them loads it again.
+//!
+//! Sessions of the client's folder that other clients of the server have open are shown in lists with
+//! its own, and it joins one by naming it. Without a server there are none.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
-use stentor_agent::session::Storage;
+use stentor_agent::session::{Storage, WeakSession};
 use stentor_agent::tasks;
+use stentor_journal::clock::parse_iso_time;
 use stentor_journal::store::EntryKind;
 use tokio_util::sync::CancellationToken;
 
 use super::error::OpError;
 use super::item::ItemPart;
-use super::limits::MAX_SESSIONS;
-use super::live::{PsiSession, PsiTurn, SessionPhase};
+use super::limits::{LISTED_ELSEWHERE, MAX_SESSIONS};
+use super::live::{LiveSnapshot, PsiSession, PsiTurn, SessionOrigin, SessionPhase};
+use super::ops::navigation;
 use super::payload::context::Slot;
-use super::shared::PsiShared;
+use super::shared::{PsiShared, lock};
 
 /// Who holds a session that nobody uses: the list of sessions, the writer's feed, and who asks.
 const IDLE_HOLDERS: usize = 3;
@@ -203,4 +209,81 @@ impl PsiShared {
         self.replace(KnownPsiSession::Live(Arc::clone(&live)), || true);
         Ok(live)
     }
+}
+
+/// How such sessions were shown last, by id.
+pub(super) type ShownSessions = HashMap<Arc<str>, ShownElsewhere>;
+
+/// The number of its newest event then, and how it was shown: not at all while nothing was said in
+/// it, since it is its client's alone then.
+type ShownElsewhere = (u64, Option<Slot>);
+
+impl PsiShared {
+    /// Those there are, as lists show them.
+    pub async fn elsewhere(&self) -> Vec<Slot> {
+        let mut all = ShownSessions::new();
+        let mut slots = Vec::new();
+        for session in self.open_elsewhere() {
+            let id = Arc::clone(session.id());
+            let before = lock(&self.shown_elsewhere).get(&id).cloned();
+            let Some(shown) = look(&session, before).await else {
+                continue;
+            };
+            slots.extend(shown.1.clone());
+            all.insert(id, shown);
+        }
+        *lock(&self.shown_elsewhere) = all;
+        slots
+    }
+
+    /// Their ids.
+    pub fn ids_elsewhere(&self) -> Vec<Arc<str>> {
+        let open = self.open_elsewhere();
+        open.map(|session| Arc::clone(session.id())).collect()
+    }
+
+    /// Joins one of them. Its events are published from then on.
+    pub async fn join_elsewhere(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
+        let found = self.open_elsewhere().find(|session| &**session.id() == id);
+        let Some(file) = found.and_then(|session| Some(session.file()?.to_owned())) else {
+            return Ok(None);
+        };
+        let live = navigation::load(self, &file).await?;
+        self.write(vec![ItemPart::attach(&live)]).await;
+        self.let_ask(&live).await?;
+        Ok(Some(live))
+    }
+
+    fn open_elsewhere(&self) -> impl Iterator<Item = WeakSession> {
+        let own = self.ids();
+        let open = self.agent.live_in(&self.options.cwd).into_iter();
+        let others = open.filter(move |session| !own.contains(session.id()));
+        others.take(LISTED_ELSEWHERE)
+    }
+}
+
+/// Asks a session how it is shown, if something happened in it since it was. `None` when it has ended.
+async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<ShownElsewhere> {
+    let seq = session.seq();
+    if let Some(shown) = before.as_ref().filter(|shown| shown.0 == seq) {
+        return Some(shown.clone());
+    }
+    let session = session.upgrade()?;
+    let view = LiveSnapshot::from(session.snapshot(false).await.ok()?);
+    if view.messages.is_empty() && view.state.name.is_none() {
+        return Some((seq, None));
+    }
+    let known = before.and_then(|shown| Some(shown.1?.origin.created_ms));
+    let created_ms = match known {
+        Some(created_ms) => created_ms,
+        None => parse_iso_time(&session.entries().await.ok()?.0.timestamp).unwrap_or_default(),
+    };
+    let phase = SessionPhase {
+        running: view.state.is_running,
+        compacting: view.state.is_compacting,
+        ..SessionPhase::default()
+    };
+    let origin = SessionOrigin::new(view.state.cwd.clone(), created_ms);
+    let slot = Some(Slot::of(session.id(), origin, &view, &phase));
+    Some((seq, slot))
 }

@@ -14,22 +14,20 @@
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
-mod cursor;
-mod elsewhere;
 mod encoder;
 mod eql;
 mod error;
 mod events;
 mod item;
+mod jobs;
 mod limits;
 mod live;
 mod loading;
-mod login_slot;
+mod login;
 mod long_text;
 mod ops;
 mod params;
 mod payload;
-mod pending;
 mod proxy;
 mod request;
 mod shared;

@@ -16,14 +16,13 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
-use super::elsewhere;
 use super::error::OpError;
 use super::item::{CausingRequest, ItemPart, ItemParts, PsiItem};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
 use super::live::{PsiSession, SessionOrigin};
-use super::loading::KnownPsiSession;
-use super::login_slot::LoginSlot;
-use super::pending::PendingIds;
+use super::loading::{KnownPsiSession, ShownSessions};
+use super::login::LoginSlot;
+use super::request::PendingIds;
 use super::ui::Ui;
 use crate::merge::EventPlace;
 
@@ -36,7 +35,7 @@ pub(super) struct PsiShared {
     items: mpsc::Sender<PsiItem>,
     /// In the order they came.
     sessions: Mutex<Vec<KnownPsiSession>>,
-    pub shown_elsewhere: Mutex<elsewhere::ShownSessions>,
+    pub shown_elsewhere: Mutex<ShownSessions>,
     /// Counts uses of sessions, so that it can be told which was used last.
     pub uses: AtomicU64,
     /// The client shows questions.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::NoticeLevel;
 use stentor_agent::permission::PermissionRequest;
+use stentor_agent::session::SessionError;
 use stentor_policy::PermissionAnswer;
 use stentor_wire::edn::{EdnWriter, Keyword, Value, WriteEdn};
 use stentor_wire::psi::ErrorCode;
@@ -14,7 +15,9 @@ use stentor_wire::psi::ErrorCode;
 use super::error::OpError;
 use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
 use super::live::PsiSession;
-use super::payload::tool;
+use super::params::{missing, wrong};
+use super::payload::message;
+use super::request::{OpCall, OpDone, OpResult};
 
 /// Dialogs, statuses, widgets and notifications.
 #[derive(Default)]
@@ -245,7 +248,7 @@ pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
 pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
     let what = match (&request.command, request.subject(QUESTION_BYTES)) {
         (Some(_), Some(command)) => format!("$ {command}"),
-        _ => tool::summary(&request.call),
+        _ => message::call_summary(&request.call),
     };
     let choices = request.choices(|answer| match answer {
         PermissionAnswer::AllowOnce => "Allow once",
@@ -364,4 +367,43 @@ impl WriteEdn for Notification {
                 .field_if_some("extension-id", self.extension.as_ref());
         });
     }
+}
+
+pub async fn resolve(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("dialog-id")?;
+    let reply = call
+        .params
+        .given("result")
+        .ok_or_else(|| missing("result"))?;
+    if !matches!(reply, Value::Bool(_) | Value::Str(_) | Value::Nil) {
+        return Err(wrong("result", "a boolean, a string or nil", reply));
+    }
+    answer(call, id, Some(reply)).await
+}
+
+pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("dialog-id")?;
+    answer(call, id, None).await
+}
+
+async fn answer(call: &OpCall<'_>, id: &str, reply: Option<&Value<'_>>) -> OpResult {
+    let (dialog, given) = call.shared().ui().answer(id, reply)?;
+    let session = &dialog.live.session;
+    match given {
+        // A question that closed by itself meanwhile wants no answer any more.
+        UiAnswer::Dialog(number, answer) => {
+            session.answer_dialog(number, answer).await?;
+        }
+        UiAnswer::Permission(number, answer) => {
+            if answer.is_for_good() {
+                // An answer for its whole life is stored nowhere else.
+                dialog.live.locked().stays_loaded = true;
+            }
+            match session.answer_permission(number, answer).await {
+                Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    OpDone::accepted().of(&dialog.live).into()
 }

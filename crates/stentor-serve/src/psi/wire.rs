@@ -11,7 +11,6 @@ use stentor_wire::psi::{Topic, TopicSet};
 use tokio::time::Instant;
 
 use super::encoder::{GrowingText, SessionEncoder};
-use super::eql::session::SessionFacts;
 use super::item::CausingRequest;
 use super::limits::BATCH_BYTES;
 use super::live::PsiSession;
@@ -20,8 +19,9 @@ use super::payload::Written;
 use super::payload::context::ContextPayload;
 use super::payload::footer::footer;
 use super::payload::message::Messages;
+use super::payload::message::{CallDetail, CallPayload};
+use super::payload::session::SessionFacts;
 use super::payload::session::SessionUpdated;
-use super::payload::tool::{CallDetail, CallPayload};
 use super::shared::PsiShared;
 use super::trace::{Direction, Trace};
 use super::ui::{Panel, Statuses, Widgets};

@@ -9,12 +9,11 @@ use stentor_wire::eql::Params;
 
 use super::messages::TurnFacts;
 use super::program::UiFacts;
-use super::session::SessionFacts;
-use super::sessions::ContextFacts;
 use super::table::{AttributeLookup, Fact, FactTable, vector};
-use super::{EqlError, memory, messages, program, session, sessions};
+use super::{EqlError, messages, program};
 use crate::psi::live::PsiSession;
-use crate::psi::payload::context;
+use crate::psi::payload::context::{self, ContextFacts};
+use crate::psi::payload::session::{self, SessionFacts};
 use crate::psi::shared::PsiShared;
 
 /// Who knows attributes.
@@ -46,11 +45,11 @@ pub(super) struct AskedOf {
 }
 
 /// The attribute by which a stored session is found.
-pub(super) const STORED_PATH: &str = "psi.session-info/path";
+pub const STORED_PATH: &str = "psi.session-info/path";
 
-pub(super) const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
-pub(super) const OF_STORED: &[&str] = &[STORED_PATH];
-pub(super) const OF_NOTHING: &[&str] = &[];
+pub const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
+pub const OF_STORED: &[&str] = &[STORED_PATH];
+pub const OF_NOTHING: &[&str] = &[];
 
 /// Domains that are listed even when nothing is in them (section 12.3).
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
@@ -69,16 +68,16 @@ static RESOLVERS: LazyLock<Vec<Resolver>> = LazyLock::new(|| vec![
     resolver(&messages::HISTORY, |of| async move { Ok(of.live.session.messages().await?) }),
     resolver(&messages::TOOL_CALLS, |of| async move { Ok(of.live.session.messages().await?) }),
     resolver(&messages::TURN, |of| async move { Ok(TurnFacts::of(&of.live).await?) }),
-    resolver(&sessions::CONTEXT, |of| async move {
+    resolver(&context::CONTEXT, |of| async move {
         Ok(ContextFacts { slots: context::slots(&of.shared).await, active: of.focus })
     }),
-    resolver(&sessions::STORED, |of| async move { Ok(of.shared.stored(&of.live.origin.cwd).await?) }),
-    resolver(&sessions::STORED_TEXT, |of| sessions::stored_text(of.path)),
+    resolver(&context::STORED, |of| async move { Ok(of.shared.stored(&of.live.origin.cwd).await?) }),
+    resolver(&context::STORED_TEXT, |of| context::stored_text(of.path)),
     resolver(&program::MODELS, |of| async move { Ok(of.shared.models()) }),
     resolver(&program::UI, |of| async move { Ok(UiFacts::look(&of.shared, &of.live)) }),
     resolver(&program::GIT, |of| async move { Ok(repository::repository(of.live.project()).await) }),
-    resolver(&memory::MEMORY, |of| async move { memory::status(&of.shared).await }),
-    resolver(&memory::NOTES, |of| async move { memory::notes(&of.shared, of.params.as_ref()).await }),
+    resolver(&program::MEMORY, |of| async move { program::status(&of.shared).await }),
+    resolver(&program::NOTES, |of| async move { program::notes(&of.shared, of.params.as_ref()).await }),
     resolver(&GRAPH, |_| async move { Ok(()) }),
 ]);
 

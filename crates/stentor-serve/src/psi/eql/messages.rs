@@ -13,7 +13,7 @@ use super::graph::OF_SESSION;
 use super::table::{Fact, FactTable, entity, value_of, vector, written};
 use crate::psi::live::{PsiSession, PsiTurn, TurnAnswer, TurnState};
 use crate::psi::payload::message::Messages;
-use crate::psi::payload::tool::write_object;
+use crate::psi::payload::message::write_object;
 
 pub(super) static HISTORY: FactTable<Vec<Arc<Message>>> = FactTable {
     symbol: "psi.history/messages",

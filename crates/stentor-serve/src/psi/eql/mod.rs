@@ -5,13 +5,10 @@
 //! the resolver that knows it, once per query and session. What nobody knows is left out of the
 //! result.
 
-mod graph;
-mod memory;
+pub(super) mod graph;
 mod messages;
 mod program;
-pub(super) mod session;
-mod sessions;
-mod table;
+pub(super) mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;

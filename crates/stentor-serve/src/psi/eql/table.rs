@@ -65,7 +65,7 @@ impl<T> FactTable<T> {
 }
 
 /// A map whose keys are in one namespace.
-pub(super) fn entity<const N: usize>(
+pub fn entity<const N: usize>(
     namespace: &str,
     entries: [(&'static str, Value<'static>); N],
 ) -> Value<'static> {
@@ -75,7 +75,7 @@ pub(super) fn entity<const N: usize>(
 }
 
 /// What is written elsewhere, as a value.
-pub(super) fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> {
+pub fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> {
     let mut bytes = Vec::new();
     write(&mut EdnWriter::for_query_result(&mut bytes));
     let text = String::from_utf8_lossy(&bytes);
@@ -83,14 +83,14 @@ pub(super) fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> 
     edn::read_one(&text).map_or(Value::Nil, Value::into_owned)
 }
 
-pub(super) fn value_of(value: &impl WriteEdn) -> Value<'static> {
+pub fn value_of(value: &impl WriteEdn) -> Value<'static> {
     written(|writer| value.write_edn(writer))
 }
 
-pub(super) fn vector<T>(items: &[T], value: impl Fn(&T) -> Value<'static>) -> Value<'static> {
+pub fn vector<T>(items: &[T], value: impl Fn(&T) -> Value<'static>) -> Value<'static> {
     Value::Vector(items.iter().map(value).collect())
 }
 
-pub(super) fn strings(texts: &[String]) -> Value<'static> {
+pub fn strings(texts: &[String]) -> Value<'static> {
     vector(texts, |text| text.clone().into())
 }

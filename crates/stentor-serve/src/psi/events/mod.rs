@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::encoder::{RunningTool, SessionEncoder};
 use super::live::{RetryWait, SessionPhase};
-use super::payload::tool::{self, CallDetail};
+use super::payload::message::{self, CallDetail};
 use super::wire::PsiWire;
 
 /// Writes what an event means to the client.
@@ -49,7 +49,7 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut PsiWire, ev
             encoder.tools.push(RunningTool::new(Arc::clone(call)));
         }
         // Some tools report that they have begun, which is known.
-        EventKind::ToolProgress { partial, .. } if tool::is_blank(partial) => {}
+        EventKind::ToolProgress { partial, .. } if message::is_blank(partial) => {}
         EventKind::ToolProgress { call, partial } => {
             wire.call_event(
                 encoder,

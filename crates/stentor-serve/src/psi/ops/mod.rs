@@ -1,9 +1,6 @@
 //! The operations (section 9), one file per group.
 
-pub(super) mod dialogs;
 pub(super) mod export;
-pub(super) mod jobs;
-pub(super) mod login;
 pub(super) mod navigation;
 pub(super) mod prompting;
 pub(super) mod reading;
@@ -14,7 +11,7 @@ pub(super) mod transport;
 use stentor_wire::psi::Op;
 
 use super::request::{OpCall, OpResult};
-use super::slash;
+use super::{jobs, login, slash, ui};
 
 /// The table of operations (section 9).
 pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
@@ -36,7 +33,7 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::Abort => prompting::abort(call).await,
         Op::AbortRetry => prompting::abort_retry(call).await,
         Op::Command => slash::command(call).await,
-        Op::FrontendActionResult => slash::actions::result(call).await,
+        Op::FrontendActionResult => slash::pickers::result(call).await,
         Op::NewSession => navigation::new_session(call).await,
         Op::SwitchSession => navigation::switch_session(call).await,
         Op::Fork => navigation::fork(call).await,
@@ -49,8 +46,8 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::SetAutoCompaction | Op::SetAutoRetry => settings::set_automatic(call, op).await,
         Op::LoginBegin => login::begin(call).await,
         Op::LoginComplete => login::complete(call),
-        Op::ResolveDialog => dialogs::resolve(call).await,
-        Op::CancelDialog => dialogs::cancel(call).await,
+        Op::ResolveDialog => ui::resolve(call).await,
+        Op::CancelDialog => ui::cancel(call).await,
         Op::ListBackgroundJobs => jobs::list(call).await,
         Op::InspectBackgroundJob => jobs::inspect(call).await,
         Op::CancelBackgroundJob => jobs::cancel(call).await,

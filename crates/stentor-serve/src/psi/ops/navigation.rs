@@ -1,20 +1,22 @@
-//! Moving between sessions (section 9.5).
+//! Moving between sessions (section 9.5), and cursors, which are ours: where a client is in the
+//! events of a session that it shares, and how it goes on from there over another connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError};
-use stentor_agent::hub::{CursorMissed, Subscription};
+use stentor_agent::hub::{Cursor, CursorMissed, Subscription};
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::store::{Entry, EntryKind};
+use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::PsiConnection;
-use crate::psi::cursor;
 use crate::psi::error::OpError;
 use crate::psi::item::ItemPart;
 use crate::psi::live::{PsiSession, SessionOrigin};
+use crate::psi::params::{OpParams, either};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::request::{OpCall, OpDone, OpResult};
@@ -32,7 +34,7 @@ pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
         return arrive(call, &live, Arrival::Known).await;
     }
     let path = call.params.filled("session-path")?;
-    let given = cursor::given(call.params)?;
+    let given = given_cursor(call.params)?;
     let (live, is_new) = resume(call.shared(), path).await?;
     let arrival = match given {
         // One that is open here already has lost nothing.
@@ -73,10 +75,10 @@ async fn arrive(call: &mut OpCall<'_>, live: &Arc<PsiSession>, arrival: Arrival)
         Arrival::New => (true, None),
         Arrival::At(cursor) => (true, Some(cursor)),
     };
-    let outcome = cursor.as_ref().map(cursor::outcome);
+    let outcome = cursor.as_ref().map(cursor_outcome);
     let mut done = OpDone::data(payload::map(|data| {
         data.fields(&[("session-id", &&*live.id), ("session-file", &file)]);
-        cursor::write(data, live, outcome);
+        write_cursor(data, live, outcome);
     }));
     let events = cursor.and_then(Result::ok);
     let shown = match events {
@@ -263,4 +265,41 @@ fn is_user_message(entry: &Entry) -> bool {
         EntryKind::Message { message } => message.as_user().is_some(),
         _ => false,
     }
+}
+
+/// The cursor that a client gives, as `{:epoch "…" :number 7}`.
+fn given_cursor(params: OpParams<'_>) -> Result<Option<Cursor>, OpError> {
+    let Some(cursor) = params.get("cursor") else {
+        return Ok(None);
+    };
+    let epoch = either(cursor, "epoch").and_then(|epoch| epoch.as_str());
+    let number = either(cursor, "number").and_then(|number| number.as_i64());
+    let number = number.and_then(|number| u64::try_from(number).ok());
+    let (epoch, number) = epoch
+        .zip(number)
+        .ok_or_else(|| OpError::params(":cursor must be a map with :epoch and :number"))?;
+    let epoch = epoch.into();
+    Ok(Some(Cursor { epoch, number }))
+}
+
+/// What became of the cursor that a client gave.
+fn cursor_outcome<T>(result: &Result<T, CursorMissed>) -> &'static str {
+    match result {
+        Ok(_) => "resumed",
+        Err(CursorMissed::OtherEpoch) => "other-epoch",
+        Err(CursorMissed::TooOld) => "too-old",
+    }
+}
+
+/// Writes where a session that is shared is now.
+pub fn write_cursor(data: &mut EdnWriter<'_>, live: &PsiSession, outcome: Option<&str>) {
+    if !live.session.is_shared() {
+        return;
+    }
+    let cursor = live.session.cursor();
+    data.key("cursor").map(|map| {
+        map.field("epoch", &*cursor.epoch)
+            .field("number", &cursor.number)
+            .field_if_some("outcome", outcome);
+    });
 }

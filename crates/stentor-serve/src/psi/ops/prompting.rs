@@ -13,7 +13,7 @@ use crate::picture;
 use crate::psi::error::OpError;
 use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
-use crate::psi::ops::login;
+use crate::psi::login;
 use crate::psi::params::word_of;
 use crate::psi::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
 use crate::psi::slash;

@@ -5,11 +5,11 @@ use stentor_wire::edn::{EdnWriter, Keyword};
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::cursor;
 use crate::psi::eql::Engine;
-use crate::psi::eql::session::{SESSION, SessionFacts};
 use crate::psi::error::OpError;
-use crate::psi::payload::{self, context, message::Messages, model::CatalogEntry, session};
+use crate::psi::ops::navigation;
+use crate::psi::payload::session::{CatalogEntry, SESSION, SessionFacts, write_templates};
+use crate::psi::payload::{self, context, message::Messages};
 use crate::psi::request::{OpCall, OpDone, OpResult};
 use crate::psi::slash;
 
@@ -48,14 +48,14 @@ pub async fn get_state(call: &mut OpCall<'_>) -> OpResult {
             SESSION.write(map, &facts, head);
             map.field("message-count", &state.message_count)
                 .field_if_some("sandbox", sandbox.as_ref());
-            cursor::write(map, &live, None);
+            navigation::write_cursor(map, &live, None);
             SESSION.write(map, &facts, "ui-type");
             map.key("skills").maps(&book.skills, |map, skill| {
                 map.field("name", &skill.name)
                     .field("description", &skill.description);
             });
             map.key("prompt-templates");
-            session::write_templates(map, &book, false);
+            write_templates(map, &book, false);
         });
     });
     OpDone::data(data).of(&live).into()

@@ -13,7 +13,7 @@ use crate::default_model::{DefaultModelScope, StoredDefaultModel};
 use crate::psi::error::OpError;
 use crate::psi::live::PsiSession;
 use crate::psi::params::{missing, word_of};
-use crate::psi::payload::{self, model::ModelRef};
+use crate::psi::payload::{self, session::ModelRef};
 use crate::psi::request::{OpCall, OpDone, OpResult};
 use crate::psi::shared::PsiShared;
 

@@ -6,7 +6,7 @@ use stentor_agent::repository;
 use stentor_journal::usage::Usage;
 
 use super::context::{Slot, slots_as_they_came, sorted_by_tree};
-use super::model;
+use super::session;
 use crate::psi::live::{LiveSnapshot, PsiSession, RetryWait};
 use crate::psi::payload;
 use crate::psi::shared::PsiShared;
@@ -92,7 +92,7 @@ fn usage_parts(usage: &Usage, view: &LiveSnapshot) -> Vec<String> {
 
 fn model_text(view: &LiveSnapshot) -> String {
     match view.state.model.as_deref() {
-        Some(info) => model::label(info, view.state.thinking),
+        Some(info) => session::label(info, view.state.thinking),
         None => "(no-provider) no-model".to_owned(),
     }
 }

@@ -1,14 +1,11 @@
 //! Slash commands: the server owns them (section 13).
 //!
 //! [`grammar`] says which command a text is, [`builtins`] and [`texts`] what the built-in ones do,
-//! [`background`] what those do that may take long, [`pickers`] what the user is asked to choose
-//! from, [`actions`] what becomes of the choice.
+//! [`pickers`] what the user is asked to choose from and what becomes of the choice.
 
-pub(super) mod actions;
-mod background;
 mod builtins;
 mod grammar;
-mod pickers;
+pub(super) mod pickers;
 mod texts;
 
 use std::sync::Arc;
@@ -78,7 +75,7 @@ pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
         Some(Slash::Builtin(command, arguments)) if command.takes_long(&arguments) => {
             let answerer = call.answerer.clone();
             return call.answerer.later(async move {
-                let done = background::perform(&answerer, &live, command, &arguments);
+                let done = builtins::perform_long(&answerer, &live, command, &arguments);
                 Ok(command_done(done.await, &live))
             });
         }
@@ -185,7 +182,7 @@ pub(super) async fn through_prompt(
             let (answerer, live) = (call.answerer.clone(), Arc::clone(live));
             tasks::spawn(async move {
                 answerer.done(OpDone::accepted().of(&live)).await;
-                let done = background::perform(&answerer, &live, command, &arguments).await;
+                let done = builtins::perform_long(&answerer, &live, command, &arguments).await;
                 answerer.write(None, in_transcript(done, &live)).await;
             });
             return Some(Ok(OpAnswer::Later));
