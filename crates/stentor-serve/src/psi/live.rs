@@ -332,7 +332,7 @@ impl LiveSnapshot {
 
     /// When the latest message was made, in milliseconds since the epoch.
     pub fn updated_ms(&self) -> Option<u64> {
-        self.messages.last().map(|message| text::time_of(message))
+        self.messages.last().map(|message| message.timestamp())
     }
 
     /// How full the context is, between zero and one.

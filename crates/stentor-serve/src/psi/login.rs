@@ -13,7 +13,7 @@ use super::error::OpError;
 use super::item::ItemPart;
 use super::live::PsiSession;
 use super::payload::message::transcript_text;
-use super::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use super::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 use super::shared::{PsiShared, lock};
 use crate::login::{Login, LoginBegun, ProviderLogin};
 
@@ -280,7 +280,7 @@ pub fn pasted(
         let text = completed(&*login, &pending, Some(code)).await;
         answerer.write(None, reported(live, &text)).await;
     });
-    Ok(OpAnswer::Later)
+    Ok(None)
 }
 
 /// How a login ended, in the transcript, and the snapshots.

@@ -53,6 +53,7 @@ use crate::login::Login;
 use crate::signals::EndSignal;
 
 use connection::PsiConnection;
+use item::ItemPart;
 pub(crate) use proxy::PsiProxy;
 use shared::PsiShared;
 use trace::Trace;
@@ -151,7 +152,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
     }
     drop(connection);
     let last_frames = async {
-        shared.stop_writer().await;
+        shared.write(vec![ItemPart::End]).await;
         // The writer ends when everything is handed over, or when nobody reads any more.
         tokio::select! {
             _ = writing => output.finish().await,

@@ -31,13 +31,6 @@ pub(super) struct RequestAnswerer {
     pub op: String,
 }
 
-/// What an operation did.
-pub(super) enum OpAnswer {
-    Now(OpDone),
-    /// A task of its own answers.
-    Later,
-}
-
 /// An answer and what goes with it.
 #[derive(Default)]
 pub(super) struct OpDone {
@@ -49,8 +42,8 @@ pub(super) struct OpDone {
     pub after: Vec<ItemPart>,
 }
 
-/// The result of an operation.
-pub(super) type OpResult = Result<OpAnswer, OpError>;
+/// The result of an operation; nothing where a task of its own answers.
+pub(super) type OpResult = Result<Option<OpDone>, OpError>;
 
 impl OpDone {
     /// An answer with a payload.
@@ -88,7 +81,7 @@ impl OpDone {
 
 impl From<OpDone> for OpResult {
     fn from(done: OpDone) -> Self {
-        Ok(OpAnswer::Now(done))
+        Ok(Some(done))
     }
 }
 
@@ -114,8 +107,8 @@ impl RequestAnswerer {
 
     pub async fn answer(&self, handled: OpResult) {
         match handled {
-            Ok(OpAnswer::Now(done)) => self.done(done).await,
-            Ok(OpAnswer::Later) => {}
+            Ok(Some(done)) => self.done(done).await,
+            Ok(None) => {}
             Err(error) => {
                 let (id, op) = (Arc::clone(&self.id), self.op.clone());
                 self.write(None, vec![ItemPart::Error { id, op, error }])
@@ -136,11 +129,11 @@ impl RequestAnswerer {
         // The task polls it again at once, so nobody has to be woken for this first time.
         let mut begun = Context::from_waker(Waker::noop());
         if let Poll::Ready(done) = work.as_mut().poll(&mut begun) {
-            return done.map(OpAnswer::Now);
+            return done.map(Some);
         }
         let answerer = self.clone();
-        tasks::spawn(async move { answerer.answer(work.await.map(OpAnswer::Now)).await });
-        Ok(OpAnswer::Later)
+        tasks::spawn(async move { answerer.answer(work.await.map(Some)).await });
+        Ok(None)
     }
 }
 

@@ -9,7 +9,7 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
-use stentor_journal::clock::{SharedClock, parse_iso_time};
+use stentor_journal::clock::{SharedClock, parse_iso_time, random_uuid};
 use stentor_journal::store::ListedSession;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinError;
@@ -182,15 +182,7 @@ impl PsiShared {
     /// An id that is random from its beginning on: people see and type only the beginning
     /// (section 7), and ids that begin with the time would look alike.
     pub fn random_id(&self) -> String {
-        let random = || self.clock().random();
-        let (a, b, c, d) = (random(), random(), random(), random());
-        format!(
-            "{a:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{d:08x}",
-            b >> 16,
-            b & 0xfff,
-            0x8000 | (c >> 16 & 0x3fff),
-            c & 0xffff,
-        )
+        random_uuid(&**self.clock())
     }
 
     /// Takes up a session that began at a time that its file says.
@@ -271,11 +263,6 @@ impl PsiShared {
             }
         });
         futures_util::future::join_all(closing).await;
-    }
-
-    /// Lets the writer end once it has written what waits.
-    pub async fn stop_writer(&self) {
-        self.write(vec![ItemPart::End]).await;
     }
 }
 

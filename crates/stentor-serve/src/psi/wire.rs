@@ -23,7 +23,7 @@ use super::payload::message::{CallDetail, CallPayload};
 use super::payload::session::SessionFacts;
 use super::payload::session::SessionUpdated;
 use super::shared::PsiShared;
-use super::trace::{Direction, Trace};
+use super::trace::{self, Trace};
 use super::ui::{Panel, Statuses, Widgets};
 use crate::notice_log;
 use crate::output::Output;
@@ -67,7 +67,7 @@ impl PsiWire {
             self.shared.pending.answered(&id);
         }
         if !self.frames.is_empty() {
-            self.trace.note(Direction::Out, &self.frames).await;
+            self.trace.note(trace::OUT, &self.frames).await;
             self.closed |= self.output.send_all(&mut self.frames).await.is_err();
             if self.frames.capacity() > 16 * BATCH_BYTES {
                 self.frames = Vec::new();
@@ -353,16 +353,9 @@ impl PsiWire {
         }
     }
 
-    pub fn widgets_changed(&mut self, live: &PsiSession) {
-        if self.topics.wants_projections(Topic::WidgetsUpdated) && self.is_focused(&live.id) {
-            self.widgets();
-        }
-    }
-
-    pub fn statuses_changed(&mut self, live: &PsiSession) {
-        if self.topics.wants_projections(Topic::StatusUpdated) && self.is_focused(&live.id) {
-            self.statuses();
-        }
+    /// Whether what the user interface shows of a session is written when it changes.
+    pub fn shows(&self, topic: Topic, session: &str) -> bool {
+        self.topics.wants_projections(topic) && self.is_focused(session)
     }
 
     /// Shows a person something for a short while. Where the client does not take it, it is logged.

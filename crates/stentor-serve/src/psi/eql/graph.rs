@@ -12,7 +12,7 @@ use super::program::UiFacts;
 use super::table::{AttributeLookup, Fact, FactTable, vector};
 use super::{EqlError, messages, program};
 use crate::psi::live::PsiSession;
-use crate::psi::payload::context::{self, ContextFacts};
+use crate::psi::payload::context::{self, ContextPayload};
 use crate::psi::payload::session::{self, SessionFacts};
 use crate::psi::shared::PsiShared;
 
@@ -69,7 +69,7 @@ static RESOLVERS: LazyLock<Vec<Resolver>> = LazyLock::new(|| vec![
     resolver(&messages::TOOL_CALLS, |of| async move { Ok(of.live.session.messages().await?) }),
     resolver(&messages::TURN, |of| async move { Ok(TurnFacts::of(&of.live).await?) }),
     resolver(&context::CONTEXT, |of| async move {
-        Ok(ContextFacts { slots: context::slots(&of.shared).await, active: of.focus })
+        Ok(ContextPayload::look(&of.shared, of.focus.as_deref()).await)
     }),
     resolver(&context::STORED, |of| async move { Ok(of.shared.stored(&of.live.origin.cwd).await?) }),
     resolver(&context::STORED_TEXT, |of| context::stored_text(of.path)),

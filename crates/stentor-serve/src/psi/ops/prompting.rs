@@ -15,7 +15,7 @@ use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
 use crate::psi::login;
 use crate::psi::params::word_of;
-use crate::psi::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use crate::psi::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 use crate::psi::slash;
 
 pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
@@ -78,7 +78,7 @@ async fn run(
     // When the run before is being stopped, this one waits for it: others must not.
     match may_wait {
         true => answerer.later(starting),
-        false => starting.await.map(OpAnswer::Now),
+        false => starting.await.map(Some),
     }
 }
 

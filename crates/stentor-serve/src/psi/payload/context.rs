@@ -21,7 +21,7 @@ use crate::psi::loading::KnownPsiSession;
 use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
-/// The live sessions at one moment.
+/// The live sessions at one moment, and which is focused.
 pub struct ContextPayload {
     active: Option<Arc<str>>,
     slots: Vec<Slot>,
@@ -228,20 +228,14 @@ pub fn write_listed(map: &mut EdnWriter<'_>, slot: &Slot) {
         .field("updated-at", &slot.updated_ms.map(iso_time));
 }
 
-/// The live sessions, and the focused one.
-pub struct ContextFacts {
-    pub slots: Vec<Slot>,
-    pub active: Option<Arc<PsiSession>>,
-}
-
 #[rustfmt::skip]
-pub static CONTEXT: FactTable<ContextFacts> = FactTable {
+pub static CONTEXT: FactTable<ContextPayload> = FactTable {
     symbol: "psi.agent-session/context",
     domain: "agent-session",
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("context-active-session-id", |f| f.active.as_ref().map(|live| live.id.to_string()).into()),
+        Fact("context-active-session-id", |f| f.active.as_deref().map(str::to_owned).into()),
         Fact("context-session-count", |f| f.slots.len().into()),
         Fact("context-sessions", |f| vector(&f.slots, slot)),
     ],

@@ -40,7 +40,7 @@ impl WriteEdn for Messages<'_> {
 
 impl WriteEdn for ShownMessage<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let timestamp = iso_time(text::time_of(self.0));
+        let timestamp = iso_time(self.0.timestamp());
         writer.map(|map| {
             match self.0 {
                 Message::Known(KnownMessage::User(message) | KnownMessage::Developer(message)) => {

@@ -21,7 +21,7 @@ use super::live::PsiSession;
 use super::ops::{navigation, prompting, settings};
 use super::payload;
 use super::payload::message::transcript_text;
-use super::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use super::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 
 pub(super) use grammar::BUILTINS;
 pub(super) use pickers::SELECT_STORED;
@@ -185,7 +185,7 @@ pub(super) async fn through_prompt(
                 let done = builtins::perform_long(&answerer, &live, command, &arguments).await;
                 answerer.write(None, in_transcript(done, &live)).await;
             });
-            return Some(Ok(OpAnswer::Later));
+            return Some(Ok(None));
         }
         _ => effect_of(builtins::perform(call, live, command, &arguments).await),
     };
