@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use stentor_agent::box_error::BoxError;
-use stentor_agent::session::SessionError;
 use stentor_agent::tasks;
-use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
+use stentor_wire::edn::Value;
 use stentor_wire::psi::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
@@ -53,37 +52,23 @@ pub(super) enum LoginWay {
     Browser,
 }
 
-/// Why there is no login.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LoginSlotError {
-    #[error("logging in is not available here; configure a key instead")]
-    Unavailable,
-    #[error("name a provider: there is no model")]
-    NoModel,
-    #[error("{wanted} has no login; these providers do: {there_are}")]
-    UnknownProvider { wanted: String, there_are: String },
-    #[error("a login to {0} is already in progress; /login starts another")]
-    Pending(String),
-    #[error("another login was started")]
-    Replaced,
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The text is the provider's.
-    #[error(transparent)]
-    Refused(BoxError),
+impl PendingLogin {
+    fn shown(&self) -> Value<'static> {
+        let (id, name) = (self.provider.clone(), self.name.clone());
+        Value::map([("id", id.into()), ("name", name.into())])
+    }
 }
 
 impl LoginSlot {
     /// Notes that a login begins, unless another one is under way that it does not replace.
-    pub fn begin(
-        &self,
-        provider: &ProviderLogin,
-        replaces: bool,
-    ) -> Result<PendingLogin, LoginSlotError> {
+    pub fn begin(&self, provider: &ProviderLogin, replaces: bool) -> Result<PendingLogin, OpError> {
         let mut state = self.lock();
         match &state.pending {
             Some(pending) if !replaces => {
-                return Err(LoginSlotError::Pending(pending.name.clone()));
+                let name = &pending.name;
+                let message =
+                    format!("a login to {name} is already in progress; /login starts another");
+                return Err(OpError::params(message));
             }
             Some(pending) => pending.given_up.cancel(),
             None => {}
@@ -157,7 +142,7 @@ pub async fn begin(call: &mut OpCall<'_>) -> OpResult {
         let (pending, begun) = start(&shared, &live, wanted, false).await?;
         shared.login.waits(&pending, LoginWay::Operation);
         let done = OpDone::map(&[
-            ("provider", &pending),
+            ("provider", &pending.shown()),
             ("url", &begun.url),
             ("uses-callback-server", &begun.uses_callback_server),
             ("pending-login", &true),
@@ -179,15 +164,16 @@ pub fn complete(call: &mut OpCall<'_>) -> OpResult {
     };
     call.answerer.later(async move {
         let completed = tokio::select! {
-            completed = login.complete(&pending.provider, input) => {
-                completed.map_err(LoginSlotError::Refused)
-            }
-            () = pending.given_up.cancelled() => Err(LoginSlotError::Replaced),
+            completed = login.complete(&pending.provider, input) => completed,
+            () = pending.given_up.cancelled() => Err("another login was started".into()),
         };
-        completed?;
+        completed.map_err(refused)?;
         shared.login.over(&pending);
         pending.given_up.cancel();
-        Ok(OpDone::map(&[("provider", &pending), ("logged-in", &true)]))
+        Ok(OpDone::map(&[
+            ("provider", &pending.shown()),
+            ("logged-in", &true),
+        ]))
     })
 }
 
@@ -198,30 +184,39 @@ async fn start(
     live: &PsiSession,
     wanted: Option<String>,
     replaces: bool,
-) -> Result<(PendingLogin, LoginBegun), LoginSlotError> {
+) -> Result<(PendingLogin, LoginBegun), OpError> {
     let login = shared.options.login.as_ref();
-    let login = login.ok_or(LoginSlotError::Unavailable)?;
+    let unavailable = "logging in is not available here; configure a key instead";
+    let login = login.ok_or_else(|| OpError::params(unavailable))?;
     let wanted = match wanted.filter(|wanted| !wanted.trim().is_empty()) {
         Some(wanted) => wanted.trim().to_owned(),
         None => {
-            let model = live.session.state().await?.model;
-            model.ok_or(LoginSlotError::NoModel)?.provider.clone()
+            let state = live.session.state().await;
+            let state = state.map_err(|error| OpError::params(error.to_string()))?;
+            let none = || OpError::params("name a provider: there is no model");
+            state.model.ok_or_else(none)?.provider.clone()
         }
     };
     let providers = login.providers();
     let Some(provider) = providers.iter().find(|provider| provider.id == wanted) else {
         let names: Vec<&str> = providers.iter().map(|one| one.id.as_str()).collect();
         let there_are = names.join(", ");
-        return Err(LoginSlotError::UnknownProvider { wanted, there_are });
+        let message = format!("{wanted} has no login; these providers do: {there_are}");
+        return Err(OpError::params(message));
     };
     let pending = shared.login.begin(provider, replaces)?;
     match login.begin(&pending.provider).await {
         Ok(begun) => Ok((pending, begun)),
         Err(why) => {
             shared.login.over(&pending);
-            Err(LoginSlotError::Refused(why))
+            Err(refused(why))
         }
     }
+}
+
+/// The text is the provider's.
+fn refused(why: BoxError) -> OpError {
+    OpError::failed(why.to_string())
 }
 
 /// `/login`: one message with the address and what to do (section 19), and then, where the
@@ -230,7 +225,7 @@ pub async fn slash_login(
     shared: &Arc<PsiShared>,
     live: &Arc<PsiSession>,
     wanted: Option<String>,
-) -> Result<Vec<ItemPart>, LoginSlotError> {
+) -> Result<Vec<ItemPart>, OpError> {
     let (pending, begun) = start(shared, live, wanted, true).await?;
     let mut text = format!("Log in at {}: {}", pending.name, begun.url);
     if !begun.instructions.is_empty() {
@@ -293,12 +288,6 @@ async fn completed(login: &dyn Login, pending: &PendingLogin, code: Option<Strin
     match login.complete(&pending.provider, code).await {
         Ok(()) => format!("✓ Logged in to {}.", pending.name),
         Err(why) => format!("Login at {} failed: {why}", pending.name),
-    }
-}
-
-impl WriteEdn for PendingLogin {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        writer.value(&Fields(&[("id", &self.provider), ("name", &self.name)]));
     }
 }
 

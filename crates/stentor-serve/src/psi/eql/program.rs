@@ -14,7 +14,7 @@ use super::EqlError;
 use super::graph::{OF_NOTHING, OF_SESSION};
 use super::table::{Fact, FactTable, entity, strings, value_of, vector};
 use crate::psi::live::PsiSession;
-use crate::psi::payload::session::CatalogEntry;
+use crate::psi::payload::session::catalog;
 use crate::psi::shared::PsiShared;
 use crate::psi::ui::{AskedDialog, Notification, Panel, Statuses, Widgets};
 
@@ -26,7 +26,7 @@ pub(super) static MODELS: FactTable<Vec<Arc<ModelInfo>>> = FactTable {
     input: OF_NOTHING,
     namespace: "psi.agent-session",
     facts: &[
-        Fact("model-catalog", |models| value_of(&CatalogEntry::all(models))),
+        Fact("model-catalog", |models| catalog(models)),
         Fact("authenticated-providers", |models| {
             let names: BTreeSet<String> = models.iter().map(|model| model.provider.clone()).collect();
             Value::vector(names)

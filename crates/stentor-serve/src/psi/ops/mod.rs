@@ -1,11 +1,10 @@
 //! The operations (section 9), one file per group.
 
-pub(super) mod export;
+mod additions;
 pub(super) mod navigation;
 pub(super) mod prompting;
 pub(super) mod reading;
 pub(super) mod settings;
-pub(super) mod shell;
 pub(super) mod transport;
 
 use stentor_wire::psi::Op;
@@ -31,7 +30,7 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::FollowUp => prompting::follow_up(call).await,
         Op::Interrupt => prompting::interrupt(call).await,
         Op::Abort => prompting::abort(call).await,
-        Op::AbortRetry => prompting::abort_retry(call).await,
+        Op::AbortRetry => additions::abort_retry(call).await,
         Op::Command => slash::command(call).await,
         Op::FrontendActionResult => slash::pickers::result(call).await,
         Op::NewSession => navigation::new_session(call).await,
@@ -51,12 +50,12 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::ListBackgroundJobs => jobs::list(call).await,
         Op::InspectBackgroundJob => jobs::inspect(call).await,
         Op::CancelBackgroundJob => jobs::cancel(call).await,
-        Op::Bash => shell::bash(call).await,
-        Op::AbortBash => shell::abort_bash(call).await,
-        Op::ExportHtml => export::export_html(call).await,
-        Op::GetForkMessages => reading::get_fork_messages(call).await,
-        Op::GetLastAssistantText => reading::get_last_assistant_text(call).await,
-        Op::GetCommands => reading::get_commands(call).await,
-        Op::GetAvailableModels => reading::get_available_models(call),
+        Op::Bash => additions::bash(call).await,
+        Op::AbortBash => additions::abort_bash(call).await,
+        Op::ExportHtml => additions::export_html(call).await,
+        Op::GetForkMessages => additions::get_fork_messages(call).await,
+        Op::GetLastAssistantText => additions::get_last_assistant_text(call).await,
+        Op::GetCommands => additions::get_commands(call).await,
+        Op::GetAvailableModels => additions::get_available_models(call),
     }
 }

@@ -164,12 +164,6 @@ pub async fn abort(call: &mut OpCall<'_>) -> OpResult {
     OpDone::accepted().of(&live).into()
 }
 
-pub async fn abort_retry(call: &mut OpCall<'_>) -> OpResult {
-    let live = call.target().await?;
-    live.session.abort_retry().await?;
-    OpDone::accepted().of(&live).into()
-}
-
 /// Runs a prompt to its end and answers then, as a slash command that expands does
 /// (section 13.2). Nothing waits for it.
 pub fn run_to_its_end(

@@ -107,35 +107,24 @@ fn status_line(id: &str, phase: &SessionPhase) -> String {
 }
 
 /// A model as the wire names one: provider and id.
-pub struct ModelRef<'a>(pub &'a ModelInfo);
-
-impl WriteEdn for ModelRef<'_> {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        writer.map(|map| {
-            map.field("provider", &self.0.provider)
-                .field("id", &self.0.id);
-        });
-    }
+pub fn model_ref(model: &ModelInfo) -> Value<'static> {
+    let (provider, id) = (model.provider.clone(), model.id.clone());
+    Value::map([("provider", provider.into()), ("id", id.into())])
 }
 
 /// A model as the catalogue lists it.
-pub struct CatalogEntry<'a>(pub &'a ModelInfo);
-
-impl WriteEdn for CatalogEntry<'_> {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        writer.map(|map| {
-            map.field("provider", &self.0.provider)
-                .field("id", &self.0.id)
-                .field("name", &self.0.name)
-                .field("reasoning", &self.0.reasoning);
-        });
-    }
+pub fn catalog_entry(model: &ModelInfo) -> Value<'static> {
+    Value::map([
+        ("provider", model.provider.clone().into()),
+        ("id", model.id.clone().into()),
+        ("name", model.name.clone().into()),
+        ("reasoning", model.reasoning.into()),
+    ])
 }
 
-impl<'a> CatalogEntry<'a> {
-    pub fn all(models: &'a [Arc<ModelInfo>]) -> Vec<Self> {
-        models.iter().map(|model| Self(model)).collect()
-    }
+/// The catalogue.
+pub fn catalog(models: &[Arc<ModelInfo>]) -> Value<'static> {
+    vector(models, |model| catalog_entry(model))
 }
 
 /// The effort that a level means for a model; none when it does not think. The highest level is
@@ -229,7 +218,7 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("is-compacting", |f| f.activity.compacting.into()),
         Fact("is-idle", |f| (!f.view.state.is_running).into()),
         Fact("interrupt-pending", |f| f.activity.interrupting.into()),
-        Fact("model", |f| f.model().map_or(Value::Nil, |model| value_of(&ModelRef(model)))),
+        Fact("model", |f| f.model().map(model_ref).into()),
         Fact("model-provider", |f| f.model().map(|model| model.provider.clone()).into()),
         Fact("model-id", |f| f.model().map(|model| model.id.clone()).into()),
         Fact("model-reasoning", |f| f.model().is_some_and(|model| model.reasoning).into()),
@@ -244,11 +233,7 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("retry-attempt", |f| f.retry_attempt.into()),
         Fact("auto-retry-enabled", |f| f.view.state.auto_retry.into()),
         Fact("auto-compaction-enabled", |f| f.view.state.auto_compaction.into()),
-        Fact("scoped-models", |f| {
-            vector(&f.view.state.scoped_models, |model| {
-                value_of(&ModelRef(model))
-            })
-        }),
+        Fact("scoped-models", |f| vector(&f.view.state.scoped_models, |model| model_ref(model))),
         Fact("context-tokens", |f| f.view.state.context.tokens.into()),
         Fact("context-window", |f| f.view.state.context.window.into()),
         Fact("context-fraction", |f| f.view.context_fraction().into()),

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use stentor_agent::model::ModelInfo;
 use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Fields, Keyword, Value};
 
@@ -21,7 +22,7 @@ use crate::psi::ops::settings::{self, ModelScope};
 use crate::psi::params::{either, missing, word_of};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
-use crate::psi::payload::session::CatalogEntry;
+use crate::psi::payload::session::{catalog_entry, model_ref};
 use crate::psi::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 use crate::psi::text;
 
@@ -88,13 +89,13 @@ struct PickerItem {
 pub(super) fn models(asker: &RequestAnswerer) -> Effect {
     let models = asker.shared.models();
     let items = models.iter().map(|model| {
-        let (provider, id) = (model.provider.clone(), model.id.clone());
+        let ModelInfo { provider, id, .. } = &**model;
         let reasoning = if model.reasoning { " [reasoning]" } else { "" };
         PickerItem {
             label: format!("{provider} {id}{reasoning}"),
             id: Value::vector([provider.clone(), id.clone()]),
-            value: Value::map([("provider", provider.into()), ("id", id.into())]),
-            meta: Some(payload::form(&CatalogEntry(model))),
+            value: model_ref(model),
+            meta: Some(payload::form(&catalog_entry(model))),
         }
     });
     MODELS.ask(items.collect(), asker)
