@@ -68,18 +68,15 @@ pub(super) enum UiQuestion {
 }
 
 /// What is asked.
-#[derive(Debug, Clone)]
-pub(super) enum DialogShape {
-    Confirm {
-        message: String,
-    },
-    Select {
-        message: Option<String>,
-        options: Vec<DialogOption>,
-    },
-    Input {
-        placeholder: Option<String>,
-    },
+#[derive(Debug, Clone, Default)]
+pub(super) struct DialogShape {
+    /// `confirm`, `select` or `input`.
+    pub kind: &'static str,
+    message: Option<String>,
+    /// Of a selection.
+    options: Option<Vec<DialogOption>>,
+    /// Of an input.
+    placeholder: Option<String>,
 }
 
 /// What the client answered to which question.
@@ -219,29 +216,26 @@ impl Ui {
 
 /// A session's dialog as the client can show it.
 pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
+    let mut shape = DialogShape::default();
     match &dialog.kind {
-        DialogKind::Select { options } => DialogShape::Select {
-            message: None,
-            options: options.clone(),
-        },
-        DialogKind::Plan(presented) => DialogShape::Select {
-            message: Some(dialog.whole_title().into_owned()),
-            options: presented.options.clone(),
-        },
+        DialogKind::Select { options } => {
+            (shape.kind, shape.options) = ("select", Some(options.clone()));
+        }
+        DialogKind::Plan(presented) => {
+            (shape.kind, shape.options) = ("select", Some(presented.options.clone()));
+            shape.message = Some(dialog.whole_title().into_owned());
+        }
         DialogKind::Confirm { message, .. } => {
             let message = Some(message).filter(|message| !message.is_empty());
-            DialogShape::Confirm {
-                message: message.unwrap_or(&dialog.title).clone(),
-            }
+            shape.message = Some(message.unwrap_or(&dialog.title).clone());
+            shape.kind = "confirm";
         }
-        DialogKind::MultiSelect { .. } => DialogShape::Input { placeholder: None },
-        DialogKind::Input { placeholder }
-        | DialogKind::Editor {
-            prefill: placeholder,
-        } => DialogShape::Input {
-            placeholder: placeholder.clone(),
-        },
+        DialogKind::MultiSelect { .. } => shape.kind = "input",
+        DialogKind::Input { placeholder: text } | DialogKind::Editor { prefill: text } => {
+            (shape.kind, shape.placeholder) = ("input", text.clone());
+        }
     }
+    shape
 }
 
 /// The question whether a call may run, as a selection: the client knows no permissions.
@@ -260,15 +254,17 @@ pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
         description: None,
         permission: Some(choice.answer),
     });
-    DialogShape::Select {
+    DialogShape {
+        kind: "select",
         message: Some(format!("Allow {what}? {}", request.reason)),
-        options: options.to_vec(),
+        options: Some(options.to_vec()),
+        placeholder: None,
     }
 }
 
 /// What a reply means; `None` when it does not fit.
 fn dialog_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<DialogAnswer> {
-    let is_confirm = matches!(shape, DialogShape::Confirm { .. });
+    let is_confirm = shape.kind == "confirm";
     match reply {
         None => Some(DialogAnswer::Nothing),
         // The client cannot say false: it says nil (section 9.8).
@@ -282,15 +278,19 @@ fn dialog_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<Dialo
 
 /// The answer that was chosen, by its value or as it was shown.
 fn permission_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<PermissionAnswer> {
-    match (shape, reply) {
-        (_, None | Some(Value::Nil)) => Some(PermissionAnswer::RejectOnce),
-        (DialogShape::Select { options, .. }, Some(Value::Str(text))) => {
+    match reply {
+        None | Some(Value::Nil) => Some(PermissionAnswer::RejectOnce),
+        Some(Value::Str(text)) => {
             // They are shown in the order of the answers.
-            let mut shown = options.iter().zip(PermissionAnswer::CHOICES);
+            let mut shown = shape
+                .options
+                .iter()
+                .flatten()
+                .zip(PermissionAnswer::CHOICES);
             let chosen = shown.find(|(option, _)| *text == option.value || *text == option.label);
             chosen.map(|(_, answer)| answer)
         }
-        _ => None,
+        Some(_) => None,
     }
 }
 
@@ -303,29 +303,20 @@ pub(super) struct Statuses<'a>(pub &'a Panel);
 /// `ui/dialog-requested`.
 impl WriteEdn for AskedDialog {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let kind = match &self.shape {
-            DialogShape::Confirm { .. } => "confirm",
-            DialogShape::Select { .. } => "select",
-            DialogShape::Input { .. } => "input",
-        };
+        let shape = &self.shape;
         writer.map(|data| {
             data.field("dialog-id", &self.id)
-                .field("kind", kind)
-                .field("title", &self.title);
-            match &self.shape {
-                DialogShape::Confirm { message } => data.field("message", message),
-                DialogShape::Select { message, options } => data
-                    .field_if_some("message", message.as_ref())
-                    .key("options")
-                    .maps(options, |map, option| {
-                        map.field("value", &option.value)
-                            .field("label", &option.label)
-                            .field_if_some("description", option.description.as_ref());
-                    }),
-                DialogShape::Input { placeholder } => {
-                    data.field_if_some("placeholder", placeholder.as_ref())
-                }
-            };
+                .field("kind", shape.kind)
+                .field("title", &self.title)
+                .field_if_some("message", shape.message.as_ref());
+            if let Some(options) = &shape.options {
+                data.key("options").maps(options, |map, option| {
+                    map.field("value", &option.value)
+                        .field("label", &option.label)
+                        .field_if_some("description", option.description.as_ref());
+                });
+            }
+            data.field_if_some("placeholder", shape.placeholder.as_ref());
         });
     }
 }

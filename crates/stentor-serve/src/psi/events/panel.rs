@@ -34,9 +34,9 @@ pub(super) fn publish(encoder: &SessionEncoder, wire: &mut PsiWire, kind: &Event
         EventKind::DialogAsked { id, dialog } => {
             let shape = shape_of(dialog);
             // An input has no other place for what can be chosen.
-            let title = match &shape {
-                DialogShape::Input { .. } => dialog.whole_title().into_owned(),
-                DialogShape::Confirm { .. } | DialogShape::Select { .. } => dialog.title.clone(),
+            let title = match shape.kind {
+                "input" => dialog.whole_title().into_owned(),
+                _ => dialog.title.clone(),
             };
             ask(encoder, wire, UiQuestion::Dialog(*id), title, shape);
         }
