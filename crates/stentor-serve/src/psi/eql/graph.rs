@@ -7,12 +7,12 @@ use stentor_agent::repository;
 use stentor_wire::edn::Value;
 use stentor_wire::eql::Params;
 
-use super::messages::TurnFacts;
 use super::program::UiFacts;
 use super::table::{AttributeLookup, Fact, FactTable, vector};
-use super::{EqlError, messages, program};
+use super::{EqlError, program};
 use crate::psi::live::PsiSession;
 use crate::psi::payload::context::{self, ContextPayload};
+use crate::psi::payload::message::{self, TurnFacts};
 use crate::psi::payload::session::{self, SessionFacts};
 use crate::psi::shared::PsiShared;
 
@@ -65,9 +65,9 @@ static RESOLVERS: LazyLock<Vec<Resolver>> = LazyLock::new(|| vec![
     resolver(&session::JOBS, |of| async move {
         Ok((of.live.session.jobs().list(), Arc::clone(&of.live.id)))
     }),
-    resolver(&messages::HISTORY, |of| async move { Ok(of.live.session.messages().await?) }),
-    resolver(&messages::TOOL_CALLS, |of| async move { Ok(of.live.session.messages().await?) }),
-    resolver(&messages::TURN, |of| async move { Ok(TurnFacts::of(&of.live).await?) }),
+    resolver(&message::HISTORY, |of| async move { Ok(of.live.session.messages().await?) }),
+    resolver(&message::TOOL_CALLS, |of| async move { Ok(of.live.session.messages().await?) }),
+    resolver(&message::TURN, |of| async move { Ok(TurnFacts::of(&of.live).await?) }),
     resolver(&context::CONTEXT, |of| async move {
         Ok(ContextPayload::look(&of.shared, of.focus.as_deref()).await)
     }),

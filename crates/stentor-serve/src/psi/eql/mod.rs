@@ -6,7 +6,6 @@
 //! result.
 
 pub(super) mod graph;
-mod messages;
 mod program;
 pub(super) mod table;
 

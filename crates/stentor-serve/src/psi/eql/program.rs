@@ -12,7 +12,7 @@ use stentor_wire::eql::Params;
 
 use super::EqlError;
 use super::graph::{OF_NOTHING, OF_SESSION};
-use super::table::{Fact, FactTable, entity, strings, value_of, vector};
+use super::table::{Fact, FactTable, entity, path, strings, value_of, vector};
 use crate::psi::live::PsiSession;
 use crate::psi::payload::session::catalog;
 use crate::psi::shared::PsiShared;
@@ -115,7 +115,7 @@ fn work_tree(tree: &WorkTree, is_current: bool) -> Value<'static> {
     entity(
         "git.worktree",
         [
-            ("path", tree.path.to_string_lossy().into_owned().into()),
+            ("path", path(&tree.path)),
             ("detached?", branch.is_none().into()),
             ("branch-name", branch.into()),
             ("current?", is_current.into()),

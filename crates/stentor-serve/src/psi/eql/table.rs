@@ -1,5 +1,7 @@
 //! What resolvers know: tables of facts, from which queries are answered and the graph is described.
 
+use std::path::Path;
+
 use stentor_wire::edn::{self, EdnWriter, Value, WriteEdn};
 
 use super::graph::ResolverEntry;
@@ -93,4 +95,8 @@ pub fn vector<T>(items: &[T], value: impl Fn(&T) -> Value<'static>) -> Value<'st
 
 pub fn strings(texts: &[String]) -> Value<'static> {
     vector(texts, |text| text.clone().into())
+}
+
+pub fn path(path: &Path) -> Value<'static> {
+    path.to_string_lossy().into_owned().into()
 }

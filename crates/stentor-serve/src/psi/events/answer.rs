@@ -10,8 +10,7 @@ use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::psi::encoder::SessionEncoder;
 use crate::psi::live::{PsiTurn, TurnAnswer, TurnState};
-use crate::psi::payload::message::{self, TextMessage};
-use crate::psi::payload::{self, Written};
+use crate::psi::payload::{self, Written, message};
 use crate::psi::wire::PsiWire;
 
 /// A message is announced. A queued one goes in behind an answer that was complete: that one goes
@@ -116,13 +115,8 @@ fn text_event(
     text: &str,
     custom_type: Option<&str>,
 ) {
-    let data = TextMessage {
-        session_id: &encoder.live.id,
-        role,
-        text,
-        custom_type,
-    };
-    wire.session_event(Topic::AssistantMessage, encoder, &data);
+    let data = message::text_message(&encoder.live.id, role, text, custom_type);
+    wire.session_event(Topic::AssistantMessage, encoder, &Written(&data));
 }
 
 async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut PsiWire) {

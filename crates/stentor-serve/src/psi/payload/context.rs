@@ -14,7 +14,7 @@ use stentor_wire::edn::{EdnWriter, Value, WriteEdn};
 
 use crate::psi::eql::EqlError;
 use crate::psi::eql::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
-use crate::psi::eql::table::{Fact, FactTable, entity, vector};
+use crate::psi::eql::table::{Fact, FactTable, entity, path, vector};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use crate::psi::loading::KnownPsiSession;
@@ -268,10 +268,7 @@ fn slot(slot: &Slot) -> Value<'static> {
         [
             ("id", slot.id.to_string().into()),
             ("path", slot.file_text().into()),
-            (
-                "worktree-path",
-                slot.origin.cwd.to_string_lossy().into_owned().into(),
-            ),
+            ("worktree-path", path(&slot.origin.cwd)),
             ("name", slot.name.clone().into()),
             ("display-name", slot.display_name.clone().into()),
             ("parent-session-id", parent.into()),
@@ -311,7 +308,7 @@ fn info(session: &ListedSession) -> Value<'static> {
         "psi.session-info",
         [
             ("id", session.id.clone().into()),
-            ("path", session.path.to_string_lossy().into_owned().into()),
+            ("path", path(&session.path)),
             ("worktree-path", session.cwd.clone().into()),
             ("name", session.name.clone().into()),
             ("first-message", session.first_message.clone().into()),

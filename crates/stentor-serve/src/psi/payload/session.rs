@@ -11,7 +11,7 @@ use stentor_agent::session::SessionStats;
 use stentor_wire::edn::{EdnWriter, Keyword, Value, WriteEdn};
 
 use crate::psi::eql::graph::OF_SESSION;
-use crate::psi::eql::table::{Fact, FactTable, strings, value_of, vector, written};
+use crate::psi::eql::table::{Fact, FactTable, path, strings, value_of, vector, written};
 use crate::psi::jobs::ShownJob;
 use crate::psi::live::{Commands, LiveSnapshot, PsiSession, RetryWait, SessionPhase};
 use crate::psi::shared::PsiShared;
@@ -210,7 +210,7 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("session-file", |f| f.view.file().into()),
         Fact("session-name", |f| f.view.state.name.clone().into()),
         Fact("session-display-name", |f| f.view.display_name().into()),
-        Fact("worktree-path", |f| text(&f.live.origin.cwd)),
+        Fact("worktree-path", |f| path(&f.live.origin.cwd)),
         Fact("parent-session-id", |f| f.live.origin.parent.as_deref().map(str::to_owned).into()),
         Fact("parent-session-path", |f| f.live.origin.parent_path.clone().into()),
         Fact("phase", |f| Value::keyword(f.phase.name())),
@@ -239,7 +239,7 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("context-fraction", |f| f.view.context_fraction().into()),
         Fact("sandbox", |f| f.view.state.sandbox.to_string().into()),
         Fact("rpc-trace-enabled", |f| f.trace_file.is_some().into()),
-        Fact("rpc-trace-file", |f| f.trace_file.as_deref().map_or(Value::Nil, text)),
+        Fact("rpc-trace-file", |f| f.trace_file.as_deref().map(path).into()),
         Fact("ui-type", |_| Value::keyword("emacs")),
     ],
 };
@@ -282,7 +282,7 @@ pub static COMMANDS: FactTable<Commands> = FactTable {
                     ("name", skill.name.clone().into()),
                     ("description", skill.description.clone().into()),
                     ("source", Value::keyword(skill.origin.as_str())),
-                    ("file-path", text(&skill.path)),
+                    ("file-path", path(&skill.path)),
                 ])
             })
         }),
@@ -307,7 +307,3 @@ pub static JOBS: FactTable<(Vec<Job>, Arc<str>)> = FactTable {
         value_of(&ShownJob::all(jobs, session_id))
     })],
 };
-
-fn text(path: impl AsRef<std::path::Path>) -> Value<'static> {
-    path.as_ref().to_string_lossy().into_owned().into()
-}
