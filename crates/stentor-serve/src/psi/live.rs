@@ -1,5 +1,6 @@
 //! A session that is live in this process.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,7 +9,7 @@ use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
 use stentor_agent::project_files::{Project, TrustedOwners};
-use stentor_agent::session::{Session, SessionError, SessionSnapshot, SessionState, SessionStats};
+use stentor_agent::session::{Session, SessionError, SessionSnapshot};
 use stentor_agent::tasks;
 use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
@@ -223,7 +224,7 @@ impl PsiSession {
 
     /// Looks at everything that snapshots need; footers need the sums, too.
     pub async fn view(&self, with_stats: bool) -> Result<LiveSnapshot, SessionError> {
-        Ok(self.session.snapshot(with_stats).await?.into())
+        Ok(LiveSnapshot(self.session.snapshot(with_stats).await?))
     }
 
     /// How lists show it.
@@ -300,19 +301,13 @@ impl Commands {
 }
 
 /// A session at one moment.
-pub(super) struct LiveSnapshot {
-    pub state: SessionState,
-    pub messages: Vec<Arc<Message>>,
-    pub stats: Option<SessionStats>,
-}
+pub(super) struct LiveSnapshot(pub SessionSnapshot);
 
-impl From<SessionSnapshot> for LiveSnapshot {
-    fn from(snapshot: SessionSnapshot) -> Self {
-        Self {
-            state: snapshot.state,
-            messages: snapshot.messages,
-            stats: snapshot.stats,
-        }
+impl Deref for LiveSnapshot {
+    type Target = SessionSnapshot;
+
+    fn deref(&self) -> &SessionSnapshot {
+        &self.0
     }
 }
 

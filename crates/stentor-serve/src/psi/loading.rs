@@ -269,7 +269,7 @@ async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<S
         return Some(shown.clone());
     }
     let session = session.upgrade()?;
-    let view = LiveSnapshot::from(session.snapshot(false).await.ok()?);
+    let view = LiveSnapshot(session.snapshot(false).await.ok()?);
     if view.messages.is_empty() && view.state.name.is_none() {
         return Some((seq, None));
     }

@@ -190,13 +190,11 @@ impl PendingIds {
 
     /// The request was answered.
     pub fn answered(&self, id: &str) {
-        let mut ids = lock(&self.ids);
-        ids.remove(id);
+        lock(&self.ids).remove(id);
     }
 
     pub fn is_empty(&self) -> bool {
-        let ids = lock(&self.ids);
-        ids.is_empty()
+        lock(&self.ids).is_empty()
     }
 }
 

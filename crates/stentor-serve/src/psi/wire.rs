@@ -303,7 +303,7 @@ impl PsiWire {
     pub fn signs_of_life(&mut self, encoder: &mut SessionEncoder, now: Instant) {
         let (id, cause) = (&*encoder.live.id, encoder.cause.as_deref());
         for running in encoder.tools.iter_mut().filter(|tool| tool.due() <= now) {
-            running.shown(now);
+            running.shown = now;
             let (topic, detail) = match running.last.as_deref() {
                 Some(output) => (Topic::ToolUpdate, CallDetail::Output(output)),
                 // It has shown nothing yet, so there is nothing to show again.

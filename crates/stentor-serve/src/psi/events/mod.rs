@@ -60,7 +60,7 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut PsiWire, ev
             let mut tools = encoder.tools.iter_mut();
             if let Some(running) = tools.find(|tool| tool.call.id == call.id) {
                 running.last = Some(Arc::clone(partial));
-                running.shown(Instant::now());
+                running.shown = Instant::now();
             }
         }
         EventKind::ToolEnded { call, output, .. } => {

@@ -7,6 +7,7 @@ use stentor_agent::session::{Accepted, SessionError};
 use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
+use stentor_wire::psi::Op;
 use tokio_util::sync::CancellationToken;
 
 use crate::picture;
@@ -20,7 +21,7 @@ use crate::psi::slash;
 
 pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("message")?;
-    let images = images(call)?;
+    let content = message(call)?;
     let live = call.target().await?;
     if let Some(pasted) = call.shared().login.take_for_prompt(text) {
         return login::pasted(call, live, pasted, text.to_owned());
@@ -28,8 +29,6 @@ pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     if let Some(handled) = slash::through_prompt(call, &live, text).await {
         return handled;
     }
-    let mut content = vec![ContentBlock::text(text)];
-    content.extend(images);
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
         // A server is asked for the prompt first: nobody else waits for it.
@@ -110,15 +109,13 @@ pub async fn while_streaming(call: &mut OpCall<'_>) -> OpResult {
     done.of(&live).into()
 }
 
-pub async fn steer(call: &mut OpCall<'_>) -> OpResult {
+/// `steer` and `follow_up`.
+pub async fn queue(call: &mut OpCall<'_>, op: Op) -> OpResult {
     let (live, content) = expanded(call, message(call)?).await?;
-    live.session.steer(content).await?;
-    OpDone::accepted().of(&live).into()
-}
-
-pub async fn follow_up(call: &mut OpCall<'_>) -> OpResult {
-    let (live, content) = expanded(call, message(call)?).await?;
-    live.session.follow_up(content).await?;
+    match op {
+        Op::Steer => live.session.steer(content).await?,
+        _ => live.session.follow_up(content).await?,
+    }
     OpDone::accepted().of(&live).into()
 }
 
