@@ -109,35 +109,40 @@ impl<'a> Engine<'a> {
             }
             let mut result = Map::default();
             for element in query {
-                match element {
+                let (key, value) = match element {
                     Element::Attribute { name, params } => {
-                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
-                            put(&mut result, Value::keyword(name.clone()), value);
-                        }
+                        let value = self.look_up(name, params.as_ref(), entity).await?;
+                        (Value::keyword(name.clone()), value)
                     }
                     Element::Join {
                         name,
                         params,
                         parts,
                     } => {
-                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
-                            let value = self.join(value, parts, entity, depth).await?;
-                            put(&mut result, Value::keyword(name.clone()), value);
-                        }
+                        let value = match self.look_up(name, params.as_ref(), entity).await? {
+                            Some(value) => Some(self.join(value, parts, entity, depth).await?),
+                            None => None,
+                        };
+                        (Value::keyword(name.clone()), value)
                     }
                     Element::Ident { ident } => {
                         let found = self.named(ident, entity);
-                        let value = Value::Map(found.attributes);
-                        put(&mut result, key_of(ident), value);
+                        (key_of(ident), Some(Value::Map(found.attributes)))
                     }
                     Element::IdentJoin { ident, parts } => {
                         let found = self.named(ident, entity);
                         let value = self.select(parts, &found, depth + 1).await?;
-                        put(&mut result, key_of(ident), value);
+                        (key_of(ident), Some(value))
                     }
                     Element::Mutation { name, .. } => {
                         return Err(EqlError::NoMutation(name.clone()));
                     }
+                };
+                // Asking twice for the same gives one entry.
+                if let Some(value) = value
+                    && result.get_value(&key).is_none()
+                {
+                    result.push(key, value);
                 }
             }
             Ok(Value::Map(result))
@@ -258,13 +263,6 @@ impl<'a> Engine<'a> {
                 Ok(live.unwrap_or_else(|| Arc::clone(&entity.live)))
             }
         }
-    }
-}
-
-/// Asking twice for the same gives one entry.
-fn put(result: &mut Map<'static>, key: Value<'static>, value: Value<'static>) {
-    if result.get_value(&key).is_none() {
-        result.push(key, value);
     }
 }
 

@@ -25,31 +25,28 @@ use crate::psi::shared::PsiShared;
 pub async fn new_session(call: &mut OpCall<'_>) -> OpResult {
     let source = call.target().await?;
     let live = new_like(call.shared(), &source).await?;
-    arrive(call, &live, Arrival::New).await
+    arrive(call, &live, true, None).await
 }
 
 pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
     if call.params.session_id()?.is_some() {
         let live = call.target().await?;
-        return arrive(call, &live, Arrival::Known).await;
+        return arrive(call, &live, false, None).await;
     }
     let path = call.params.filled("session-path")?;
     let given = given_cursor(call.params)?;
     let (live, is_new) = resume(call.shared(), path).await?;
-    let arrival = match given {
-        // One that is open here already has lost nothing.
-        _ if !is_new => Arrival::Known,
-        None => Arrival::New,
-        Some(given) => Arrival::At(live.session.subscribe_at(&given)),
-    };
-    arrive(call, &live, arrival).await
+    // One that is open here already has lost nothing.
+    let given = given.filter(|_| is_new);
+    let cursor = given.map(|given| live.session.subscribe_at(&given));
+    arrive(call, &live, is_new, cursor).await
 }
 
 pub async fn fork(call: &mut OpCall<'_>) -> OpResult {
     let entry_id = call.params.filled("entry-id")?;
     let source = call.target().await?;
     let live = fork_at(call.shared(), &source, entry_id).await?;
-    arrive(call, &live, Arrival::New).await
+    arrive(call, &live, true, None).await
 }
 
 pub async fn set_session_name(call: &mut OpCall<'_>) -> OpResult {
@@ -59,22 +56,15 @@ pub async fn set_session_name(call: &mut OpCall<'_>) -> OpResult {
     OpDone::map(&[("session-name", &name)]).of(&live).into()
 }
 
-/// How a client comes to a session.
-enum Arrival {
-    /// Its events are published here already.
-    Known,
-    New,
-    /// With a cursor: if it still counts, the events follow it, and nothing is written again.
-    At(Result<Subscription, CursorMissed>),
-}
-
-async fn arrive(call: &mut OpCall<'_>, live: &Arc<PsiSession>, arrival: Arrival) -> OpResult {
+/// Brings the client to a session whose events are published here already, unless it is new here.
+/// With a cursor that still counts, the events follow it, and nothing is written again.
+async fn arrive(
+    call: &mut OpCall<'_>,
+    live: &Arc<PsiSession>,
+    is_new: bool,
+    cursor: Option<Result<Subscription, CursorMissed>>,
+) -> OpResult {
     let file = live.view(false).await?.file();
-    let (is_new, cursor) = match arrival {
-        Arrival::Known => (false, None),
-        Arrival::New => (true, None),
-        Arrival::At(cursor) => (true, Some(cursor)),
-    };
     let outcome = cursor.as_ref().map(cursor_outcome);
     let mut done = OpDone::data(payload::map(|data| {
         data.fields(&[("session-id", &&*live.id), ("session-file", &file)]);

@@ -162,11 +162,7 @@ fn stop_reason(reason: StopReason) -> &'static str {
 
 fn write_abort(list: &mut EdnWriter<'_>, message: &AssistantMessage) {
     if message.stop_reason == StopReason::Aborted {
-        list.map(|block| {
-            block
-                .field("type", &Keyword("error"))
-                .field("text", ABORTED);
-        });
+        list.value(&Fields(&[("type", &Keyword("error")), ("text", &ABORTED)]));
     }
 }
 
