@@ -1,6 +1,6 @@
 //! Logging in (sections 9.7 and 13.2), and the one login that may be under way.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use stentor_agent::box_error::BoxError;
 use stentor_agent::tasks;
@@ -62,7 +62,7 @@ impl PendingLogin {
 impl LoginSlot {
     /// Notes that a login begins, unless another one is under way that it does not replace.
     pub fn begin(&self, provider: &ProviderLogin, replaces: bool) -> Result<PendingLogin, OpError> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         match &state.pending {
             Some(pending) if !replaces => {
                 let name = &pending.name;
@@ -87,7 +87,7 @@ impl LoginSlot {
 
     /// The provider said where to go: this is how the login is completed.
     pub fn waits(&self, of: &PendingLogin, way: LoginWay) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let Some(pending) = state.pending.as_mut()
             && pending.number == of.number
         {
@@ -97,30 +97,28 @@ impl LoginSlot {
 
     /// The login is over, however it ended.
     pub fn over(&self, of: &PendingLogin) {
-        self.lock()
+        lock(&self.state)
             .pending
             .take_if(|pending| pending.number == of.number);
     }
 
     /// The login that `login_complete` would complete.
     pub fn begun(&self) -> Option<PendingLogin> {
-        let pending = self.lock().pending.clone();
+        let pending = lock(&self.state).pending.clone();
         pending.filter(|pending| pending.way.is_some())
     }
 
     /// The login whose code this prompt is; it is no longer pending then.
     pub fn take_for_prompt(&self, text: &str) -> Option<PendingLogin> {
-        let taken = self.lock().pending.take_if(|pending| match pending.way {
-            Some(LoginWay::NextPrompt) => true,
-            Some(LoginWay::Browser) => is_return_address(text),
-            Some(LoginWay::Operation) | None => false,
-        })?;
+        let taken = lock(&self.state)
+            .pending
+            .take_if(|pending| match pending.way {
+                Some(LoginWay::NextPrompt) => true,
+                Some(LoginWay::Browser) => is_return_address(text),
+                Some(LoginWay::Operation) | None => false,
+            })?;
         taken.given_up.cancel();
         Some(taken)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LoginSlotState> {
-        lock(&self.state)
     }
 }
 

@@ -4,10 +4,11 @@
 //! pipe never keeps a command from getting through:
 //!
 //! - [`connection`] reads lines, judges them and calls the sessions; the operations are in [`ops`],
-//!   slash commands in [`slash`], queries and the tables of what is known in [`eql`];
+//!   slash commands in [`slash`], queries in [`eql`];
 //! - [`writer`] owns everything that goes out: the events of all live sessions ([`events`]) and the
 //!   answers of the first task ([`item`]), in the order of [`merge`](crate::merge) and with one
-//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`]).
+//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`], where the
+//!   tables are that queries read, too).
 //!
 //! Sessions that nobody uses are unloaded and loaded again ([`loading`]).
 //!

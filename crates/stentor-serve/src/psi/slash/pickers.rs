@@ -284,25 +284,21 @@ pub async fn result(call: &mut OpCall<'_>) -> OpResult {
     let status = call.params.word("status")?;
     let status = status.ok_or_else(|| missing("status"))?;
     let live = call.target().await?;
-    let (done, parts) = match status {
+    let mut done = OpDone::accepted();
+    let parts = match status {
         "cancelled" => {
             let text = format!("Cancelled {name}.");
-            let result = command_result("text", Some(&text));
-            (OpDone::accepted(), vec![result])
+            vec![command_result("text", Some(&text))]
         }
         "failed" => {
             let text = call.params.text("error-message")?;
             let text = text.filter(|text| !text.trim().is_empty());
             let usual = format!("{name} failed.");
-            let result = command_result("error", Some(text.unwrap_or(&usual)));
-            (OpDone::accepted(), vec![result])
+            vec![command_result("error", Some(text.unwrap_or(&usual)))]
         }
         "submitted" => {
-            let parts = submitted(call, &live, name).await;
-            (
-                OpDone::map(&[("accepted", &true), ("request-id", &request_id)]),
-                parts,
-            )
+            done = OpDone::map(&[("accepted", &true), ("request-id", &request_id)]);
+            submitted(call, &live, name).await
         }
         other => {
             let message = format!(":status must be submitted, cancelled or failed, not {other:?}");
