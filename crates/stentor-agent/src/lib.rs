@@ -32,6 +32,7 @@ pub mod permission;
 mod plan;
 pub mod plan_mode;
 pub mod project_files;
+pub mod repository;
 pub mod reservations;
 pub mod rules;
 pub mod sandbox;

@@ -76,6 +76,19 @@ impl Clock for CountingClock {
     }
 }
 
+/// A random UUID, of the clock's randomness.
+pub fn random_uuid(clock: &dyn Clock) -> String {
+    let random = || clock.random();
+    let (a, b, c, d) = (random(), random(), random(), random());
+    format!(
+        "{a:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{d:08x}",
+        b >> 16,
+        b & 0xfff,
+        0x8000 | (c >> 16 & 0x3fff),
+        c & 0xffff,
+    )
+}
+
 /// `ms` as the ISO-8601 form the session format uses: `2026-11-15T07:45:38.409Z`.
 pub fn iso_time(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);

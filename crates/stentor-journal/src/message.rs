@@ -309,6 +309,17 @@ impl Message {
         }))
     }
 
+    /// When it was made, in milliseconds since the epoch; zero where it does not say.
+    pub fn timestamp(&self) -> u64 {
+        match self {
+            Self::Known(known) => known.timestamp(),
+            Self::Other(fields) => {
+                let time = fields.get("timestamp").and_then(Value::as_u64);
+                time.unwrap_or_default()
+            }
+        }
+    }
+
     /// The same message with other content, if it is of a kind that has any to replace.
     pub fn with_content(&self, content: &UserContent) -> Option<Self> {
         let Self::Known(known) = self else {

@@ -17,6 +17,7 @@ mod loaded;
 pub mod login;
 pub mod mcp;
 pub mod merge;
+mod model_reload;
 mod notice_log;
 pub mod omp;
 pub mod output;

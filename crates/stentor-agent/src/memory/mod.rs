@@ -98,7 +98,7 @@ struct MemoryState {
 }
 
 /// How the store is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryStatus {
     /// False when the file cannot be used; `last_error` says why.
     pub ready: bool,

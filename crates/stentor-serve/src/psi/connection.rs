@@ -15,10 +15,10 @@ use super::live::PsiSession;
 use super::ops;
 use super::params::OpParams;
 use super::payload;
-use super::pending::NotAccepted;
+use super::request::NotAccepted;
 use super::request::{OpCall, OpResult, RequestAnswerer};
 use super::shared::PsiShared;
-use super::trace::{Direction, Trace};
+use super::trace::{self, Trace};
 use crate::input::{InputLine, InputLines};
 
 /// The reading end of a connection.
@@ -80,7 +80,7 @@ impl PsiConnection {
         while let Some(line) = input.next().await {
             let refused = match line {
                 InputLine::Line(line) => {
-                    self.trace.note(Direction::In, line.as_bytes()).await;
+                    self.trace.note(trace::IN, line.as_bytes()).await;
                     self.line(&line).await
                 }
                 InputLine::TooLong => Err(bare("the line is longer than 16 MiB and was skipped")),

@@ -46,7 +46,7 @@ pub(super) struct GrowingText {
 pub(super) struct RunningTool {
     pub call: Arc<ToolCall>,
     pub last: Option<Arc<ToolOutput>>,
-    shown: Instant,
+    pub shown: Instant,
 }
 
 impl SessionEncoder {
@@ -131,10 +131,6 @@ impl RunningTool {
 
     pub fn due(&self) -> Instant {
         self.shown + TOOL_SIGN_OF_LIFE
-    }
-
-    pub fn shown(&mut self, now: Instant) {
-        self.shown = now;
     }
 }
 

@@ -6,10 +6,9 @@ use stentor_journal::store::StoreError;
 use stentor_wire::psi::ErrorCode;
 use tokio::task::JoinError;
 
-use super::login_slot::LoginSlotError;
-
 /// Why an operation was not done.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct OpError {
     pub code: ErrorCode,
     pub message: String,
@@ -75,20 +74,6 @@ impl From<AgentError> for OpError {
                 Self::failed(error.to_string())
             }
         }
-    }
-}
-
-impl From<LoginSlotError> for OpError {
-    fn from(error: LoginSlotError) -> Self {
-        let code = match &error {
-            LoginSlotError::Unavailable
-            | LoginSlotError::NoModel
-            | LoginSlotError::UnknownProvider { .. }
-            | LoginSlotError::Pending(_)
-            | LoginSlotError::Session(_) => ErrorCode::InvalidParams,
-            LoginSlotError::Replaced | LoginSlotError::Refused(_) => ErrorCode::Failed,
-        };
-        Self::new(code, error.to_string())
     }
 }
 

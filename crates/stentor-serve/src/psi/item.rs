@@ -10,9 +10,16 @@ use super::error::OpError;
 use super::live::PsiSession;
 use crate::merge::PlacedAnswer;
 
-/// The answer to one request, or something that happens by itself: its parts, and its place among
-/// the events of a session.
-pub(super) type PsiItem = PlacedAnswer<Vec<ItemPart>>;
+/// The answer to one request, or something that happens by itself, and its place among the events
+/// of a session.
+pub(super) type PsiItem = PlacedAnswer<ItemParts>;
+
+/// What is written together.
+pub(super) struct ItemParts {
+    /// The request that causes the events among them.
+    pub cause: CausingRequest,
+    pub parts: Vec<ItemPart>,
+}
 
 /// The id of the request that causes something.
 pub(super) type CausingRequest = Option<Arc<str>>;
@@ -38,23 +45,24 @@ pub(super) enum ItemPart {
         topic: Topic,
         /// The session it belongs to, if the focus decides whether it goes out.
         session: Option<Arc<str>>,
-        cause: CausingRequest,
         data: Vec<u8>,
     },
     /// `session/updated`, then `footer/updated`.
-    Snapshots(Arc<PsiSession>, CausingRequest),
+    Snapshots(Arc<PsiSession>),
     /// What a request that held the snapshots of this session back changed is in the snapshots behind it.
     SnapshotsHeld(Arc<PsiSession>),
     /// `Snapshots` of the session that is focused when they go out.
-    FocusedSnapshots(CausingRequest),
+    FocusedSnapshots,
+    /// `footer/updated`, which no request causes.
     Footer(Arc<PsiSession>),
-    Context(CausingRequest),
+    Context,
     /// `session/resumed`, then `session/rehydrated`.
-    Rehydration(Arc<PsiSession>, CausingRequest),
+    Rehydration(Arc<PsiSession>),
     /// Everything the user interface shows.
     UiSnapshot,
-    /// Only the widgets and the statuses.
-    UiLists,
+    /// What the client wipes when it sees the answer to a navigation, and so must be written again
+    /// (section 18.4). No request causes it.
+    Wiped,
     /// The session whose events go out from now on.
     Focus(Arc<PsiSession>),
     Topics(TopicSet),
@@ -62,8 +70,8 @@ pub(super) enum ItemPart {
     Attach(Arc<PsiSession>, Subscription),
     /// One whose events are not published any more.
     Detach(Arc<str>),
-    /// The events of the run that begins now are caused by this request.
-    RunBegins(Arc<str>, CausingRequest),
+    /// The events of the run of this session that begins now have the cause of the item.
+    RunBegins(Arc<str>),
     /// The run begins when this is dropped, which is when everything before it is handed over.
     Release(Accepted),
     /// The run of this session stops after the current model call.
@@ -80,18 +88,18 @@ impl ItemPart {
     }
 
     /// An event that no focus holds back.
-    pub fn event(topic: Topic, data: Vec<u8>, cause: &CausingRequest) -> Self {
+    pub fn event(topic: Topic, data: Vec<u8>) -> Self {
+        let session = None;
         Self::Event {
             topic,
-            session: None,
-            cause: cause.clone(),
+            session,
             data,
         }
     }
 
     /// What begins a run that was accepted, behind its answer.
-    pub fn run(live: &PsiSession, cause: CausingRequest, accepted: Accepted) -> Vec<Self> {
-        let begins = Self::RunBegins(Arc::clone(&live.id), cause);
+    pub fn run(live: &PsiSession, accepted: Accepted) -> Vec<Self> {
+        let begins = Self::RunBegins(Arc::clone(&live.id));
         vec![begins, Self::Release(accepted)]
     }
 }

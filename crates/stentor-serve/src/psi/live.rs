@@ -1,14 +1,15 @@
 //! A session that is live in this process.
 
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use stentor_agent::commands::{AgentDefinition, CommandBook, SlashCommands};
 use stentor_agent::event::{CommandInfo, CommandSource};
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
 use stentor_agent::model::RateLimit;
-use stentor_agent::session::{Session, SessionError, SessionSnapshot, SessionState, SessionStats};
+use stentor_agent::project_files::{Project, TrustedOwners};
+use stentor_agent::session::{Session, SessionError, SessionSnapshot};
 use stentor_agent::tasks;
 use stentor_journal::message::{ContentBlock, Message};
 use tokio_util::sync::CancellationToken;
@@ -24,20 +25,28 @@ pub(super) struct PsiSession {
     pub id: Arc<str>,
     pub session: Session,
     pub origin: SessionOrigin,
+    state: Mutex<PsiSessionState>,
+}
+
+/// What only this dialect knows about a session, and what changes of it.
+#[derive(Default)]
+pub(super) struct PsiSessionState {
     /// Which use of a session was the last of this one; they are counted.
-    pub last_use: AtomicU64,
-    /// It knows something that is in no file.
-    stays_loaded: AtomicBool,
+    pub last_use: u64,
+    /// It has heard something that is in no file: unloading it would forget that.
+    pub stays_loaded: bool,
     /// Aborts that have not ended yet. A prompt behind one may have to wait.
-    aborting: AtomicUsize,
-    /// Requests that write the snapshots of what they change themselves, behind their result.
-    holding_snapshots: AtomicUsize,
-    /// Cancelled by an abort: what is being prepared for the session must not reach it then.
-    preparing: Mutex<CancellationToken>,
-    turn: Mutex<PsiTurn>,
-    phase: Mutex<SessionPhase>,
+    pub aborting: usize,
+    /// Requests that write the snapshots of what they change themselves, behind their result. The
+    /// writer counts one less when it is there.
+    pub holding_snapshots: usize,
+    /// Stands for what is being prepared. An abort cancels it: what is prepared must not reach the
+    /// session then.
+    pub preparing: CancellationToken,
+    pub turn: PsiTurn,
+    pub phase: SessionPhase,
     /// How lists showed it, and the number of its newest event then.
-    pub shown: Mutex<Option<(u64, Slot)>>,
+    pub shown: Option<(u64, Slot)>,
 }
 
 /// What a session is doing, as its events tell it. Kept apart from the session's own state so that
@@ -178,99 +187,44 @@ pub(super) enum TurnState {
     Error,
 }
 
+impl PsiTurn {
+    /// The model call is over and brought this message.
+    pub fn end(&mut self, state: TurnState, message: &Arc<Message>) {
+        self.state = state;
+        self.answer = self.answer.take().map(|answer| TurnAnswer::Written {
+            message: Arc::clone(message),
+            calls: answer.calls(),
+        });
+    }
+}
+
 impl PsiSession {
     pub fn new(session: Session, origin: SessionOrigin) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(session.id()),
             session,
             origin,
-            last_use: AtomicU64::new(0),
-            stays_loaded: AtomicBool::new(false),
-            aborting: AtomicUsize::new(0),
-            holding_snapshots: AtomicUsize::new(0),
-            preparing: Mutex::default(),
-            turn: Mutex::default(),
-            phase: Mutex::default(),
-            shown: Mutex::default(),
+            state: Mutex::default(),
         })
     }
 
-    /// It has heard something that is in no file: unloading it would forget that.
-    pub fn keep_loaded(&self) {
-        self.stays_loaded.store(true, Ordering::Release);
+    /// What changes of it. Nobody waits for anything while holding it.
+    pub fn locked(&self) -> MutexGuard<'_, PsiSessionState> {
+        lock(&self.state)
     }
 
-    pub fn stays_loaded(&self) -> bool {
-        self.stays_loaded.load(Ordering::Acquire)
-    }
-
-    pub fn is_aborting(&self) -> bool {
-        self.aborting.load(Ordering::Acquire) > 0
-    }
-
-    /// Counts an abort as under way until what is returned is dropped.
-    pub fn aborting(self: &Arc<Self>) -> Aborting {
-        self.aborting.fetch_add(1, Ordering::AcqRel);
-        Aborting(Arc::clone(self))
-    }
-
-    /// Keeps changes of the settings from being told by themselves until
-    /// [`PsiSession::release_snapshots`], which the writer calls when it is at the request's answer.
-    pub fn hold_snapshots(&self) {
-        self.holding_snapshots.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub fn release_snapshots(&self) {
-        self.holding_snapshots.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub fn holds_snapshots(&self) -> bool {
-        self.holding_snapshots.load(Ordering::Acquire) > 0
+    pub fn phase(&self) -> SessionPhase {
+        self.locked().phase.clone()
     }
 
     /// Stands for a prompt that is prepared from now on. The next abort cancels it.
     pub fn preparing(&self) -> CancellationToken {
-        lock(&self.preparing).clone()
-    }
-
-    /// Cancels everything that is being prepared.
-    pub fn stop_preparing(&self) {
-        std::mem::take(&mut *lock(&self.preparing)).cancel();
-    }
-
-    pub fn turn(&self) -> PsiTurn {
-        lock(&self.turn).clone()
-    }
-
-    pub fn set_turn(&self, turn: PsiTurn) {
-        *lock(&self.turn) = turn;
-    }
-
-    pub fn set_turn_state(&self, state: TurnState) {
-        lock(&self.turn).state = state;
-    }
-
-    /// The model call is over and brought this message.
-    pub fn end_turn(&self, state: TurnState, message: &Arc<Message>) {
-        let mut turn = lock(&self.turn);
-        turn.state = state;
-        turn.answer = turn.answer.take().map(|answer| TurnAnswer::Written {
-            message: Arc::clone(message),
-            calls: answer.calls(),
-        });
-    }
-
-    pub fn phase(&self) -> SessionPhase {
-        lock(&self.phase).clone()
-    }
-
-    pub fn change_phase(&self, change: impl FnOnce(&mut SessionPhase)) {
-        change(&mut lock(&self.phase));
+        self.locked().preparing.clone()
     }
 
     /// Looks at everything that snapshots need; footers need the sums, too.
     pub async fn view(&self, with_stats: bool) -> Result<LiveSnapshot, SessionError> {
-        Ok(self.session.snapshot(with_stats).await?.into())
+        Ok(LiveSnapshot(self.session.snapshot(with_stats).await?))
     }
 
     /// How lists show it.
@@ -284,6 +238,12 @@ impl PsiSession {
             session: Arc::clone(&self.id),
             seq: self.session.seq(),
         }
+    }
+
+    /// Its project, and what of it may be read.
+    pub fn project(&self) -> Project {
+        let known = self.session.slash().project();
+        known.unwrap_or_else(|| Project::of(&self.origin.cwd, TrustedOwners::ours()))
     }
 
     /// What the files of commands say now.
@@ -317,15 +277,6 @@ impl PsiSession {
     }
 }
 
-/// An abort that is under way.
-pub(super) struct Aborting(Arc<PsiSession>);
-
-impl Drop for Aborting {
-    fn drop(&mut self) {
-        self.0.aborting.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// The slash commands of a session at one moment.
 #[derive(Default)]
 pub(super) struct Commands {
@@ -350,19 +301,13 @@ impl Commands {
 }
 
 /// A session at one moment.
-pub(super) struct LiveSnapshot {
-    pub state: SessionState,
-    pub messages: Vec<Arc<Message>>,
-    pub stats: Option<SessionStats>,
-}
+pub(super) struct LiveSnapshot(pub SessionSnapshot);
 
-impl From<SessionSnapshot> for LiveSnapshot {
-    fn from(snapshot: SessionSnapshot) -> Self {
-        Self {
-            state: snapshot.state,
-            messages: snapshot.messages,
-            stats: snapshot.stats,
-        }
+impl Deref for LiveSnapshot {
+    type Target = SessionSnapshot;
+
+    fn deref(&self) -> &SessionSnapshot {
+        &self.0
     }
 }
 
@@ -382,7 +327,7 @@ impl LiveSnapshot {
 
     /// When the latest message was made, in milliseconds since the epoch.
     pub fn updated_ms(&self) -> Option<u64> {
-        self.messages.last().map(|message| text::time_of(message))
+        self.messages.last().map(|message| message.timestamp())
     }
 
     /// How full the context is, between zero and one.

@@ -1,22 +1,28 @@
 //! Sessions that nobody uses are unloaded: their files stay, lists go on showing them, and the next
 //! request that means one of them loads it again.
+//!
+//! Sessions of the client's folder that other clients of the server have open are shown in lists with
+//! its own, and it joins one by naming it. Without a server there are none.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use stentor_agent::agent::NewSession;
 use stentor_agent::model::{ModelInfo, ThinkingLevel};
-use stentor_agent::session::Storage;
+use stentor_agent::session::{Storage, WeakSession};
 use stentor_agent::tasks;
+use stentor_journal::clock::parse_iso_time;
 use stentor_journal::store::EntryKind;
 use tokio_util::sync::CancellationToken;
 
 use super::error::OpError;
 use super::item::ItemPart;
-use super::limits::MAX_SESSIONS;
-use super::live::{PsiSession, PsiTurn, SessionPhase};
+use super::limits::{LISTED_ELSEWHERE, MAX_SESSIONS};
+use super::live::{LiveSnapshot, PsiSession, PsiTurn, SessionOrigin, SessionPhase};
+use super::ops::navigation;
 use super::payload::context::Slot;
-use super::shared::PsiShared;
+use super::shared::{PsiShared, lock};
 
 /// Who holds a session that nobody uses: the list of sessions, the writer's feed, and who asks.
 const IDLE_HOLDERS: usize = 3;
@@ -56,8 +62,11 @@ impl Unloaded {
     /// What is to be kept of a session, if it may be unloaded: it does nothing, nothing waits, and
     /// all it knows can be read again.
     async fn of(live: &PsiSession) -> Option<Self> {
-        let is_at_rest = live.phase() == SessionPhase::default() && !live.is_aborting();
-        if !is_at_rest || live.stays_loaded() || !live.session.jobs().list().is_empty() {
+        let is_at_rest = {
+            let state = live.locked();
+            state.phase == SessionPhase::default() && state.aborting == 0 && !state.stays_loaded
+        };
+        if !is_at_rest || !live.session.jobs().list().is_empty() {
             return None;
         }
         // It would end with the session.
@@ -82,7 +91,7 @@ impl Unloaded {
             thinking: state.thinking,
             auto_compaction: state.auto_compaction,
             auto_retry: state.auto_retry,
-            turn: live.turn(),
+            turn: live.locked().turn.clone(),
             closed: CancellationToken::new(),
         })
     }
@@ -124,14 +133,14 @@ impl PsiShared {
     /// Notes that a session is used now: the one that was not for the longest time goes first.
     pub fn used(&self, live: &PsiSession) {
         let now = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
-        live.last_use.store(now, Ordering::Relaxed);
+        live.locked().last_use = now;
     }
 
     /// Unloads what nobody uses when so many sessions are loaded that one more would be too many.
     pub async fn make_room(&self) -> Result<(), OpError> {
         let mut loaded = self.sessions();
         let mut count = loaded.len();
-        loaded.sort_by_key(|live| live.last_use.load(Ordering::Relaxed));
+        loaded.sort_by_key(|live| live.locked().last_use);
         for live in loaded {
             if count < self.options.max_loaded.max(1) {
                 break;
@@ -161,7 +170,7 @@ impl PsiShared {
             return false;
         }
         let detach = vec![ItemPart::Detach(Arc::clone(&live.id))];
-        self.hand_over(Some(live.after_all()), detach).await;
+        self.hand_over(Some(live.after_all()), None, detach).await;
         tasks::spawn(async move {
             live.session.close().await;
             closed.cancel();
@@ -193,11 +202,88 @@ impl PsiShared {
             }
         };
         let live = PsiSession::new(session, slot.origin.clone());
-        live.set_turn(unloaded.turn.clone());
+        live.locked().turn = unloaded.turn.clone();
         self.let_ask(&live).await?;
         self.used(&live);
         self.write(vec![ItemPart::attach(&live)]).await;
         self.replace(KnownPsiSession::Live(Arc::clone(&live)), || true);
         Ok(live)
     }
+}
+
+/// How such sessions were shown last, by id.
+pub(super) type ShownSessions = HashMap<Arc<str>, ShownElsewhere>;
+
+/// The number of its newest event then, and how it was shown: not at all while nothing was said in
+/// it, since it is its client's alone then.
+type ShownElsewhere = (u64, Option<Slot>);
+
+impl PsiShared {
+    /// Those there are, as lists show them.
+    pub async fn elsewhere(&self) -> Vec<Slot> {
+        let mut all = ShownSessions::new();
+        let mut slots = Vec::new();
+        for session in self.open_elsewhere() {
+            let id = Arc::clone(session.id());
+            let before = lock(&self.shown_elsewhere).get(&id).cloned();
+            let Some(shown) = look(&session, before).await else {
+                continue;
+            };
+            slots.extend(shown.1.clone());
+            all.insert(id, shown);
+        }
+        *lock(&self.shown_elsewhere) = all;
+        slots
+    }
+
+    /// Their ids.
+    pub fn ids_elsewhere(&self) -> Vec<Arc<str>> {
+        let open = self.open_elsewhere();
+        open.map(|session| Arc::clone(session.id())).collect()
+    }
+
+    /// Joins one of them. Its events are published from then on.
+    pub async fn join_elsewhere(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
+        let found = self.open_elsewhere().find(|session| &**session.id() == id);
+        let Some(file) = found.and_then(|session| Some(session.file()?.to_owned())) else {
+            return Ok(None);
+        };
+        let live = navigation::load(self, &file).await?;
+        self.write(vec![ItemPart::attach(&live)]).await;
+        self.let_ask(&live).await?;
+        Ok(Some(live))
+    }
+
+    fn open_elsewhere(&self) -> impl Iterator<Item = WeakSession> {
+        let own = self.ids();
+        let open = self.agent.live_in(&self.options.cwd).into_iter();
+        let others = open.filter(move |session| !own.contains(session.id()));
+        others.take(LISTED_ELSEWHERE)
+    }
+}
+
+/// Asks a session how it is shown, if something happened in it since it was. `None` when it has ended.
+async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<ShownElsewhere> {
+    let seq = session.seq();
+    if let Some(shown) = before.as_ref().filter(|shown| shown.0 == seq) {
+        return Some(shown.clone());
+    }
+    let session = session.upgrade()?;
+    let view = LiveSnapshot(session.snapshot(false).await.ok()?);
+    if view.messages.is_empty() && view.state.name.is_none() {
+        return Some((seq, None));
+    }
+    let known = before.and_then(|shown| Some(shown.1?.origin.created_ms));
+    let created_ms = match known {
+        Some(created_ms) => created_ms,
+        None => parse_iso_time(&session.entries().await.ok()?.0.timestamp).unwrap_or_default(),
+    };
+    let phase = SessionPhase {
+        running: view.state.is_running,
+        compacting: view.state.is_compacting,
+        ..SessionPhase::default()
+    };
+    let origin = SessionOrigin::new(view.state.cwd.clone(), created_ms);
+    let slot = Some(Slot::of(session.id(), origin, &view, &phase));
+    Some((seq, slot))
 }

@@ -4,33 +4,31 @@
 //! pipe never keeps a command from getting through:
 //!
 //! - [`connection`] reads lines, judges them and calls the sessions; the operations are in [`ops`],
-//!   slash commands in [`slash`], queries and the tables of what is known in [`eql`];
+//!   slash commands in [`slash`], queries in [`eql`];
 //! - [`writer`] owns everything that goes out: the events of all live sessions ([`events`]) and the
 //!   answers of the first task ([`item`]), in the order of [`merge`](crate::merge) and with one
-//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`]).
+//!   growing number. What a snapshot shows is looked up when it goes out ([`payload`], where the
+//!   tables are that queries read, too).
 //!
 //! Sessions that nobody uses are unloaded and loaded again ([`loading`]).
 //!
 //! Section numbers in comments are those of the protocol's reference.
 
 mod connection;
-mod cursor;
-mod elsewhere;
 mod encoder;
 mod eql;
 mod error;
 mod events;
-mod git;
 mod item;
+mod jobs;
 mod limits;
 mod live;
 mod loading;
-mod login_slot;
+mod login;
 mod long_text;
 mod ops;
 mod params;
 mod payload;
-mod pending;
 mod proxy;
 mod request;
 mod shared;
@@ -56,6 +54,7 @@ use crate::login::Login;
 use crate::signals::EndSignal;
 
 use connection::PsiConnection;
+use item::ItemPart;
 pub(crate) use proxy::PsiProxy;
 use shared::PsiShared;
 use trace::Trace;
@@ -154,7 +153,7 @@ pub async fn serve(agent: Agent, client: transport::Connection, options: PsiOpti
     }
     drop(connection);
     let last_frames = async {
-        shared.stop_writer().await;
+        shared.write(vec![ItemPart::End]).await;
         // The writer ends when everything is handed over, or when nobody reads any more.
         tokio::select! {
             _ = writing => output.finish().await,

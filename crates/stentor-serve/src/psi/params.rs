@@ -82,7 +82,8 @@ impl<'a> OpParams<'a> {
     }
 }
 
-fn wrong(key: &str, wanted: &str, found: &Value<'_>) -> OpError {
+/// Something else was given than must be.
+pub(super) fn wrong(key: &str, wanted: &str, found: &Value<'_>) -> OpError {
     OpError::params(format!(":{key} must be {wanted}, found {}", found.kind()))
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use memchr::memmem;
-use stentor_wire::edn::{self, EdnWriter, Keyword, Map, Value};
+use stentor_wire::edn::{self, EdnWriter, Fields, Keyword, Map, Value, WriteEdn};
 use stentor_wire::psi::frame::{self, ErrorContext};
 use stentor_wire::psi::{ErrorCode, Op, Request};
 
@@ -54,14 +54,7 @@ impl PsiProxy {
     fn own_request(&mut self, lines: &mut Vec<u8>, op: Op, params: &Value<'_>) -> String {
         self.count += 1;
         let id = format!("{OWN_ID}{}", self.count);
-        EdnWriter::new(lines).map(|frame| {
-            frame
-                .field("id", &*id)
-                .field("kind", &Keyword("request"))
-                .field("op", op.as_str())
-                .field("params", params);
-        });
-        lines.push(b'\n');
+        write_request(lines, &&*id, &op.as_str(), params);
         self.waits_for = Some(id.clone());
         id
     }
@@ -149,19 +142,17 @@ impl ProxiedDialect for PsiProxy {
     }
 
     fn client_line(&mut self, line: &[u8]) -> FromClient {
-        let text = std::str::from_utf8(line).unwrap_or_default();
-        let Ok(request) = Request::read(text.trim_end()) else {
-            return FromClient::Pass;
-        };
-        let Ok((id, op)) = request.names() else {
+        let request = read_request(line);
+        let Some((id, op)) = request.as_ref().and_then(|request| request.names().ok()) else {
             return FromClient::Pass;
         };
         if self.requests.len() < MAX_TRACKED {
             self.requests.insert(id.to_owned(), op.to_owned());
         }
-        let (Some(op), params) = (Op::parse(op), request.params.as_ref()) else {
+        let Some(op) = Op::parse(op) else {
             return FromClient::Pass;
         };
+        let params = request.as_ref().and_then(|request| request.params.as_ref());
         self.note_set_up(op, params);
         match params.and_then(|params| opened(op, params)) {
             Some(named) => FromClient::Opens(named.to_owned()),
@@ -171,21 +162,13 @@ impl ProxiedDialect for PsiProxy {
     }
 
     fn line_elsewhere(&self, line: Vec<u8>, _folder: Option<&str>) -> Vec<u8> {
-        let text = std::str::from_utf8(&line).unwrap_or_default();
-        let Ok(Request { id, op, params }) = Request::read(text.trim_end()) else {
+        let Some(Request { id, op, params }) = read_request(&line) else {
             return line;
         };
         // The session that it names is not there.
         let params = params.map_or(Value::Nil, |params| without_session(params.into_owned()));
         let mut written = Vec::new();
-        EdnWriter::new(&mut written).map(|frame| {
-            frame
-                .field("id", &id)
-                .field("kind", &Keyword("request"))
-                .field("op", &op)
-                .field("params", &params);
-        });
-        written.push(b'\n');
+        write_request(&mut written, &id, &op, &params);
         written
     }
 
@@ -198,13 +181,12 @@ impl ProxiedDialect for PsiProxy {
     }
 
     fn arrival(&self, flags: &[String], named: Option<&str>) -> UpstreamStart {
-        let flags = match named {
-            Some(named) => self.flags_in(flags, named),
-            None => session_flags::without(flags, &SESSION_FLAGS),
-        };
-        let first = match named {
-            Some(_) => FirstSession::AsFlagged,
-            None => FirstSession::None,
+        let (flags, first) = match named {
+            Some(named) => (self.flags_in(flags, named), FirstSession::AsFlagged),
+            None => {
+                let flags = session_flags::without(flags, &SESSION_FLAGS);
+                (flags, FirstSession::None)
+            }
         };
         UpstreamStart { flags, first }
     }
@@ -251,8 +233,7 @@ impl ProxiedDialect for PsiProxy {
 
     fn refuse(&mut self, line: &[u8], why: &str, to_client: &mut Vec<u8>) {
         self.waits_for = None;
-        let text = std::str::from_utf8(line).unwrap_or_default();
-        let Ok(request) = Request::read(text.trim_end()) else {
+        let Some(request) = read_request(line) else {
             return;
         };
         let refused = request.refused(ErrorCode::Failed, why);
@@ -275,6 +256,19 @@ impl ProxiedDialect for PsiProxy {
     fn give_up(&mut self, why: &str, to_client: &mut Vec<u8>) {
         frame::error(to_client, ErrorCode::Failed, why, ErrorContext::default());
     }
+}
+
+/// The request in a line of the client.
+fn read_request(line: &[u8]) -> Option<Request<'_>> {
+    let text = std::str::from_utf8(line).ok()?;
+    Request::read(text.trim_end()).ok()
+}
+
+fn write_request(lines: &mut Vec<u8>, id: &dyn WriteEdn, op: &dyn WriteEdn, params: &Value<'_>) {
+    let kind = Keyword("request");
+    let frame = Fields(&[("id", id), ("kind", &kind), ("op", op), ("params", params)]);
+    frame.write_edn(&mut EdnWriter::new(lines));
+    lines.push(b'\n');
 }
 
 /// True for a request that begins a new session.

@@ -1,6 +1,7 @@
-//! A request that was accepted, and how it is answered.
+//! A request that was accepted, how it is answered, and which are not answered yet (section 6).
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use stentor_agent::tasks;
@@ -9,11 +10,11 @@ use stentor_wire::psi::ErrorCode;
 
 use super::connection::PsiConnection;
 use super::error::OpError;
-use super::item::{CausingRequest, ItemPart};
+use super::item::ItemPart;
 use super::live::PsiSession;
 use super::params::OpParams;
 use super::payload;
-use super::shared::PsiShared;
+use super::shared::{PsiShared, lock};
 
 /// A request that was accepted.
 pub(super) struct OpCall<'a> {
@@ -30,13 +31,6 @@ pub(super) struct RequestAnswerer {
     pub op: String,
 }
 
-/// What an operation did.
-pub(super) enum OpAnswer {
-    Now(OpDone),
-    /// A task of its own answers.
-    Later,
-}
-
 /// An answer and what goes with it.
 #[derive(Default)]
 pub(super) struct OpDone {
@@ -48,8 +42,8 @@ pub(super) struct OpDone {
     pub after: Vec<ItemPart>,
 }
 
-/// The result of an operation.
-pub(super) type OpResult = Result<OpAnswer, OpError>;
+/// The result of an operation; nothing where a task of its own answers.
+pub(super) type OpResult = Result<Option<OpDone>, OpError>;
 
 impl OpDone {
     /// An answer with a payload.
@@ -87,17 +81,13 @@ impl OpDone {
 
 impl From<OpDone> for OpResult {
     fn from(done: OpDone) -> Self {
-        Ok(OpAnswer::Now(done))
+        Ok(Some(done))
     }
 }
 
 impl RequestAnswerer {
-    pub fn cause(&self) -> CausingRequest {
-        Some(Arc::clone(&self.id))
-    }
-
     pub async fn done(&self, done: OpDone) {
-        let after = done.session.map(|live| live.after_all());
+        let after = done.session.as_ref();
         let mut parts = done.before;
         parts.push(ItemPart::Response {
             id: Arc::clone(&self.id),
@@ -105,17 +95,23 @@ impl RequestAnswerer {
             data: done.data,
         });
         parts.extend(done.after);
-        self.shared.hand_over(after, parts).await;
+        self.write(after, parts).await;
+    }
+
+    /// Writes what the request causes, behind the events of a session so far.
+    pub async fn write(&self, after: Option<&Arc<PsiSession>>, parts: Vec<ItemPart>) {
+        let after = after.map(|live| live.after_all());
+        let cause = Some(Arc::clone(&self.id));
+        self.shared.hand_over(after, cause, parts).await;
     }
 
     pub async fn answer(&self, handled: OpResult) {
         match handled {
-            Ok(OpAnswer::Now(done)) => self.done(done).await,
-            Ok(OpAnswer::Later) => {}
+            Ok(Some(done)) => self.done(done).await,
+            Ok(None) => {}
             Err(error) => {
                 let (id, op) = (Arc::clone(&self.id), self.op.clone());
-                self.shared
-                    .write(vec![ItemPart::Error { id, op, error }])
+                self.write(None, vec![ItemPart::Error { id, op, error }])
                     .await;
             }
         }
@@ -133,11 +129,11 @@ impl RequestAnswerer {
         // The task polls it again at once, so nobody has to be woken for this first time.
         let mut begun = Context::from_waker(Waker::noop());
         if let Poll::Ready(done) = work.as_mut().poll(&mut begun) {
-            return done.map(OpAnswer::Now);
+            return done.map(Some);
         }
         let answerer = self.clone();
-        tasks::spawn(async move { answerer.answer(work.await.map(OpAnswer::Now)).await });
-        Ok(OpAnswer::Later)
+        tasks::spawn(async move { answerer.answer(work.await.map(Some)).await });
+        Ok(None)
     }
 }
 
@@ -155,5 +151,66 @@ impl OpCall<'_> {
 
     pub fn shared(&self) -> &Arc<PsiShared> {
         &self.connection.shared
+    }
+}
+
+/// Ids of accepted requests, until the first response or error with the id is written.
+pub(super) struct PendingIds {
+    limit: usize,
+    ids: Mutex<HashSet<String>>,
+}
+
+/// Why a request is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotAccepted {
+    Twice,
+    TooMany,
+}
+
+impl PendingIds {
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            ids: Mutex::default(),
+        }
+    }
+
+    /// Accepts a request (checks 10 to 12).
+    pub fn accept(&self, id: &str) -> Result<(), NotAccepted> {
+        let mut ids = lock(&self.ids);
+        if ids.contains(id) {
+            return Err(NotAccepted::Twice);
+        }
+        if ids.len() >= self.limit {
+            return Err(NotAccepted::TooMany);
+        }
+        ids.insert(id.to_owned());
+        Ok(())
+    }
+
+    /// The request was answered.
+    pub fn answered(&self, id: &str) {
+        lock(&self.ids).remove(id);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        lock(&self.ids).is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_request_of_the_same_id_is_told_before_the_limit() {
+        let pending = PendingIds::new(2);
+        assert_eq!(pending.accept("a"), Ok(()));
+        assert_eq!(pending.accept("b"), Ok(()));
+        assert_eq!(pending.accept("a"), Err(NotAccepted::Twice));
+        assert_eq!(pending.accept("c"), Err(NotAccepted::TooMany));
+        pending.answered("a");
+        pending.answered("never");
+        assert_eq!(pending.accept("a"), Ok(()));
     }
 }

@@ -9,21 +9,20 @@ use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::model::ModelInfo;
 use stentor_agent::session::{Session, SessionOptions};
 use stentor_agent::tasks;
-use stentor_journal::clock::{SharedClock, parse_iso_time};
+use stentor_journal::clock::{SharedClock, parse_iso_time, random_uuid};
 use stentor_journal::store::ListedSession;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::PsiOptions;
-use super::elsewhere;
 use super::error::OpError;
-use super::item::{ItemPart, PsiItem};
+use super::item::{CausingRequest, ItemPart, ItemParts, PsiItem};
 use super::limits::{OFFERED_SESSIONS, WAITING_ITEMS};
 use super::live::{PsiSession, SessionOrigin};
-use super::loading::KnownPsiSession;
-use super::login_slot::LoginSlot;
-use super::pending::PendingIds;
+use super::loading::{KnownPsiSession, ShownSessions};
+use super::login::LoginSlot;
+use super::request::PendingIds;
 use super::ui::Ui;
 use crate::merge::EventPlace;
 
@@ -36,7 +35,7 @@ pub(super) struct PsiShared {
     items: mpsc::Sender<PsiItem>,
     /// In the order they came.
     sessions: Mutex<Vec<KnownPsiSession>>,
-    pub shown_elsewhere: Mutex<elsewhere::ShownSessions>,
+    pub shown_elsewhere: Mutex<ShownSessions>,
     /// Counts uses of sessions, so that it can be told which was used last.
     pub uses: AtomicU64,
     /// The client shows questions.
@@ -81,15 +80,20 @@ impl PsiShared {
     }
 
     /// Hands parts to the writer.
-    pub async fn hand_over(&self, after: Option<EventPlace>, parts: Vec<ItemPart>) {
-        let answer = parts;
+    pub async fn hand_over(
+        &self,
+        after: Option<EventPlace>,
+        cause: CausingRequest,
+        parts: Vec<ItemPart>,
+    ) {
+        let answer = ItemParts { cause, parts };
         // A writer that is gone means that nobody reads any more.
         self.items.send(PsiItem { after, answer }).await.ok();
     }
 
-    /// Hands parts to the writer that follow nothing in particular.
+    /// Hands parts to the writer that follow nothing in particular, and that no request causes.
     pub async fn write(&self, parts: Vec<ItemPart>) {
-        self.hand_over(None, parts).await;
+        self.hand_over(None, None, parts).await;
     }
 
     /// The sessions, loaded or not, in the order they came.
@@ -178,15 +182,7 @@ impl PsiShared {
     /// An id that is random from its beginning on: people see and type only the beginning
     /// (section 7), and ids that begin with the time would look alike.
     pub fn random_id(&self) -> String {
-        let random = || self.clock().random();
-        let (a, b, c, d) = (random(), random(), random(), random());
-        format!(
-            "{a:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{d:08x}",
-            b >> 16,
-            b & 0xfff,
-            0x8000 | (c >> 16 & 0x3fff),
-            c & 0xffff,
-        )
+        random_uuid(&**self.clock())
     }
 
     /// Takes up a session that began at a time that its file says.
@@ -229,7 +225,10 @@ impl PsiShared {
             let told = self.settled.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            let busy = self.sessions().iter().any(|live| live.phase().running);
+            let busy = self
+                .sessions()
+                .iter()
+                .any(|live| live.locked().phase.running);
             if !busy && self.pending.is_empty() {
                 return;
             }
@@ -264,11 +263,6 @@ impl PsiShared {
             }
         });
         futures_util::future::join_all(closing).await;
-    }
-
-    /// Lets the writer end once it has written what waits.
-    pub async fn stop_writer(&self) {
-        self.write(vec![ItemPart::End]).await;
     }
 }
 

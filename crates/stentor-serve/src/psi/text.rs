@@ -1,6 +1,5 @@
 //! Small rules for text that people see.
 
-use stentor_journal::message::Message;
 use stentor_text::visible::visible;
 
 /// The first `chars` characters.
@@ -38,17 +37,6 @@ pub(super) fn tokens(count: u64) -> String {
         10_000..1_000_000 => with(1e3, 'k', 0),
         1_000_000..10_000_000 => with(1e6, 'M', 1),
         _ => with(1e6, 'M', 0),
-    }
-}
-
-/// When a message was made, in milliseconds since the epoch.
-pub(super) fn time_of(message: &Message) -> u64 {
-    match message {
-        Message::Known(known) => known.timestamp(),
-        Message::Other(fields) => {
-            let time = fields.get("timestamp").and_then(serde_json::Value::as_u64);
-            time.unwrap_or_default()
-        }
     }
 }
 

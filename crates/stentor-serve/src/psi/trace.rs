@@ -24,17 +24,14 @@ pub(super) struct TraceEnd(Option<oneshot::Receiver<()>>);
 /// Frames that went one way together.
 struct TracedFrames {
     at_ms: u64,
-    direction: Direction,
+    direction: Keyword<'static>,
     /// Each ended by a newline.
     frames: Vec<u8>,
 }
 
-/// Which way a frame goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    In,
-    Out,
-}
+/// The ways that frames go.
+pub(super) const IN: Keyword<'static> = Keyword("in");
+pub(super) const OUT: Keyword<'static> = Keyword("out");
 
 impl Trace {
     /// Opens the file. One that cannot be opened is a warning: the client should be served.
@@ -56,7 +53,7 @@ impl Trace {
     }
 
     /// Notes frames, each ended by a newline.
-    pub async fn note(&self, direction: Direction, frames: &[u8]) {
+    pub async fn note(&self, direction: Keyword<'static>, frames: &[u8]) {
         let Some(notes) = &self.notes else {
             return;
         };
@@ -105,7 +102,7 @@ impl TracedFrames {
             let parsed = edn::read_one(frame);
             EdnWriter::new(&mut lines).map(|line| {
                 line.field("ts", &ts)
-                    .field("dir", &Keyword(self.direction.as_str()))
+                    .field("dir", &self.direction)
                     .field("raw", frame);
                 match &parsed {
                     Ok(value) => line
@@ -119,14 +116,5 @@ impl TracedFrames {
             lines.push(b'\n');
         }
         lines
-    }
-}
-
-impl Direction {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-        }
     }
 }

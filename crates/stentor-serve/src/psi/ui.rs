@@ -1,4 +1,5 @@
-//! What the client's user interface shows on behalf of the sessions.
+//! What the client's user interface shows on behalf of the sessions: dialogs, widgets, statuses,
+//! notifications (sections 10.10 to 10.15 and 11.4).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,11 +7,17 @@ use std::sync::Arc;
 use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption, WidgetPlacement};
 use stentor_agent::event::NoticeLevel;
 use stentor_agent::permission::PermissionRequest;
+use stentor_agent::session::SessionError;
 use stentor_policy::PermissionAnswer;
+use stentor_wire::edn::{EdnWriter, Keyword, Value, WriteEdn};
+use stentor_wire::psi::ErrorCode;
 
+use super::error::OpError;
 use super::limits::{MAX_NOTIFICATIONS, NOTIFICATION_MS, QUESTION_BYTES};
 use super::live::PsiSession;
-use super::payload::tool;
+use super::params::{missing, wrong};
+use super::payload::message;
+use super::request::{OpCall, OpDone, OpResult};
 
 /// Dialogs, statuses, widgets and notifications.
 #[derive(Default)]
@@ -61,18 +68,15 @@ pub(super) enum UiQuestion {
 }
 
 /// What is asked.
-#[derive(Debug, Clone)]
-pub(super) enum DialogShape {
-    Confirm {
-        message: String,
-    },
-    Select {
-        message: Option<String>,
-        options: Vec<DialogOption>,
-    },
-    Input {
-        placeholder: Option<String>,
-    },
+#[derive(Debug, Clone, Default)]
+pub(super) struct DialogShape {
+    /// `confirm`, `select` or `input`.
+    pub kind: &'static str,
+    message: Option<String>,
+    /// Of a selection.
+    options: Option<Vec<DialogOption>>,
+    /// Of an input.
+    placeholder: Option<String>,
 }
 
 /// What the client answered to which question.
@@ -80,23 +84,6 @@ pub(super) enum DialogShape {
 pub(super) enum UiAnswer {
     Dialog(u64, DialogAnswer),
     Permission(u64, PermissionAnswer),
-}
-
-/// Why an answer is not taken (section 9.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
-    NoneOpen,
-    OtherOpen,
-    WrongType,
-}
-
-/// What the client replies to a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum UiReply {
-    Bool(bool),
-    Text(String),
-    Nil,
-    Cancel,
 }
 
 impl Ui {
@@ -139,25 +126,30 @@ impl Ui {
         self.dialogs.len().saturating_sub(1)
     }
 
-    /// Takes the client's answer to the open question.
+    /// Takes the client's answer to the open question (section 9.8). Without a reply it cancels.
     pub fn answer(
         &mut self,
         id: &str,
-        reply: UiReply,
-    ) -> Result<(AskedDialog, UiAnswer), NotTaken> {
+        reply: Option<&Value<'_>>,
+    ) -> Result<(AskedDialog, UiAnswer), OpError> {
         let open = self.dialogs.front_mut().filter(|dialog| !dialog.answered);
-        let open = open.ok_or(NotTaken::NoneOpen)?;
+        let none = || OpError::new(ErrorCode::NoActiveDialog, "no dialog is open");
+        let open = open.ok_or_else(none)?;
         if open.id != id {
-            return Err(NotTaken::OtherOpen);
+            let message = format!("{id} is not the dialog that is open");
+            return Err(OpError::new(ErrorCode::DialogIdMismatch, message));
         }
-        let given = match open.question {
-            UiQuestion::Dialog(id) => UiAnswer::Dialog(id, dialog_answer(&open.shape, reply)?),
-            UiQuestion::Permission(id) => {
-                UiAnswer::Permission(id, permission_answer(&open.shape, reply)?)
+        let answer = match open.question {
+            UiQuestion::Dialog(number) => {
+                dialog_answer(&open.shape, reply).map(|answer| UiAnswer::Dialog(number, answer))
             }
+            UiQuestion::Permission(number) => permission_answer(&open.shape, reply)
+                .map(|answer| UiAnswer::Permission(number, answer)),
         };
+        let wrong = || OpError::params(":result does not fit the dialog's kind");
+        let answer = answer.ok_or_else(wrong)?;
         open.answered = true;
-        Ok((open.clone(), given))
+        Ok((open.clone(), answer))
     }
 
     pub fn panel(&self, session: &str) -> Panel {
@@ -224,36 +216,33 @@ impl Ui {
 
 /// A session's dialog as the client can show it.
 pub(super) fn shape_of(dialog: &Dialog) -> DialogShape {
+    let mut shape = DialogShape::default();
     match &dialog.kind {
-        DialogKind::Select { options } => DialogShape::Select {
-            message: None,
-            options: options.clone(),
-        },
-        DialogKind::Plan(presented) => DialogShape::Select {
-            message: Some(dialog.whole_title().into_owned()),
-            options: presented.options.clone(),
-        },
+        DialogKind::Select { options } => {
+            (shape.kind, shape.options) = ("select", Some(options.clone()));
+        }
+        DialogKind::Plan(presented) => {
+            (shape.kind, shape.options) = ("select", Some(presented.options.clone()));
+            shape.message = Some(dialog.whole_title().into_owned());
+        }
         DialogKind::Confirm { message, .. } => {
             let message = Some(message).filter(|message| !message.is_empty());
-            DialogShape::Confirm {
-                message: message.unwrap_or(&dialog.title).clone(),
-            }
+            shape.message = Some(message.unwrap_or(&dialog.title).clone());
+            shape.kind = "confirm";
         }
-        DialogKind::MultiSelect { .. } => DialogShape::Input { placeholder: None },
-        DialogKind::Input { placeholder }
-        | DialogKind::Editor {
-            prefill: placeholder,
-        } => DialogShape::Input {
-            placeholder: placeholder.clone(),
-        },
+        DialogKind::MultiSelect { .. } => shape.kind = "input",
+        DialogKind::Input { placeholder: text } | DialogKind::Editor { prefill: text } => {
+            (shape.kind, shape.placeholder) = ("input", text.clone());
+        }
     }
+    shape
 }
 
 /// The question whether a call may run, as a selection: the client knows no permissions.
 pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
     let what = match (&request.command, request.subject(QUESTION_BYTES)) {
         (Some(_), Some(command)) => format!("$ {command}"),
-        _ => tool::summary(&request.call),
+        _ => message::call_summary(&request.call),
     };
     let choices = request.choices(|answer| match answer {
         PermissionAnswer::AllowOnce => "Allow once",
@@ -265,35 +254,147 @@ pub(super) fn permission_shape(request: &PermissionRequest) -> DialogShape {
         description: None,
         permission: Some(choice.answer),
     });
-    DialogShape::Select {
+    DialogShape {
+        kind: "select",
         message: Some(format!("Allow {what}? {}", request.reason)),
-        options: options.to_vec(),
+        options: Some(options.to_vec()),
+        placeholder: None,
     }
 }
 
-fn dialog_answer(shape: &DialogShape, reply: UiReply) -> Result<DialogAnswer, NotTaken> {
-    match (shape, reply) {
-        (_, UiReply::Cancel) => Ok(DialogAnswer::Nothing),
+/// What a reply means; `None` when it does not fit.
+fn dialog_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<DialogAnswer> {
+    let is_confirm = shape.kind == "confirm";
+    match reply {
+        None => Some(DialogAnswer::Nothing),
         // The client cannot say false: it says nil (section 9.8).
-        (DialogShape::Confirm { .. }, UiReply::Nil) => Ok(DialogAnswer::Confirmed(false)),
-        (DialogShape::Confirm { .. }, UiReply::Bool(yes)) => Ok(DialogAnswer::Confirmed(yes)),
-        (DialogShape::Confirm { .. }, UiReply::Text(_)) => Err(NotTaken::WrongType),
-        (_, UiReply::Text(text)) => Ok(DialogAnswer::Value(text)),
-        (_, UiReply::Nil) => Ok(DialogAnswer::Nothing),
-        (_, UiReply::Bool(_)) => Err(NotTaken::WrongType),
+        Some(Value::Nil) if is_confirm => Some(DialogAnswer::Confirmed(false)),
+        Some(Value::Nil) => Some(DialogAnswer::Nothing),
+        Some(Value::Bool(yes)) if is_confirm => Some(DialogAnswer::Confirmed(*yes)),
+        Some(Value::Str(text)) if !is_confirm => Some(DialogAnswer::Value(text.to_string())),
+        Some(_) => None,
     }
 }
 
 /// The answer that was chosen, by its value or as it was shown.
-fn permission_answer(shape: &DialogShape, reply: UiReply) -> Result<PermissionAnswer, NotTaken> {
-    match (shape, reply) {
-        (_, UiReply::Cancel | UiReply::Nil) => Ok(PermissionAnswer::RejectOnce),
-        (DialogShape::Select { options, .. }, UiReply::Text(text)) => {
+fn permission_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<PermissionAnswer> {
+    match reply {
+        None | Some(Value::Nil) => Some(PermissionAnswer::RejectOnce),
+        Some(Value::Str(text)) => {
             // They are shown in the order of the answers.
-            let mut shown = options.iter().zip(PermissionAnswer::CHOICES);
-            let chosen = shown.find(|(option, _)| text == option.value || text == option.label);
-            chosen.map(|(_, answer)| answer).ok_or(NotTaken::WrongType)
+            let mut shown = shape
+                .options
+                .iter()
+                .flatten()
+                .zip(PermissionAnswer::CHOICES);
+            let chosen = shown.find(|(option, _)| *text == option.value || *text == option.label);
+            chosen.map(|(_, answer)| answer)
         }
-        _ => Err(NotTaken::WrongType),
+        Some(_) => None,
     }
+}
+
+/// The widgets, sorted by placement, extension and id.
+pub(super) struct Widgets<'a>(pub &'a Panel);
+
+/// The statuses, sorted by their keys.
+pub(super) struct Statuses<'a>(pub &'a Panel);
+
+/// `ui/dialog-requested`.
+impl WriteEdn for AskedDialog {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        let shape = &self.shape;
+        writer.map(|data| {
+            data.field("dialog-id", &self.id)
+                .field("kind", shape.kind)
+                .field("title", &self.title)
+                .field_if_some("message", shape.message.as_ref());
+            if let Some(options) = &shape.options {
+                data.key("options").maps(options, |map, option| {
+                    map.field("value", &option.value)
+                        .field("label", &option.label)
+                        .field_if_some("description", option.description.as_ref());
+                });
+            }
+            data.field_if_some("placeholder", shape.placeholder.as_ref());
+        });
+    }
+}
+
+impl WriteEdn for Widgets<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.maps(&self.0.widgets, |map, ((placement, key), lines)| {
+            let placement = match placement {
+                WidgetPlacement::AboveEditor => "above-editor",
+                WidgetPlacement::BelowEditor => "below-editor",
+            };
+            map.field("extension-id", key)
+                .field("widget-id", key)
+                .field("placement", &Keyword(placement))
+                .field("content", lines)
+                .key("content-lines")
+                .maps(lines, |map, line| {
+                    map.field("text", line);
+                });
+        });
+    }
+}
+
+impl WriteEdn for Statuses<'_> {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.maps(&self.0.statuses, |map, (key, text)| {
+            map.field("extension-id", key).field("text", text);
+        });
+    }
+}
+
+/// `ui/notification`.
+impl WriteEdn for Notification {
+    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
+        writer.map(|data| {
+            data.field("id", &self.id)
+                .field("message", &self.message)
+                .field("level", self.level.as_str())
+                .field_if_some("extension-id", self.extension.as_ref());
+        });
+    }
+}
+
+pub async fn resolve(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("dialog-id")?;
+    let reply = call
+        .params
+        .given("result")
+        .ok_or_else(|| missing("result"))?;
+    if !matches!(reply, Value::Bool(_) | Value::Str(_) | Value::Nil) {
+        return Err(wrong("result", "a boolean, a string or nil", reply));
+    }
+    answer(call, id, Some(reply)).await
+}
+
+pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("dialog-id")?;
+    answer(call, id, None).await
+}
+
+async fn answer(call: &OpCall<'_>, id: &str, reply: Option<&Value<'_>>) -> OpResult {
+    let (dialog, given) = call.shared().ui().answer(id, reply)?;
+    let session = &dialog.live.session;
+    match given {
+        // A question that closed by itself meanwhile wants no answer any more.
+        UiAnswer::Dialog(number, answer) => {
+            session.answer_dialog(number, answer).await?;
+        }
+        UiAnswer::Permission(number, answer) => {
+            if answer.is_for_good() {
+                // An answer for its whole life is stored nowhere else.
+                dialog.live.locked().stays_loaded = true;
+            }
+            match session.answer_permission(number, answer).await {
+                Ok(()) | Err(SessionError::NoSuchQuestion(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    OpDone::accepted().of(&dialog.live).into()
 }

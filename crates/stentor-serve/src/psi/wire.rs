@@ -4,26 +4,27 @@ use std::sync::Arc;
 
 use stentor_agent::event::NoticeLevel;
 use stentor_journal::clock::iso_time;
+use stentor_journal::message::ToolCall;
 use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
 use stentor_wire::psi::frame::{self, Stamp};
 use stentor_wire::psi::{Topic, TopicSet};
 use tokio::time::Instant;
 
 use super::encoder::{GrowingText, SessionEncoder};
-use super::eql::session::SessionFacts;
 use super::item::CausingRequest;
 use super::limits::BATCH_BYTES;
 use super::live::PsiSession;
 use super::long_text::{FramePiece, LongText, LongTexts};
+use super::payload::Written;
 use super::payload::context::ContextPayload;
-use super::payload::footer::Footer;
+use super::payload::footer::footer;
 use super::payload::message::Messages;
+use super::payload::message::{CallDetail, CallPayload};
+use super::payload::session::SessionFacts;
 use super::payload::session::SessionUpdated;
-use super::payload::tool::{CallDetail, CallPayload};
-use super::payload::ui;
 use super::shared::PsiShared;
-use super::trace::{Direction, Trace};
-use super::ui::Panel;
+use super::trace::{self, Trace};
+use super::ui::{Panel, Statuses, Widgets};
 use crate::notice_log;
 use crate::output::Output;
 
@@ -66,7 +67,7 @@ impl PsiWire {
             self.shared.pending.answered(&id);
         }
         if !self.frames.is_empty() {
-            self.trace.note(Direction::Out, &self.frames).await;
+            self.trace.note(trace::OUT, &self.frames).await;
             self.closed |= self.output.send_all(&mut self.frames).await.is_err();
             if self.frames.capacity() > 16 * BATCH_BYTES {
                 self.frames = Vec::new();
@@ -123,6 +124,18 @@ impl PsiWire {
         self.event(topic, Some(&encoder.live.id), cause, data);
     }
 
+    /// Writes an event of a call.
+    pub fn call_event(
+        &mut self,
+        encoder: &SessionEncoder,
+        topic: Topic,
+        call: &ToolCall,
+        detail: CallDetail<'_>,
+    ) {
+        let data = CallPayload(&encoder.live.id, call, detail);
+        self.session_event(topic, encoder, &data);
+    }
+
     /// Writes an event that no request causes and no focus holds back.
     fn ui_event(&mut self, topic: Topic, data: &dyn WriteEdn) {
         self.event(topic, None, None, data);
@@ -147,20 +160,20 @@ impl PsiWire {
         live: &Arc<PsiSession>,
         cause: &CausingRequest,
         updated: bool,
-        footer: bool,
+        with_footer: bool,
     ) {
         let id = Some(&*live.id);
         let updated = updated && self.lets(Topic::SessionUpdated, id);
-        let footer = footer && self.lets(Topic::FooterUpdated, id);
-        if !updated && !footer {
+        let with_footer = with_footer && self.lets(Topic::FooterUpdated, id);
+        if !updated && !with_footer {
             return;
         }
-        let Ok(view) = live.view(footer).await else {
+        let Ok(view) = live.view(with_footer).await else {
             return;
         };
         let cause = cause.as_deref();
-        let footer = match footer {
-            true => Footer::look(&self.shared, live, &view).await,
+        let footer = match with_footer {
+            true => footer(&self.shared, live, &view).await,
             false => None,
         };
         if updated {
@@ -171,7 +184,7 @@ impl PsiWire {
             self.event(Topic::SessionUpdated, id, cause, &data);
         }
         if let Some(data) = footer {
-            self.event(Topic::FooterUpdated, id, cause, &data);
+            self.event(Topic::FooterUpdated, id, cause, &Written(&data));
         }
     }
 
@@ -290,7 +303,7 @@ impl PsiWire {
     pub fn signs_of_life(&mut self, encoder: &mut SessionEncoder, now: Instant) {
         let (id, cause) = (&*encoder.live.id, encoder.cause.as_deref());
         for running in encoder.tools.iter_mut().filter(|tool| tool.due() <= now) {
-            running.shown(now);
+            running.shown = now;
             let (topic, detail) = match running.last.as_deref() {
                 Some(output) => (Topic::ToolUpdate, CallDetail::Output(output)),
                 // It has shown nothing yet, so there is nothing to show again.
@@ -316,13 +329,13 @@ impl PsiWire {
 
     pub fn widgets(&mut self) {
         let panel = self.panel();
-        let data = Fields(&[("widgets", &ui::Widgets(&panel))]);
+        let data = Fields(&[("widgets", &Widgets(&panel))]);
         self.ui_event(Topic::WidgetsUpdated, &data);
     }
 
     pub fn statuses(&mut self) {
         let panel = self.panel();
-        let data = Fields(&[("statuses", &ui::Statuses(&panel))]);
+        let data = Fields(&[("statuses", &Statuses(&panel))]);
         self.ui_event(Topic::StatusUpdated, &data);
     }
 
@@ -340,16 +353,9 @@ impl PsiWire {
         }
     }
 
-    pub fn widgets_changed(&mut self, live: &PsiSession) {
-        if self.topics.wants_projections(Topic::WidgetsUpdated) && self.is_focused(&live.id) {
-            self.widgets();
-        }
-    }
-
-    pub fn statuses_changed(&mut self, live: &PsiSession) {
-        if self.topics.wants_projections(Topic::StatusUpdated) && self.is_focused(&live.id) {
-            self.statuses();
-        }
+    /// Whether what the user interface shows of a session is written when it changes.
+    pub fn shows(&self, topic: Topic, session: &str) -> bool {
+        self.topics.wants_projections(topic) && self.is_focused(session)
     }
 
     /// Shows a person something for a short while. Where the client does not take it, it is logged.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::encoder::SessionEncoder;
 use super::events;
-use super::item::{ItemPart, PsiItem};
+use super::item::{CausingRequest, ItemPart, ItemParts, PsiItem};
 use super::limits::BATCH_BYTES;
 use super::payload::Written;
 use super::shared::PsiShared;
@@ -21,7 +21,7 @@ use crate::output::Output;
 /// Brings answers and the events of all live sessions onto the wire.
 pub(super) struct PsiWriter {
     wire: PsiWire,
-    merge: Merge<Vec<ItemPart>>,
+    merge: Merge<ItemParts>,
     sessions: HashMap<Arc<str>, SessionEncoder>,
     ended: bool,
 }
@@ -82,23 +82,22 @@ impl PsiWriter {
         }
     }
 
-    async fn write(&mut self, next: MergedItem<Vec<ItemPart>>) {
+    async fn write(&mut self, next: MergedItem<ItemParts>) {
         match next {
             MergedItem::Event(event) => {
                 if let Some(encoder) = self.sessions.get_mut(&event.session) {
                     events::publish(encoder, &mut self.wire, &event).await;
                 }
             }
-            MergedItem::Answer(parts) => {
+            MergedItem::Answer(ItemParts { cause, parts }) => {
                 for part in parts {
-                    self.part(part).await;
+                    self.part(part, &cause).await;
                 }
                 self.wire.hand_over().await;
             }
             MergedItem::Gone(session) => {
                 if let Some(encoder) = self.sessions.remove(&session) {
-                    let live = encoder.live;
-                    live.change_phase(|phase| *phase = Default::default());
+                    encoder.live.locked().phase = Default::default();
                     self.wire.shared.at_rest();
                 }
             }
@@ -120,7 +119,7 @@ impl PsiWriter {
         }
     }
 
-    async fn part(&mut self, part: ItemPart) {
+    async fn part(&mut self, part: ItemPart, cause: &CausingRequest) {
         let wire = &mut self.wire;
         match part {
             ItemPart::Response { id, op, data } => {
@@ -140,7 +139,6 @@ impl PsiWriter {
             ItemPart::Event {
                 topic,
                 session,
-                cause,
                 data,
             } => {
                 let encoder = session.as_ref().and_then(|id| self.sessions.get_mut(id));
@@ -150,18 +148,19 @@ impl PsiWriter {
                 let data = Written(&data);
                 wire.event(topic, session.as_deref(), cause.as_deref(), &data);
             }
-            ItemPart::Snapshots(live, cause) => wire.snapshots(&live, &cause).await,
-            ItemPart::SnapshotsHeld(live) => live.release_snapshots(),
-            ItemPart::FocusedSnapshots(cause) => {
+            ItemPart::Snapshots(live) => wire.snapshots(&live, cause).await,
+            ItemPart::SnapshotsHeld(live) => live.locked().holding_snapshots -= 1,
+            ItemPart::FocusedSnapshots => {
                 if let Some(live) = wire.focus.clone() {
-                    wire.snapshots(&live, &cause).await;
+                    wire.snapshots(&live, cause).await;
                 }
             }
             ItemPart::Footer(live) => wire.footer(&live, &None).await,
-            ItemPart::Context(cause) => wire.context(&cause).await,
-            ItemPart::Rehydration(live, cause) => wire.rehydration(&live, &cause).await,
+            ItemPart::Context => wire.context(cause).await,
+            ItemPart::Rehydration(live) => wire.rehydration(&live, cause).await,
             ItemPart::UiSnapshot => wire.ui_snapshot(),
-            ItemPart::UiLists => {
+            ItemPart::Wiped => {
+                wire.context(&None).await;
                 wire.widgets();
                 wire.statuses();
             }
@@ -177,10 +176,10 @@ impl PsiWriter {
                 self.merge.detach(&session);
                 self.sessions.remove(&session);
             }
-            ItemPart::RunBegins(session, cause) => {
+            ItemPart::RunBegins(session) => {
                 if let Some(encoder) = self.sessions.get_mut(&session) {
-                    encoder.cause = cause;
-                    encoder.live.change_phase(|phase| phase.running = true);
+                    encoder.cause.clone_from(cause);
+                    encoder.live.locked().phase.running = true;
                 }
             }
             ItemPart::Release(accepted) => {
@@ -188,8 +187,10 @@ impl PsiWriter {
                 drop(accepted);
             }
             ItemPart::Interrupting(live) => {
-                let is_running = live.phase().running;
-                live.change_phase(|phase| phase.interrupting = is_running);
+                {
+                    let phase = &mut live.locked().phase;
+                    phase.interrupting = phase.running;
+                }
                 let encoder = self.sessions.get(&live.id);
                 let cause = encoder.and_then(|encoder| encoder.cause.clone());
                 wire.session_updated(&live, &cause).await;

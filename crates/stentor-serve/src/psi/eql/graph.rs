@@ -1,34 +1,31 @@
 //! The graph's description of itself: which attributes there are and who knows them.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
+use stentor_agent::repository;
 use stentor_wire::edn::Value;
+use stentor_wire::eql::Params;
 
-use super::table::{Fact, FactTable, vector};
-use super::{memory, messages, program, session, sessions};
+use super::program::UiFacts;
+use super::table::{AttributeLookup, Fact, FactTable, vector};
+use super::{EqlError, program};
+use crate::psi::live::PsiSession;
+use crate::psi::payload::context::{self, ContextPayload};
+use crate::psi::payload::message::{self, TurnFacts};
+use crate::psi::payload::session::{self, SessionFacts};
+use crate::psi::shared::PsiShared;
 
 /// Who knows attributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Resolver {
-    Session,
-    Statistics,
-    Commands,
-    Jobs,
-    History,
-    ToolCalls,
-    Turn,
-    Context,
-    Stored,
-    StoredText,
-    Models,
-    Ui,
-    Git,
-    Memory,
-    Notes,
-    Graph,
+pub(super) struct Resolver {
+    pub entry: ResolverEntry,
+    /// Looks at what it knows.
+    pub ask: Box<dyn Fn(AskedOf) -> ResolverAnswer + Send + Sync>,
 }
 
-/// What is known of a resolver.
+type ResolverAnswer = BoxFuture<'static, Result<AttributeLookup, EqlError>>;
+
+/// What the graph says of a resolver.
 pub struct ResolverEntry {
     pub symbol: &'static str,
     pub domain: &'static str,
@@ -37,43 +34,68 @@ pub struct ResolverEntry {
     pub outputs: Vec<String>,
 }
 
-/// The attribute by which a stored session is found.
-pub(super) const STORED_PATH: &str = "psi.session-info/path";
+/// What a resolver is asked of, and how.
+pub(super) struct AskedOf {
+    pub shared: Arc<PsiShared>,
+    pub live: Arc<PsiSession>,
+    pub focus: Option<Arc<PsiSession>>,
+    /// The file of a stored session.
+    pub path: String,
+    pub params: Option<Params>,
+}
 
-pub(super) const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
-pub(super) const OF_STORED: &[&str] = &[STORED_PATH];
-pub(super) const OF_NOTHING: &[&str] = &[];
+/// The attribute by which a stored session is found.
+pub const STORED_PATH: &str = "psi.session-info/path";
+
+pub const OF_SESSION: &[&str] = &["psi.agent-session/session-id"];
+pub const OF_STORED: &[&str] = &[STORED_PATH];
+pub const OF_NOTHING: &[&str] = &[];
 
 /// Domains that are listed even when nothing is in them (section 12.3).
 const DOMAINS: [&str; 4] = ["ai", "history", "agent-session", "introspection"];
 
-/// Every resolver, as its table describes it.
-static RESOLVERS: LazyLock<Vec<(Resolver, ResolverEntry)>> = LazyLock::new(|| {
-    vec![
-        (Resolver::Session, session::SESSION.entry()),
-        (Resolver::Statistics, session::STATISTICS.entry()),
-        (Resolver::Commands, session::COMMANDS.entry()),
-        (Resolver::Jobs, session::JOBS.entry()),
-        (Resolver::History, messages::HISTORY.entry()),
-        (Resolver::ToolCalls, messages::TOOL_CALLS.entry()),
-        (Resolver::Turn, messages::TURN.entry()),
-        (Resolver::Context, sessions::CONTEXT.entry()),
-        (Resolver::Stored, sessions::STORED.entry()),
-        (Resolver::StoredText, sessions::STORED_TEXT.entry()),
-        (Resolver::Models, program::MODELS.entry()),
-        (Resolver::Ui, program::UI.entry()),
-        (Resolver::Git, program::GIT.entry()),
-        (Resolver::Memory, memory::MEMORY.entry()),
-        (Resolver::Notes, memory::NOTES.entry()),
-        (Resolver::Graph, GRAPH.entry()),
-    ]
-});
+/// Every resolver: its table, and how what the table is about is looked up.
+#[rustfmt::skip]
+static RESOLVERS: LazyLock<Vec<Resolver>> = LazyLock::new(|| vec![
+    resolver(&session::SESSION, |of| async move {
+        Ok(SessionFacts::now(&of.shared, &of.live, of.live.view(false).await?))
+    }),
+    resolver(&session::STATISTICS, |of| async move { Ok(of.live.session.stats().await?) }),
+    resolver(&session::COMMANDS, |of| async move { Ok(of.live.commands().await) }),
+    resolver(&session::JOBS, |of| async move {
+        Ok((of.live.session.jobs().list(), Arc::clone(&of.live.id)))
+    }),
+    resolver(&message::HISTORY, |of| async move { Ok(of.live.session.messages().await?) }),
+    resolver(&message::TOOL_CALLS, |of| async move { Ok(of.live.session.messages().await?) }),
+    resolver(&message::TURN, |of| async move { Ok(TurnFacts::of(&of.live).await?) }),
+    resolver(&context::CONTEXT, |of| async move {
+        Ok(ContextPayload::look(&of.shared, of.focus.as_deref()).await)
+    }),
+    resolver(&context::STORED, |of| async move { Ok(of.shared.stored(&of.live.origin.cwd).await?) }),
+    resolver(&context::STORED_TEXT, |of| context::stored_text(of.path)),
+    resolver(&program::MODELS, |of| async move { Ok(of.shared.models()) }),
+    resolver(&program::UI, |of| async move { Ok(UiFacts::look(&of.shared, &of.live)) }),
+    resolver(&program::GIT, |of| async move { Ok(repository::repository(of.live.project()).await) }),
+    resolver(&program::MEMORY, |of| async move { program::status(&of.shared).await }),
+    resolver(&program::NOTES, |of| async move { program::notes(&of.shared, of.params.as_ref()).await }),
+    resolver(&GRAPH, |_| async move { Ok(()) }),
+]);
 
-/// Who knows an attribute, and whether a session must be given for it.
-pub(super) fn resolver_of(attribute: &str) -> Option<(Resolver, bool)> {
-    let mut resolvers = RESOLVERS.iter();
-    let found = resolvers.find(|(_, entry)| entry.outputs.iter().any(|name| name == attribute));
-    found.map(|(resolver, entry)| (*resolver, entry.input == OF_SESSION))
+fn resolver<T, F>(table: &'static FactTable<T>, look: fn(AskedOf) -> F) -> Resolver
+where
+    T: Send + Sync,
+    F: Future<Output = Result<T, EqlError>> + Send + 'static,
+{
+    Resolver {
+        entry: table.entry(),
+        ask: Box::new(move |of| look(of).map_ok(|subject| table.of(subject)).boxed()),
+    }
+}
+
+/// Who knows an attribute.
+pub(super) fn resolver_of(attribute: &str) -> Option<&'static Resolver> {
+    let knows = |resolver: &&Resolver| resolver.entry.outputs.iter().any(|name| name == attribute);
+    RESOLVERS.iter().find(knows)
 }
 
 #[rustfmt::skip]
@@ -103,7 +125,7 @@ pub(super) static GRAPH: FactTable<()> = FactTable {
 };
 
 fn entries() -> impl Iterator<Item = &'static ResolverEntry> {
-    RESOLVERS.iter().map(|(_, entry)| entry)
+    RESOLVERS.iter().map(|resolver| &resolver.entry)
 }
 
 fn symbol(entry: &'static ResolverEntry) -> Value<'static> {

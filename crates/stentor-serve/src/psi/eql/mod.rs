@@ -5,13 +5,9 @@
 //! the resolver that knows it, once per query and session. What nobody knows is left out of the
 //! result.
 
-mod graph;
-mod memory;
-mod messages;
+pub(super) mod graph;
 mod program;
-pub(super) mod session;
-mod sessions;
-mod table;
+pub(super) mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,16 +20,10 @@ use stentor_journal::store::StoreError;
 use stentor_wire::edn::{Map, Value};
 use stentor_wire::eql::{Element, Ident, Params, Query};
 
-use super::git;
 use super::live::PsiSession;
-use super::payload::context;
 use super::shared::PsiShared;
 
-use graph::{Resolver, STORED_PATH, resolver_of};
-use messages::TurnFacts;
-use program::UiFacts;
-use session::SessionFacts;
-use sessions::ContextFacts;
+use graph::{AskedOf, OF_SESSION, OF_STORED, Resolver, STORED_PATH, resolver_of};
 use table::AttributeLookup;
 
 /// The attribute that says which session something is asked of.
@@ -69,7 +59,7 @@ pub(super) struct Engine<'a> {
     shared: &'a Arc<PsiShared>,
     focus: Option<Arc<PsiSession>>,
     /// What was asked already, by resolver and session.
-    known: HashMap<(Resolver, Arc<str>), AttributeLookup>,
+    known: HashMap<(&'static str, Arc<str>), AttributeLookup>,
 }
 
 /// What attributes are asked of.
@@ -119,35 +109,40 @@ impl<'a> Engine<'a> {
             }
             let mut result = Map::default();
             for element in query {
-                match element {
+                let (key, value) = match element {
                     Element::Attribute { name, params } => {
-                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
-                            put(&mut result, Value::keyword(name.clone()), value);
-                        }
+                        let value = self.look_up(name, params.as_ref(), entity).await?;
+                        (Value::keyword(name.clone()), value)
                     }
                     Element::Join {
                         name,
                         params,
                         parts,
                     } => {
-                        if let Some(value) = self.look_up(name, params.as_ref(), entity).await? {
-                            let value = self.join(value, parts, entity, depth).await?;
-                            put(&mut result, Value::keyword(name.clone()), value);
-                        }
+                        let value = match self.look_up(name, params.as_ref(), entity).await? {
+                            Some(value) => Some(self.join(value, parts, entity, depth).await?),
+                            None => None,
+                        };
+                        (Value::keyword(name.clone()), value)
                     }
                     Element::Ident { ident } => {
                         let found = self.named(ident, entity);
-                        let value = Value::Map(found.attributes);
-                        put(&mut result, key_of(ident), value);
+                        (key_of(ident), Some(Value::Map(found.attributes)))
                     }
                     Element::IdentJoin { ident, parts } => {
                         let found = self.named(ident, entity);
                         let value = self.select(parts, &found, depth + 1).await?;
-                        put(&mut result, key_of(ident), value);
+                        (key_of(ident), Some(value))
                     }
                     Element::Mutation { name, .. } => {
                         return Err(EqlError::NoMutation(name.clone()));
                     }
+                };
+                // Asking twice for the same gives one entry.
+                if let Some(value) = value
+                    && result.get_value(&key).is_none()
+                {
+                    result.push(key, value);
                 }
             }
             Ok(Value::Map(result))
@@ -218,35 +213,36 @@ impl<'a> Engine<'a> {
         if let Some(value) = entity.attributes.get(name) {
             return Ok(Some(value.clone()));
         }
-        let Some((resolver, needs_session)) = resolver_of(name) else {
+        let Some(Resolver { entry, ask }) = resolver_of(name) else {
             return Ok(None);
         };
+        let needs_session = entry.input == OF_SESSION;
         if entity.is_elsewhere && needs_session {
             return Ok(None);
         }
-        if resolver == Resolver::StoredText {
-            // It is asked of the entity and not of a session.
-            let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
-            return match path {
-                Some(path) => {
-                    let text = sessions::stored_text(path).await?;
-                    Ok(sessions::STORED_TEXT.get(&text, name))
-                }
-                None => Ok(None),
-            };
+        let path = entity.attributes.get(STORED_PATH).and_then(Value::as_str);
+        let needs_path = entry.input == OF_STORED;
+        if needs_path && path.is_none() {
+            return Ok(None);
         }
         let of = entity.of.as_ref().unwrap_or(&entity.live.id);
-        let key = (resolver, Arc::clone(of));
+        let key = (entry.symbol, Arc::clone(of));
         let params = params.filter(|params| !params.is_empty());
-        if params.is_none()
-            && let Some(known) = self.known.get(&key)
-        {
+        // What is asked of the entity and not of its session, or asked for in particular, is not kept.
+        let is_kept = params.is_none() && !needs_path;
+        if let Some(known) = self.known.get(&key).filter(|_| is_kept) {
             return Ok(known(name));
         }
-        let live = self.session_of(entity, needs_session).await?;
-        let known = self.resolve(resolver, &live, params).await?;
+        let asked = AskedOf {
+            shared: Arc::clone(self.shared),
+            live: self.session_of(entity, needs_session).await?,
+            focus: self.focus.clone(),
+            path: path.unwrap_or_default().to_owned(),
+            params: params.cloned(),
+        };
+        let known = ask(asked).await?;
         let value = known(name);
-        if params.is_none() {
+        if is_kept {
             self.known.insert(key, known);
         }
         Ok(value)
@@ -267,56 +263,6 @@ impl<'a> Engine<'a> {
                 Ok(live.unwrap_or_else(|| Arc::clone(&entity.live)))
             }
         }
-    }
-
-    async fn resolve(
-        &self,
-        resolver: Resolver,
-        live: &Arc<PsiSession>,
-        params: Option<&Params>,
-    ) -> Result<AttributeLookup, EqlError> {
-        let shared = self.shared;
-        Ok(match resolver {
-            Resolver::Session => {
-                let facts = SessionFacts::now(shared, live, live.view(false).await?);
-                session::SESSION.of(facts)
-            }
-            Resolver::Statistics => session::STATISTICS.of(live.session.stats().await?),
-            Resolver::Commands => session::COMMANDS.of(live.commands().await),
-            Resolver::Jobs => {
-                let jobs = live.session.jobs().list();
-                session::JOBS.of((jobs, Arc::clone(&live.id)))
-            }
-            Resolver::History => messages::HISTORY.of(live.session.messages().await?),
-            Resolver::ToolCalls => messages::TOOL_CALLS.of(live.session.messages().await?),
-            Resolver::Turn => {
-                let state = live.session.state().await?;
-                messages::TURN.of(TurnFacts {
-                    turn: live.turn(),
-                    is_streaming: state.is_running && !state.is_compacting,
-                })
-            }
-            Resolver::Context => sessions::CONTEXT.of(ContextFacts {
-                slots: context::slots(shared).await,
-                active: self.focus.as_ref().map(|live| Arc::clone(&live.id)),
-            }),
-            Resolver::Stored => sessions::STORED.of(shared.stored(&live.origin.cwd).await?),
-            Resolver::Models => program::MODELS.of(shared.models()),
-            Resolver::Ui => program::UI.of(UiFacts::look(shared, live)),
-            Resolver::Git => program::GIT.of(git::repository(git::project_of(live)).await),
-            Resolver::Memory => memory::MEMORY.of(memory::status(shared).await?),
-            Resolver::Notes => memory::NOTES.of(memory::notes(shared, params).await?),
-            // Looked up by the entity.
-            Resolver::StoredText => Box::new(|_| None),
-            Resolver::Graph => graph::GRAPH.of(()),
-        })
-    }
-}
-
-/// Asking twice for the same gives one entry.
-fn put(result: &mut Map<'static>, key: Value<'static>, value: Value<'static>) {
-    if result.get_value(&key).is_none() {
-        result.push(key, value);
     }
 }
 

@@ -1,5 +1,7 @@
 //! What resolvers know: tables of facts, from which queries are answered and the graph is described.
 
+use std::path::Path;
+
 use stentor_wire::edn::{self, EdnWriter, Value, WriteEdn};
 
 use super::graph::ResolverEntry;
@@ -51,24 +53,21 @@ impl<T> FactTable<T> {
     /// What the graph says of it.
     pub fn entry(&self) -> ResolverEntry {
         let facts = self.facts.iter();
+        let outputs = facts.map(|fact| match fact.0.contains('/') {
+            true => fact.0.to_owned(),
+            false => format!("{}/{}", self.namespace, fact.0),
+        });
         ResolverEntry {
             symbol: self.symbol,
             domain: self.domain,
             input: self.input,
-            outputs: facts.map(|fact| self.attribute(fact)).collect(),
-        }
-    }
-
-    fn attribute(&self, fact: &Fact<T>) -> String {
-        match fact.0.contains('/') {
-            true => fact.0.to_owned(),
-            false => format!("{}/{}", self.namespace, fact.0),
+            outputs: outputs.collect(),
         }
     }
 }
 
 /// A map whose keys are in one namespace.
-pub(super) fn entity<const N: usize>(
+pub fn entity<const N: usize>(
     namespace: &str,
     entries: [(&'static str, Value<'static>); N],
 ) -> Value<'static> {
@@ -78,7 +77,7 @@ pub(super) fn entity<const N: usize>(
 }
 
 /// What is written elsewhere, as a value.
-pub(super) fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> {
+pub fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> {
     let mut bytes = Vec::new();
     write(&mut EdnWriter::for_query_result(&mut bytes));
     let text = String::from_utf8_lossy(&bytes);
@@ -86,14 +85,18 @@ pub(super) fn written(write: impl FnOnce(&mut EdnWriter<'_>)) -> Value<'static> 
     edn::read_one(&text).map_or(Value::Nil, Value::into_owned)
 }
 
-pub(super) fn value_of(value: &impl WriteEdn) -> Value<'static> {
+pub fn value_of(value: &impl WriteEdn) -> Value<'static> {
     written(|writer| value.write_edn(writer))
 }
 
-pub(super) fn vector<T>(items: &[T], value: impl Fn(&T) -> Value<'static>) -> Value<'static> {
+pub fn vector<T>(items: &[T], value: impl Fn(&T) -> Value<'static>) -> Value<'static> {
     Value::Vector(items.iter().map(value).collect())
 }
 
-pub(super) fn strings(texts: &[String]) -> Value<'static> {
+pub fn strings(texts: &[String]) -> Value<'static> {
     vector(texts, |text| text.clone().into())
+}
+
+pub fn path(path: &Path) -> Value<'static> {
+    path.to_string_lossy().into_owned().into()
 }

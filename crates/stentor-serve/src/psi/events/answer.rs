@@ -10,8 +10,7 @@ use stentor_wire::psi::{ErrorCode, Topic};
 
 use crate::psi::encoder::SessionEncoder;
 use crate::psi::live::{PsiTurn, TurnAnswer, TurnState};
-use crate::psi::payload::message::{self, TextMessage};
-use crate::psi::payload::{self, Written};
+use crate::psi::payload::{self, Written, message};
 use crate::psi::wire::PsiWire;
 
 /// A message is announced. A queued one goes in behind an answer that was complete: that one goes
@@ -35,10 +34,10 @@ pub(super) async fn message_started(
 }
 
 pub(super) fn started(encoder: &mut SessionEncoder, answer: &LiveMessage) {
-    encoder.live.set_turn(PsiTurn {
+    encoder.live.locked().turn = PsiTurn {
         answer: Some(TurnAnswer::Writing(answer.clone())),
         state: TurnState::Text,
-    });
+    };
     encoder.forget_texts();
 }
 
@@ -60,7 +59,7 @@ pub(super) fn block_started(encoder: &mut SessionEncoder, block: &LiveBlock) {
         }
         LiveBlockKind::Thinking => encoder.thinking.restart(),
         LiveBlockKind::ToolCall { id, .. } => {
-            encoder.live.set_turn_state(TurnState::Tools);
+            encoder.live.locked().turn.state = TurnState::Tools;
             encoder.arguments.restart();
             encoder.arguments_of.clone_from(id);
         }
@@ -95,7 +94,7 @@ pub(super) async fn message_ended(
                 Some(_) => TurnState::Error,
                 None => TurnState::Done,
             };
-            encoder.live.end_turn(state, message);
+            encoder.live.locked().turn.end(state, message);
             // All of it has been published.
             encoder.forget_texts();
             encoder.answer = Some(Arc::clone(message));
@@ -116,13 +115,8 @@ fn text_event(
     text: &str,
     custom_type: Option<&str>,
 ) {
-    let data = TextMessage {
-        session_id: &encoder.live.id,
-        role,
-        text,
-        custom_type,
-    };
-    wire.session_event(Topic::AssistantMessage, encoder, &data);
+    let data = message::text_message(&encoder.live.id, role, text, custom_type);
+    wire.session_event(Topic::AssistantMessage, encoder, &Written(&data));
 }
 
 async fn publish_answer(encoder: &mut SessionEncoder, wire: &mut PsiWire) {

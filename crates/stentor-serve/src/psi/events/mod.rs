@@ -7,13 +7,12 @@ mod panel;
 use std::sync::Arc;
 
 use stentor_agent::event::{Event, EventKind, StateChange};
-use stentor_journal::message::ToolCall;
 use stentor_wire::psi::Topic;
 use tokio::time::Instant;
 
 use super::encoder::{RunningTool, SessionEncoder};
 use super::live::{RetryWait, SessionPhase};
-use super::payload::tool::{self, CallDetail, CallPayload};
+use super::payload::message::{self, CallDetail};
 use super::wire::PsiWire;
 
 /// Writes what an event means to the client.
@@ -45,22 +44,15 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut PsiWire, ev
             answer::message_ended(encoder, wire, message).await;
         }
         EventKind::ToolStarted { call } => {
-            call_event(encoder, wire, Topic::ToolStart, call, CallDetail::Nothing);
-            call_event(
-                encoder,
-                wire,
-                Topic::ToolExecuting,
-                call,
-                CallDetail::Arguments,
-            );
+            wire.call_event(encoder, Topic::ToolStart, call, CallDetail::Nothing);
+            wire.call_event(encoder, Topic::ToolExecuting, call, CallDetail::Arguments);
             encoder.tools.push(RunningTool::new(Arc::clone(call)));
         }
         // Some tools report that they have begun, which is known.
-        EventKind::ToolProgress { partial, .. } if tool::is_blank(partial) => {}
+        EventKind::ToolProgress { partial, .. } if message::is_blank(partial) => {}
         EventKind::ToolProgress { call, partial } => {
-            call_event(
+            wire.call_event(
                 encoder,
-                wire,
                 Topic::ToolUpdate,
                 call,
                 CallDetail::Output(partial),
@@ -68,18 +60,12 @@ pub(super) async fn publish(encoder: &mut SessionEncoder, wire: &mut PsiWire, ev
             let mut tools = encoder.tools.iter_mut();
             if let Some(running) = tools.find(|tool| tool.call.id == call.id) {
                 running.last = Some(Arc::clone(partial));
-                running.shown(Instant::now());
+                running.shown = Instant::now();
             }
         }
         EventKind::ToolEnded { call, output, .. } => {
             encoder.tools.retain(|tool| tool.call.id != call.id);
-            call_event(
-                encoder,
-                wire,
-                Topic::ToolResult,
-                call,
-                CallDetail::Output(output),
-            );
+            wire.call_event(encoder, Topic::ToolResult, call, CallDetail::Output(output));
             wire.footer(&encoder.live, &encoder.cause).await;
         }
         EventKind::PlanChanged(_)
@@ -122,17 +108,6 @@ fn is_delta(kind: &EventKind) -> bool {
             | EventKind::BlockEnded { .. }
             | EventKind::EntryAppended { .. }
     )
-}
-
-fn call_event(
-    encoder: &SessionEncoder,
-    wire: &mut PsiWire,
-    topic: Topic,
-    call: &ToolCall,
-    detail: CallDetail<'_>,
-) {
-    let data = CallPayload(&encoder.live.id, call, detail);
-    wire.session_event(topic, encoder, &data);
 }
 
 /// What the session is doing.
@@ -182,7 +157,7 @@ async fn phase(encoder: &mut SessionEncoder, wire: &mut PsiWire, event: &Event) 
         }
         _ => {}
     }
-    encoder.live.change_phase(|now| *now = phase);
+    encoder.live.locked().phase = phase;
     match with_footer {
         true => wire.snapshots(&encoder.live, &encoder.cause).await,
         false => wire.session_updated(&encoder.live, &encoder.cause).await,
@@ -197,7 +172,8 @@ async fn phase(encoder: &mut SessionEncoder, wire: &mut PsiWire, event: &Event) 
 async fn setting(encoder: &SessionEncoder, wire: &mut PsiWire, change: &StateChange) {
     let (live, cause) = (&encoder.live, &encoder.cause);
     match change {
-        StateChange::Model(_) | StateChange::ThinkingLevel(_) if live.holds_snapshots() => {}
+        StateChange::Model(_) | StateChange::ThinkingLevel(_)
+            if live.locked().holding_snapshots > 0 => {}
         StateChange::Model(_) | StateChange::ThinkingLevel(_) | StateChange::AutoCompaction(_) => {
             wire.snapshots(live, cause).await;
         }

@@ -3,6 +3,7 @@
 use stentor_agent::dialog::WidgetPlacement;
 use stentor_agent::event::{EventKind, NoticeLevel, Subagent};
 use stentor_agent::tool::{Plan, PlanStatus};
+use stentor_wire::psi::Topic;
 
 use crate::psi::encoder::SessionEncoder;
 use crate::psi::ui::{DialogShape, UiQuestion, permission_shape, shape_of};
@@ -33,9 +34,9 @@ pub(super) fn publish(encoder: &SessionEncoder, wire: &mut PsiWire, kind: &Event
         EventKind::DialogAsked { id, dialog } => {
             let shape = shape_of(dialog);
             // An input has no other place for what can be chosen.
-            let title = match &shape {
-                DialogShape::Input { .. } => dialog.whole_title().into_owned(),
-                DialogShape::Confirm { .. } | DialogShape::Select { .. } => dialog.title.clone(),
+            let title = match shape.kind {
+                "input" => dialog.whole_title().into_owned(),
+                _ => dialog.title.clone(),
             };
             ask(encoder, wire, UiQuestion::Dialog(*id), title, shape);
         }
@@ -79,7 +80,9 @@ fn widget(
 ) {
     let id = &encoder.live.id;
     wire.shared.ui().set_widget(id, key, lines, placement);
-    wire.widgets_changed(&encoder.live);
+    if wire.shows(Topic::WidgetsUpdated, id) {
+        wire.widgets();
+    }
 }
 
 fn ask(
@@ -108,7 +111,9 @@ fn closed(encoder: &SessionEncoder, wire: &mut PsiWire, question: UiQuestion) {
 
 fn status(encoder: &SessionEncoder, wire: &mut PsiWire, key: &str, text: Option<String>) {
     wire.shared.ui().set_status(&encoder.live.id, key, text);
-    wire.statuses_changed(&encoder.live);
+    if wire.shows(Topic::StatusUpdated, &encoder.live.id) {
+        wire.statuses();
+    }
 }
 
 fn subagent(encoder: &SessionEncoder, wire: &mut PsiWire, agent: &Subagent, now: Option<&str>) {

@@ -1,20 +1,16 @@
 //! The operations (section 9), one file per group.
 
-pub(super) mod dialogs;
-pub(super) mod export;
-pub(super) mod jobs;
-pub(super) mod login;
+mod additions;
 pub(super) mod navigation;
 pub(super) mod prompting;
 pub(super) mod reading;
 pub(super) mod settings;
-pub(super) mod shell;
 pub(super) mod transport;
 
 use stentor_wire::psi::Op;
 
 use super::request::{OpCall, OpResult};
-use super::slash;
+use super::{jobs, login, slash, ui};
 
 /// The table of operations (section 9).
 pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
@@ -30,13 +26,12 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::ListSessions => reading::list_sessions(call).await,
         Op::Prompt => prompting::prompt(call).await,
         Op::PromptWhileStreaming => prompting::while_streaming(call).await,
-        Op::Steer => prompting::steer(call).await,
-        Op::FollowUp => prompting::follow_up(call).await,
+        Op::Steer | Op::FollowUp => prompting::queue(call, op).await,
         Op::Interrupt => prompting::interrupt(call).await,
         Op::Abort => prompting::abort(call).await,
-        Op::AbortRetry => prompting::abort_retry(call).await,
+        Op::AbortRetry => additions::abort_retry(call).await,
         Op::Command => slash::command(call).await,
-        Op::FrontendActionResult => slash::actions::result(call).await,
+        Op::FrontendActionResult => slash::pickers::result(call).await,
         Op::NewSession => navigation::new_session(call).await,
         Op::SwitchSession => navigation::switch_session(call).await,
         Op::Fork => navigation::fork(call).await,
@@ -49,17 +44,17 @@ pub(super) async fn dispatch(op: Op, call: &mut OpCall<'_>) -> OpResult {
         Op::SetAutoCompaction | Op::SetAutoRetry => settings::set_automatic(call, op).await,
         Op::LoginBegin => login::begin(call).await,
         Op::LoginComplete => login::complete(call),
-        Op::ResolveDialog => dialogs::resolve(call).await,
-        Op::CancelDialog => dialogs::cancel(call).await,
+        Op::ResolveDialog => ui::resolve(call).await,
+        Op::CancelDialog => ui::cancel(call).await,
         Op::ListBackgroundJobs => jobs::list(call).await,
         Op::InspectBackgroundJob => jobs::inspect(call).await,
         Op::CancelBackgroundJob => jobs::cancel(call).await,
-        Op::Bash => shell::bash(call).await,
-        Op::AbortBash => shell::abort_bash(call).await,
-        Op::ExportHtml => export::export_html(call).await,
-        Op::GetForkMessages => reading::get_fork_messages(call).await,
-        Op::GetLastAssistantText => reading::get_last_assistant_text(call).await,
-        Op::GetCommands => reading::get_commands(call).await,
-        Op::GetAvailableModels => reading::get_available_models(call),
+        Op::Bash => additions::bash(call).await,
+        Op::AbortBash => additions::abort_bash(call).await,
+        Op::ExportHtml => additions::export_html(call).await,
+        Op::GetForkMessages => additions::get_fork_messages(call).await,
+        Op::GetLastAssistantText => additions::get_last_assistant_text(call).await,
+        Op::GetCommands => additions::get_commands(call).await,
+        Op::GetAvailableModels => additions::get_available_models(call),
     }
 }

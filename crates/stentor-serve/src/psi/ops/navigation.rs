@@ -1,20 +1,22 @@
-//! Moving between sessions (section 9.5).
+//! Moving between sessions (section 9.5), and cursors, which are ours: where a client is in the
+//! events of a session that it shares, and how it goes on from there over another connection.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError};
-use stentor_agent::hub::{CursorMissed, Subscription};
+use stentor_agent::hub::{Cursor, CursorMissed, Subscription};
 use stentor_agent::session::{ForkPoint, Session, SessionOptions};
 use stentor_agent::tasks;
 use stentor_journal::store::{Entry, EntryKind};
+use stentor_wire::edn::EdnWriter;
 use stentor_wire::psi::ErrorCode;
 
 use crate::psi::connection::PsiConnection;
-use crate::psi::cursor;
 use crate::psi::error::OpError;
-use crate::psi::item::{CausingRequest, ItemPart};
+use crate::psi::item::ItemPart;
 use crate::psi::live::{PsiSession, SessionOrigin};
+use crate::psi::params::{OpParams, either};
 use crate::psi::payload;
 use crate::psi::payload::context::{self, Slot};
 use crate::psi::request::{OpCall, OpDone, OpResult};
@@ -23,31 +25,28 @@ use crate::psi::shared::PsiShared;
 pub async fn new_session(call: &mut OpCall<'_>) -> OpResult {
     let source = call.target().await?;
     let live = new_like(call.shared(), &source).await?;
-    arrive(call, &live, Arrival::New).await
+    arrive(call, &live, true, None).await
 }
 
 pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
     if call.params.session_id()?.is_some() {
         let live = call.target().await?;
-        return arrive(call, &live, Arrival::Known).await;
+        return arrive(call, &live, false, None).await;
     }
     let path = call.params.filled("session-path")?;
-    let given = cursor::given(call.params)?;
-    let (live, is_new) = resume(call.connection, path).await?;
-    let arrival = match given {
-        // One that is open here already has lost nothing.
-        _ if !is_new => Arrival::Known,
-        None => Arrival::New,
-        Some(given) => Arrival::At(live.session.subscribe_at(&given)),
-    };
-    arrive(call, &live, arrival).await
+    let given = given_cursor(call.params)?;
+    let (live, is_new) = resume(call.shared(), path).await?;
+    // One that is open here already has lost nothing.
+    let given = given.filter(|_| is_new);
+    let cursor = given.map(|given| live.session.subscribe_at(&given));
+    arrive(call, &live, is_new, cursor).await
 }
 
 pub async fn fork(call: &mut OpCall<'_>) -> OpResult {
     let entry_id = call.params.filled("entry-id")?;
     let source = call.target().await?;
     let live = fork_at(call.shared(), &source, entry_id).await?;
-    arrive(call, &live, Arrival::New).await
+    arrive(call, &live, true, None).await
 }
 
 pub async fn set_session_name(call: &mut OpCall<'_>) -> OpResult {
@@ -57,38 +56,30 @@ pub async fn set_session_name(call: &mut OpCall<'_>) -> OpResult {
     OpDone::map(&[("session-name", &name)]).of(&live).into()
 }
 
-/// How a client comes to a session.
-enum Arrival {
-    /// Its events are published here already.
-    Known,
-    New,
-    /// With a cursor: if it still counts, the events follow it, and nothing is written again.
-    At(Result<Subscription, CursorMissed>),
-}
-
-async fn arrive(call: &mut OpCall<'_>, live: &Arc<PsiSession>, arrival: Arrival) -> OpResult {
+/// Brings the client to a session whose events are published here already, unless it is new here.
+/// With a cursor that still counts, the events follow it, and nothing is written again.
+async fn arrive(
+    call: &mut OpCall<'_>,
+    live: &Arc<PsiSession>,
+    is_new: bool,
+    cursor: Option<Result<Subscription, CursorMissed>>,
+) -> OpResult {
     let file = live.view(false).await?.file();
-    let (is_new, cursor) = match arrival {
-        Arrival::Known => (false, None),
-        Arrival::New => (true, None),
-        Arrival::At(cursor) => (true, Some(cursor)),
-    };
-    let outcome = cursor.as_ref().map(cursor::outcome);
+    let outcome = cursor.as_ref().map(cursor_outcome);
     let mut done = OpDone::data(payload::map(|data| {
         data.fields(&[("session-id", &&*live.id), ("session-file", &file)]);
-        cursor::write(data, live, outcome);
+        write_cursor(data, live, outcome);
     }));
-    let cause = call.answerer.cause();
     let events = cursor.and_then(Result::ok);
     let shown = match events {
-        Some(_) => snapshots(live, &cause).into(),
-        None => self::arrival(live, &cause),
+        Some(_) => snapshots(live).into(),
+        None => self::arrival(live),
     };
     let attached = events.map(|events| ItemPart::Attach(Arc::clone(live), events));
     let attached = attached.or_else(|| is_new.then(|| ItemPart::attach(live)));
     done.before = move_focus(call.connection, live, attached).await?;
     done.before.extend(shown);
-    done.after = after_the_answer();
+    done.after = vec![ItemPart::Wiped];
     done.of(live).into()
 }
 
@@ -114,20 +105,14 @@ pub async fn move_focus(
 }
 
 /// The five events of every navigation.
-pub fn arrival(live: &Arc<PsiSession>, cause: &CausingRequest) -> Vec<ItemPart> {
-    let mut parts = vec![ItemPart::Rehydration(Arc::clone(live), cause.clone())];
-    parts.extend(snapshots(live, cause));
+pub fn arrival(live: &Arc<PsiSession>) -> Vec<ItemPart> {
+    let mut parts = vec![ItemPart::Rehydration(Arc::clone(live))];
+    parts.extend(snapshots(live));
     parts
 }
 
-fn snapshots(live: &Arc<PsiSession>, cause: &CausingRequest) -> [ItemPart; 2] {
-    let of_session = ItemPart::Snapshots(Arc::clone(live), cause.clone());
-    [of_session, ItemPart::Context(cause.clone())]
-}
-
-/// What the client wipes when it sees the answer, and so must be written again (section 18.4).
-pub fn after_the_answer() -> Vec<ItemPart> {
-    vec![ItemPart::Context(None), ItemPart::UiLists]
+fn snapshots(live: &Arc<PsiSession>) -> [ItemPart; 2] {
+    [ItemPart::Snapshots(Arc::clone(live)), ItemPart::Context]
 }
 
 /// A new session with the folder, the model and the thinking level of another.
@@ -137,11 +122,7 @@ pub async fn new_like(shared: &PsiShared, source: &PsiSession) -> Result<Arc<Psi
 }
 
 /// The session in a file, by its path: a live one, or one that is loaded now (true).
-pub async fn resume(
-    connection: &PsiConnection,
-    path: &str,
-) -> Result<(Arc<PsiSession>, bool), OpError> {
-    let shared = &connection.shared;
+pub async fn resume(shared: &PsiShared, path: &str) -> Result<(Arc<PsiSession>, bool), OpError> {
     let path = shared.options.cwd.join(path);
     let slots = context::slots_as_they_came(shared).await;
     let agent = shared.agent.clone();
@@ -274,4 +255,41 @@ fn is_user_message(entry: &Entry) -> bool {
         EntryKind::Message { message } => message.as_user().is_some(),
         _ => false,
     }
+}
+
+/// The cursor that a client gives, as `{:epoch "…" :number 7}`.
+fn given_cursor(params: OpParams<'_>) -> Result<Option<Cursor>, OpError> {
+    let Some(cursor) = params.get("cursor") else {
+        return Ok(None);
+    };
+    let epoch = either(cursor, "epoch").and_then(|epoch| epoch.as_str());
+    let number = either(cursor, "number").and_then(|number| number.as_i64());
+    let number = number.and_then(|number| u64::try_from(number).ok());
+    let (epoch, number) = epoch
+        .zip(number)
+        .ok_or_else(|| OpError::params(":cursor must be a map with :epoch and :number"))?;
+    let epoch = epoch.into();
+    Ok(Some(Cursor { epoch, number }))
+}
+
+/// What became of the cursor that a client gave.
+fn cursor_outcome<T>(result: &Result<T, CursorMissed>) -> &'static str {
+    match result {
+        Ok(_) => "resumed",
+        Err(CursorMissed::OtherEpoch) => "other-epoch",
+        Err(CursorMissed::TooOld) => "too-old",
+    }
+}
+
+/// Writes where a session that is shared is now.
+pub fn write_cursor(data: &mut EdnWriter<'_>, live: &PsiSession, outcome: Option<&str>) {
+    if !live.session.is_shared() {
+        return;
+    }
+    let cursor = live.session.cursor();
+    data.key("cursor").map(|map| {
+        map.field("epoch", &*cursor.epoch)
+            .field("number", &cursor.number)
+            .field_if_some("outcome", outcome);
+    });
 }

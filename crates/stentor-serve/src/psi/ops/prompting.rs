@@ -7,20 +7,21 @@ use stentor_agent::session::{Accepted, SessionError};
 use stentor_agent::tasks;
 use stentor_journal::message::ContentBlock;
 use stentor_wire::edn::Value;
+use stentor_wire::psi::Op;
 use tokio_util::sync::CancellationToken;
 
 use crate::picture;
 use crate::psi::error::OpError;
 use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
-use crate::psi::ops::login;
+use crate::psi::login;
 use crate::psi::params::word_of;
-use crate::psi::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use crate::psi::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 use crate::psi::slash;
 
 pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("message")?;
-    let images = images(call)?;
+    let content = message(call)?;
     let live = call.target().await?;
     if let Some(pasted) = call.shared().login.take_for_prompt(text) {
         return login::pasted(call, live, pasted, text.to_owned());
@@ -28,15 +29,12 @@ pub async fn prompt(call: &mut OpCall<'_>) -> OpResult {
     if let Some(handled) = slash::through_prompt(call, &live, text).await {
         return handled;
     }
-    let mut content = vec![ContentBlock::text(text)];
-    content.extend(images);
     let called = live.session.slash().called(text);
     if called.is_some_and(|called| called.source == CommandSource::McpPrompt) {
         // A server is asked for the prompt first: nobody else waits for it.
-        let starter = call.answerer.clone();
         return call.answerer.later(async move {
             let accepted = prepared(&live, content, live.preparing()).await?;
-            Ok(begun(&starter, &live, accepted))
+            Ok(begun(&live, accepted))
         });
     }
     let content = live.session.expand(content).await?;
@@ -71,21 +69,21 @@ async fn run(
     live: Arc<PsiSession>,
     content: Vec<ContentBlock>,
 ) -> OpResult {
-    let (starter, may_wait) = (answerer.clone(), live.is_aborting());
+    let may_wait = live.locked().aborting > 0;
     let starting = async move {
         let accepted = live.session.prompt(content).await?;
-        Ok(begun(&starter, &live, accepted))
+        Ok(begun(&live, accepted))
     };
     // When the run before is being stopped, this one waits for it: others must not.
     match may_wait {
         true => answerer.later(starting),
-        false => starting.await.map(OpAnswer::Now),
+        false => starting.await.map(Some),
     }
 }
 
-fn begun(answerer: &RequestAnswerer, live: &Arc<PsiSession>, accepted: Accepted) -> OpDone {
+fn begun(live: &Arc<PsiSession>, accepted: Accepted) -> OpDone {
     let mut done = OpDone::accepted().of(live);
-    done.after = ItemPart::run(live, answerer.cause(), accepted);
+    done.after = ItemPart::run(live, accepted);
     done
 }
 
@@ -111,15 +109,13 @@ pub async fn while_streaming(call: &mut OpCall<'_>) -> OpResult {
     done.of(&live).into()
 }
 
-pub async fn steer(call: &mut OpCall<'_>) -> OpResult {
+/// `steer` and `follow_up`.
+pub async fn queue(call: &mut OpCall<'_>, op: Op) -> OpResult {
     let (live, content) = expanded(call, message(call)?).await?;
-    live.session.steer(content).await?;
-    OpDone::accepted().of(&live).into()
-}
-
-pub async fn follow_up(call: &mut OpCall<'_>) -> OpResult {
-    let (live, content) = expanded(call, message(call)?).await?;
-    live.session.follow_up(content).await?;
+    match op {
+        Op::Steer => live.session.steer(content).await?,
+        _ => live.session.follow_up(content).await?,
+    }
     OpDone::accepted().of(&live).into()
 }
 
@@ -146,11 +142,15 @@ pub async fn interrupt(call: &mut OpCall<'_>) -> OpResult {
 
 pub async fn abort(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
-    live.stop_preparing();
-    let (session, aborting) = (live.session.clone(), live.aborting());
+    {
+        let mut state = live.locked();
+        std::mem::take(&mut state.preparing).cancel();
+        state.aborting += 1;
+    }
+    let aborted = Arc::clone(&live);
     let mut ending = Box::pin(async move {
-        let ended: Result<(), SessionError> = session.abort().await;
-        drop(aborting);
+        let ended: Result<(), SessionError> = aborted.session.abort().await;
+        aborted.locked().aborting -= 1;
         ended
     });
     // With this the session knows; that it takes a moment to stop must keep nobody waiting.
@@ -158,12 +158,6 @@ pub async fn abort(call: &mut OpCall<'_>) -> OpResult {
         std::task::Poll::Ready(ended) => ended?,
         std::task::Poll::Pending => drop(tasks::spawn(ending)),
     }
-    OpDone::accepted().of(&live).into()
-}
-
-pub async fn abort_retry(call: &mut OpCall<'_>) -> OpResult {
-    let live = call.target().await?;
-    live.session.abort_retry().await?;
     OpDone::accepted().of(&live).into()
 }
 
@@ -195,8 +189,7 @@ pub async fn run_through(
     // may have ended it already.
     let events = live.session.subscribe_since(accepted.after());
     let mut events = events.unwrap_or_else(|_| live.session.subscribe());
-    let begin = ItemPart::run(live, starter.cause(), accepted);
-    starter.shared.write(begin).await;
+    starter.write(None, ItemPart::run(live, accepted)).await;
     while let Some(event) = events.next().await {
         if matches!(event.kind, EventKind::Settled { .. }) {
             break;

@@ -1,17 +1,16 @@
-//! Looking at things (section 9.2), also what the original leaves unsupported (section 4).
+//! Looking at things (section 9.2).
 
-use stentor_agent::event::{CommandInfo, CommandSource};
-use stentor_wire::edn::{EdnWriter, Keyword};
+use stentor_agent::event::CommandSource;
+use stentor_wire::edn::EdnWriter;
 use stentor_wire::eql;
 use stentor_wire::psi::ErrorCode;
 
-use crate::psi::cursor;
 use crate::psi::eql::Engine;
-use crate::psi::eql::session::{SESSION, SessionFacts};
 use crate::psi::error::OpError;
-use crate::psi::payload::{self, context, message::Messages, model::CatalogEntry, session};
+use crate::psi::ops::navigation;
+use crate::psi::payload::session::{self, SESSION, SessionFacts};
+use crate::psi::payload::{self, context, message::Messages};
 use crate::psi::request::{OpCall, OpDone, OpResult};
-use crate::psi::slash;
 
 pub async fn query_eql(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("query")?;
@@ -48,7 +47,7 @@ pub async fn get_state(call: &mut OpCall<'_>) -> OpResult {
             SESSION.write(map, &facts, head);
             map.field("message-count", &state.message_count)
                 .field_if_some("sandbox", sandbox.as_ref());
-            cursor::write(map, &live, None);
+            navigation::write_cursor(map, &live, None);
             SESSION.write(map, &facts, "ui-type");
             map.key("skills").maps(&book.skills, |map, skill| {
                 map.field("name", &skill.name)
@@ -76,7 +75,6 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
     let facts = SessionFacts::now(call.shared(), &live, live.view(false).await?);
     let extensions = live.commands().await.of(CommandSource::Extension).count();
     let state = &facts.view.state;
-    let waiting = state.queues.steering.len() + state.queues.follow_up.len();
     let usage = &stats.total_usage;
     let data = payload::map(|data| {
         data.key("stats").map(|map| {
@@ -84,7 +82,7 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
             SESSION.write(map, &facts, head);
             map.field("is-retrying", &(state.retry_attempt > 0));
             SESSION.write(map, &facts, "model thinking-level");
-            map.field("pending-messages", &waiting);
+            map.field("pending-messages", &facts.activity.waiting);
             let rest = "retry-attempt auto-retry-enabled auto-compaction-enabled context-fraction";
             SESSION.write(map, &facts, rest);
             map.key("agent-diagnostics").map(|map| {
@@ -120,53 +118,4 @@ pub async fn list_sessions(call: &mut OpCall<'_>) -> OpResult {
             .maps(&slots, context::write_listed);
     });
     OpDone::data(data).of(&live).into()
-}
-
-pub async fn get_fork_messages(call: &mut OpCall<'_>) -> OpResult {
-    let live = call.target().await?;
-    let messages = live.session.user_messages().await?;
-    let data = payload::map(|data| {
-        data.key("messages")
-            .maps(&messages, |map, (entry_id, text)| {
-                map.field("entry-id", entry_id).field("text", text);
-            });
-    });
-    OpDone::data(data).of(&live).into()
-}
-
-pub async fn get_last_assistant_text(call: &mut OpCall<'_>) -> OpResult {
-    let live = call.target().await?;
-    let text = live.session.last_assistant_text().await?;
-    OpDone::map(&[("text", &text)]).of(&live).into()
-}
-
-pub async fn get_commands(call: &mut OpCall<'_>) -> OpResult {
-    let live = call.target().await?;
-    let builtins = slash::BUILTINS.iter().map(|builtin| CommandInfo {
-        name: builtin.name.to_owned(),
-        description: Some(builtin.about.to_owned()),
-        hint: None,
-        source: CommandSource::Builtin,
-        path: None,
-    });
-    let further = live.commands().await.list;
-    // What is built in cannot be replaced, so nothing else is offered by its name.
-    let is_free = |info: &&CommandInfo| slash::BUILTINS.iter().all(|one| one.name != info.name);
-    let commands = builtins.chain(further.iter().filter(is_free).cloned());
-    OpDone::data(payload::map(|data| {
-        data.key("commands").maps(commands, |map, command| {
-            let path = command.path.as_ref().map(|path| path.to_string_lossy());
-            let source = command.source.as_str().replace('_', "-");
-            map.field("name", &command.name)
-                .field("description", &command.description)
-                .field("source", &Keyword(&source))
-                .field("path", &path);
-        });
-    }))
-    .into()
-}
-
-pub fn get_available_models(call: &mut OpCall<'_>) -> OpResult {
-    let models = call.shared().agent.models().available();
-    OpDone::map(&[("models", &CatalogEntry::all(&models))]).into()
 }

@@ -13,7 +13,7 @@ use crate::default_model::{DefaultModelScope, StoredDefaultModel};
 use crate::psi::error::OpError;
 use crate::psi::live::PsiSession;
 use crate::psi::params::{missing, word_of};
-use crate::psi::payload::{self, model::ModelRef};
+use crate::psi::payload::{self, session::model_ref};
 use crate::psi::request::{OpCall, OpDone, OpResult};
 use crate::psi::shared::PsiShared;
 
@@ -76,7 +76,7 @@ pub async fn set_model(call: &mut OpCall<'_>) -> OpResult {
     let live = call.target().await?;
     let chosen = choose_model(call.shared(), &live, provider, id, scope).await?;
     let data = payload::map(|data| {
-        data.field("model", &ModelRef(&chosen.model));
+        data.field("model", &model_ref(&chosen.model));
         if let Some(stored) = &chosen.stored {
             data.field("kept-in", &*stored.file.to_string_lossy())
                 .field("without-effect", &stored.without_effect);
@@ -147,7 +147,7 @@ pub async fn cycle_model(call: &mut OpCall<'_>) -> OpResult {
     } else {
         state.model
     };
-    let done = OpDone::map(&[("model", &model.as_deref().map(ModelRef))]);
+    let done = OpDone::map(&[("model", &model.as_deref().map(model_ref))]);
     done.of(&live).into()
 }
 

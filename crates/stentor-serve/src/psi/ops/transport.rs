@@ -71,7 +71,6 @@ pub async fn subscribe(call: &mut OpCall<'_>) -> OpResult {
             shared.let_ask(&live).await?;
         }
     }
-    let cause = call.answerer.cause();
     let mut parts = vec![
         ItemPart::Topics(call.connection.topics),
         ItemPart::Focus(Arc::clone(&live)),
@@ -82,8 +81,7 @@ pub async fn subscribe(call: &mut OpCall<'_>) -> OpResult {
     if named.iter().any(|topic| topic.is_ui()) {
         parts.push(ItemPart::UiSnapshot);
     }
-    parts.push(ItemPart::Snapshots(Arc::clone(&live), cause.clone()));
-    parts.push(ItemPart::Context(cause));
+    parts.extend([ItemPart::Snapshots(Arc::clone(&live)), ItemPart::Context]);
     let done = subscribed(call.connection.topics).of(&live);
     done.behind(parts).into()
 }

@@ -1,20 +1,27 @@
-//! `context/updated`: the live sessions and the widget that shows them (sections 10.4, 11.3, 16).
+//! The live sessions: `context/updated` and the widget that shows them (sections 10.4, 11.3, 16),
+//! what queries find of them and of stored ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use stentor_agent::tasks;
 use stentor_journal::clock::iso_time;
-use stentor_wire::edn::{EdnWriter, WriteEdn};
+use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::store::{self, EntryKind, ListedSession};
+use stentor_wire::edn::{EdnWriter, Value, WriteEdn};
 
+use crate::psi::eql::EqlError;
+use crate::psi::eql::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
+use crate::psi::eql::table::{Fact, FactTable, entity, path, vector};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use crate::psi::loading::KnownPsiSession;
-use crate::psi::shared::{PsiShared, lock};
+use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
-/// The live sessions at one moment.
+/// The live sessions at one moment, and which is focused.
 pub struct ContextPayload {
     active: Option<Arc<str>>,
     slots: Vec<Slot>,
@@ -86,7 +93,7 @@ pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
 /// last shown.
 async fn slot_of(live: &PsiSession) -> Option<Slot> {
     let seq = live.session.seq();
-    let shown = lock(&live.shown).clone();
+    let shown = live.locked().shown.clone();
     if let Some((_, slot)) = shown.filter(|(at, _)| *at == seq) {
         let phase = live.phase();
         return Some(Slot {
@@ -96,7 +103,7 @@ async fn slot_of(live: &PsiSession) -> Option<Slot> {
         });
     }
     let slot = live.slot(&live.view(false).await.ok()?);
-    *lock(&live.shown) = Some((seq, slot.clone()));
+    live.locked().shown = Some((seq, slot.clone()));
     Some(slot)
 }
 
@@ -219,4 +226,96 @@ pub fn write_listed(map: &mut EdnWriter<'_>, slot: &Slot) {
         .field("parent-session-path", &slot.origin.parent_path)
         .field("created-at", &iso_time(slot.origin.created_ms))
         .field("updated-at", &slot.updated_ms.map(iso_time));
+}
+
+#[rustfmt::skip]
+pub static CONTEXT: FactTable<ContextPayload> = FactTable {
+    symbol: "psi.agent-session/context",
+    domain: "agent-session",
+    input: OF_NOTHING,
+    namespace: "psi.agent-session",
+    facts: &[
+        Fact("context-active-session-id", |f| f.active.as_deref().map(str::to_owned).into()),
+        Fact("context-session-count", |f| f.slots.len().into()),
+        Fact("context-sessions", |f| vector(&f.slots, slot)),
+    ],
+};
+
+/// The stored sessions of the session's folder, newest first, under both of their names.
+pub static STORED: FactTable<Vec<ListedSession>> = FactTable {
+    symbol: "psi.session/stored",
+    domain: "history",
+    input: OF_SESSION,
+    namespace: "psi.session",
+    facts: &[
+        Fact("list", |listed| vector(listed, info)),
+        Fact("psi.persisted-session/list", |listed| vector(listed, info)),
+    ],
+};
+
+pub static STORED_TEXT: FactTable<String> = FactTable {
+    symbol: "psi.session/stored-text",
+    domain: "history",
+    input: OF_STORED,
+    namespace: "psi.session-info",
+    facts: &[Fact("all-messages-text", |text| text.clone().into())],
+};
+
+fn slot(slot: &Slot) -> Value<'static> {
+    let parent = slot.origin.parent.as_deref().map(str::to_owned);
+    entity(
+        "psi.session-info",
+        [
+            ("id", slot.id.to_string().into()),
+            ("path", slot.file_text().into()),
+            ("worktree-path", path(&slot.origin.cwd)),
+            ("name", slot.name.clone().into()),
+            ("display-name", slot.display_name.clone().into()),
+            ("parent-session-id", parent.into()),
+            (
+                "parent-session-path",
+                slot.origin.parent_path.clone().into(),
+            ),
+            ("created", iso_time(slot.origin.created_ms).into()),
+            ("modified", slot.updated_ms.map(iso_time).into()),
+        ],
+    )
+}
+
+/// Everything that was said in a stored session, a line break between messages.
+pub async fn stored_text(path: String) -> Result<String, EqlError> {
+    let path = PathBuf::from(path);
+    let read = move || store::view(&path);
+    let stored = tasks::spawn_blocking(read).await??;
+    let said: Vec<String> = stored
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.kind {
+            EntryKind::Message { message } => match &**message {
+                Message::Known(KnownMessage::User(user)) => Some(user.content.text()),
+                Message::Known(KnownMessage::Assistant(answer)) => Some(answer.text()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    Ok(said.join("\n"))
+}
+
+fn info(session: &ListedSession) -> Value<'static> {
+    entity(
+        "psi.session-info",
+        [
+            ("id", session.id.clone().into()),
+            ("path", path(&session.path)),
+            ("worktree-path", session.cwd.clone().into()),
+            ("name", session.name.clone().into()),
+            ("first-message", session.first_message.clone().into()),
+            ("message-count", session.message_count.into()),
+            ("parent-session-path", session.parent_session.clone().into()),
+            ("created", session.created.clone().into()),
+            ("modified", iso_time(session.modified_ms).into()),
+        ],
+    )
 }

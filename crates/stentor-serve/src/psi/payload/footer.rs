@@ -2,65 +2,43 @@
 
 use std::path::Path;
 
+use stentor_agent::repository;
 use stentor_journal::usage::Usage;
-use stentor_wire::edn::{EdnWriter, WriteEdn};
 
 use super::context::{Slot, slots_as_they_came, sorted_by_tree};
-use super::model;
-use crate::psi::git;
+use super::session;
 use crate::psi::live::{LiveSnapshot, PsiSession, RetryWait};
+use crate::psi::payload;
 use crate::psi::shared::PsiShared;
 use crate::psi::text;
 
 /// The states of sessions, in the order they are shown.
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
 
-/// What stands below the transcript.
-pub struct Footer {
-    session_id: String,
-    path_line: String,
-    usage_parts: Vec<String>,
-    model_text: String,
-    status_line: Option<String>,
-    buckets: Vec<(&'static str, Vec<String>)>,
-}
-
-impl Footer {
-    /// `None` when what the session consumed cannot be read.
-    pub async fn look(shared: &PsiShared, live: &PsiSession, view: &LiveSnapshot) -> Option<Self> {
-        let usage = view.stats.as_ref()?.total_usage;
-        Some(Self {
-            session_id: live.id.to_string(),
-            path_line: path_line(live, shared.options.home.as_deref(), view).await,
-            usage_parts: usage_parts(&usage, view),
-            model_text: model_text(view),
-            status_line: status_line(shared, live),
-            buckets: buckets(shared).await,
-        })
-    }
-}
-
-impl WriteEdn for Footer {
-    fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let stats = format!("{} {}", self.usage_parts.join(" "), self.model_text);
-        let buckets = self.buckets.iter();
-        let activity = buckets.map(|(state, labels)| format!("{state} {}", labels.join(", ")));
-        let activity = activity.collect::<Vec<_>>().join(" · ");
-        let activity = (!activity.is_empty()).then(|| format!("sessions: {activity}"));
-        writer.map(|data| {
-            data.field("session-id", &self.session_id)
-                .field("path-line", &self.path_line)
-                .field("stats-line", &stats)
-                .field("status-line", &self.status_line)
-                .field("usage-parts", &self.usage_parts)
-                .field("model-text", &self.model_text)
-                .field("session-activity-line", &activity)
-                .key("session-activity-buckets")
-                .maps(&self.buckets, |map, (state, labels)| {
-                    map.field("state", *state).field("labels", labels);
-                });
-        });
-    }
+/// What stands below the transcript, written; `None` when what the session consumed cannot be read.
+pub async fn footer(shared: &PsiShared, live: &PsiSession, view: &LiveSnapshot) -> Option<Vec<u8>> {
+    let usage = usage_parts(&view.stats.as_ref()?.total_usage, view);
+    let path_line = path_line(live, shared.options.home.as_deref(), view).await;
+    let model_text = model_text(view);
+    let stats_line = format!("{} {model_text}", usage.join(" "));
+    let buckets = buckets(shared).await;
+    let activity = buckets.iter();
+    let activity = activity.map(|(state, labels)| format!("{state} {}", labels.join(", ")));
+    let activity = activity.collect::<Vec<_>>().join(" · ");
+    let activity = (!activity.is_empty()).then(|| format!("sessions: {activity}"));
+    Some(payload::map(|data| {
+        data.field("session-id", &*live.id)
+            .field("path-line", &path_line)
+            .field("stats-line", &stats_line)
+            .field("status-line", &status_line(shared, live))
+            .field("usage-parts", &usage)
+            .field("model-text", &model_text)
+            .field("session-activity-line", &activity)
+            .key("session-activity-buckets")
+            .maps(&buckets, |map, (state, labels)| {
+                map.field("state", *state).field("labels", labels);
+            });
+    }))
 }
 
 async fn path_line(live: &PsiSession, home: Option<&Path>, view: &LiveSnapshot) -> String {
@@ -70,7 +48,7 @@ async fn path_line(live: &PsiSession, home: Option<&Path>, view: &LiveSnapshot) 
         Some(rest) => format!("~/{}", rest.display()),
         None => cwd.display().to_string(),
     };
-    if let Some(branch) = git::branch_label(git::project_of(live)).await {
+    if let Some(branch) = repository::branch_label(live.project()).await {
         line.push_str(&format!(" ({branch})"));
     }
     if let Some(name) = view.display_name() {
@@ -114,7 +92,7 @@ fn usage_parts(usage: &Usage, view: &LiveSnapshot) -> Vec<String> {
 
 fn model_text(view: &LiveSnapshot) -> String {
     match view.state.model.as_deref() {
-        Some(info) => model::label(info, view.state.thinking),
+        Some(info) => session::label(info, view.state.thinking),
         None => "(no-provider) no-model".to_owned(),
     }
 }

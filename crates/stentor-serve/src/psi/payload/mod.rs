@@ -4,12 +4,8 @@
 
 pub(super) mod context;
 pub(super) mod footer;
-pub(super) mod job;
 pub(super) mod message;
-pub(super) mod model;
 pub(super) mod session;
-pub(super) mod tool;
-pub(super) mod ui;
 
 use stentor_wire::edn::{EdnWriter, WriteEdn};
 

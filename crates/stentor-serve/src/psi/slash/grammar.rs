@@ -9,15 +9,8 @@ pub struct SlashBuiltin {
     pub name: &'static str,
     pub about: &'static str,
     command: SlashAction,
-    arguments: BuiltinArguments,
-}
-
-/// What may follow the name of a command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BuiltinArguments {
-    /// With something behind it the text is another command, or none.
-    None,
-    Any,
+    /// Otherwise the text is another command, or none, when something follows the name.
+    takes_arguments: bool,
 }
 
 /// What the built-in commands do.
@@ -53,55 +46,57 @@ pub(super) enum SlashAction {
 /// The built-in commands, in the order of the help.
 #[rustfmt::skip]
 pub const BUILTINS: &[SlashBuiltin] = &[
-    builtin("help", SlashAction::Help, BuiltinArguments::None, "Show the commands there are"),
-    builtin("new", SlashAction::New, BuiltinArguments::None, "Start a new session"),
-    builtin("resume", SlashAction::Resume, BuiltinArguments::Any,
-        "Choose a stored session, or load the one in a file"),
-    builtin("tree", SlashAction::Tree, BuiltinArguments::Any,
+    alone("help", SlashAction::Help, "Show the commands there are"),
+    alone("new", SlashAction::New, "Start a new session"),
+    with_arguments("resume", SlashAction::Resume, "Choose a stored session, or load the one in a file"),
+    with_arguments("tree", SlashAction::Tree,
         "Choose a live session or a place to fork; /tree ID switches, /tree name ID NAME renames"),
-    builtin(REWIND, SlashAction::Rewind, BuiltinArguments::Any, REWIND_ABOUT),
-    builtin(PLAN, SlashAction::Plan, BuiltinArguments::Any, PLAN_ABOUT),
-    builtin("model", SlashAction::Model, BuiltinArguments::Any,
+    with_arguments(REWIND, SlashAction::Rewind, REWIND_ABOUT),
+    with_arguments(PLAN, SlashAction::Plan, PLAN_ABOUT),
+    with_arguments("model", SlashAction::Model,
         "Choose a model; /model PROVIDER ID sets it, with project or user for later sessions, too"),
-    builtin("thinking", SlashAction::Thinking, BuiltinArguments::Any,
-        "Choose a thinking level; /thinking LEVEL sets it"),
-    builtin("effort", SlashAction::Thinking, BuiltinArguments::Any, "The same as /thinking"),
-    builtin("status", SlashAction::Status, BuiltinArguments::None, "Show how the session is"),
-    builtin("history", SlashAction::History, BuiltinArguments::None, "Show the message history"),
-    builtin("prompts", SlashAction::Prompts, BuiltinArguments::None, "List the prompt templates"),
-    builtin("skills", SlashAction::Skills, BuiltinArguments::None, "List the skills"),
-    builtin("worktree", SlashAction::Worktree, BuiltinArguments::None,
-        "Show the working folder and its repository"),
-    builtin("delegate", SlashAction::Delegate, BuiltinArguments::Any,
+    with_arguments("thinking", SlashAction::Thinking, "Choose a thinking level; /thinking LEVEL sets it"),
+    with_arguments("effort", SlashAction::Thinking, "The same as /thinking"),
+    alone("status", SlashAction::Status, "Show how the session is"),
+    alone("history", SlashAction::History, "Show the message history"),
+    alone("prompts", SlashAction::Prompts, "List the prompt templates"),
+    alone("skills", SlashAction::Skills, "List the skills"),
+    alone("worktree", SlashAction::Worktree, "Show the working folder and its repository"),
+    with_arguments("delegate", SlashAction::Delegate,
         "Give a task to an agent: /delegate AGENT TASK; alone it lists the agents"),
-    builtin("jobs", SlashAction::Jobs, BuiltinArguments::Any,
+    with_arguments("jobs", SlashAction::Jobs,
         "List background jobs; /jobs STATUS… lists others than running ones"),
-    builtin("job", SlashAction::Job, BuiltinArguments::Any, "Show a background job"),
-    builtin("cancel-job", SlashAction::CancelJob, BuiltinArguments::Any, "Stop a background job"),
-    builtin("remember", SlashAction::Remember, BuiltinArguments::Any, "Keep a note across sessions"),
-    builtin("login", SlashAction::Login, BuiltinArguments::Any, "Log in at a provider"),
-    builtin("logout", SlashAction::Logout, BuiltinArguments::None, "Log out"),
-    builtin("reload-models", SlashAction::ReloadModels, BuiltinArguments::None, "Look for models again"),
-    builtin("reload-prompts", SlashAction::ReloadPrompts, BuiltinArguments::None,
-        "Read the prompt templates and skills again"),
-    builtin("reload-extension-installs", SlashAction::ReloadExtensions, BuiltinArguments::None,
+    with_arguments("job", SlashAction::Job, "Show a background job"),
+    with_arguments("cancel-job", SlashAction::CancelJob, "Stop a background job"),
+    with_arguments("remember", SlashAction::Remember, "Keep a note across sessions"),
+    with_arguments("login", SlashAction::Login, "Log in at a provider"),
+    alone("logout", SlashAction::Logout, "Log out"),
+    alone("reload-models", SlashAction::ReloadModels, "Look for models again"),
+    alone("reload-prompts", SlashAction::ReloadPrompts, "Read the prompt templates and skills again"),
+    alone("reload-extension-installs", SlashAction::ReloadExtensions,
         "Show the extensions' commands, and how to look for extensions again"),
-    builtin("project-repl", SlashAction::ProjectRepl, BuiltinArguments::Any, "Talk to the project's REPL"),
-    builtin("quit", SlashAction::Quit, BuiltinArguments::None, "Leave"),
-    builtin("exit", SlashAction::Quit, BuiltinArguments::None, "Leave"),
+    with_arguments("project-repl", SlashAction::ProjectRepl, "Talk to the project's REPL"),
+    alone("quit", SlashAction::Quit, "Leave"),
+    alone("exit", SlashAction::Quit, "Leave"),
 ];
 
-const fn builtin(
-    name: &'static str,
-    command: SlashAction,
-    arguments: BuiltinArguments,
-    about: &'static str,
-) -> SlashBuiltin {
+const fn alone(name: &'static str, command: SlashAction, about: &'static str) -> SlashBuiltin {
     SlashBuiltin {
         name,
         about,
         command,
-        arguments,
+        takes_arguments: false,
+    }
+}
+
+const fn with_arguments(
+    name: &'static str,
+    command: SlashAction,
+    about: &'static str,
+) -> SlashBuiltin {
+    SlashBuiltin {
+        takes_arguments: true,
+        ..alone(name, command, about)
     }
 }
 
@@ -147,9 +142,8 @@ pub(super) fn parse(text: &str, called: Option<CommandSource>) -> Option<Slash> 
     };
     let name = if command == "?" { "help" } else { name };
     let mut builtins = BUILTINS.iter();
-    let builtin = builtins.find(|builtin| {
-        builtin.name == name && (rest.is_empty() || builtin.arguments == BuiltinArguments::Any)
-    });
+    let builtin = builtins
+        .find(|builtin| builtin.name == name && (rest.is_empty() || builtin.takes_arguments));
     if let Some(builtin) = builtin {
         return Some(Slash::Builtin(builtin.command, rest.to_owned()));
     }

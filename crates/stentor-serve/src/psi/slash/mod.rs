@@ -1,14 +1,11 @@
 //! Slash commands: the server owns them (section 13).
 //!
 //! [`grammar`] says which command a text is, [`builtins`] and [`texts`] what the built-in ones do,
-//! [`background`] what those do that may take long, [`pickers`] what the user is asked to choose
-//! from, [`actions`] what becomes of the choice.
+//! [`pickers`] what the user is asked to choose from and what becomes of the choice.
 
-pub(super) mod actions;
-mod background;
 mod builtins;
 mod grammar;
-mod pickers;
+pub(super) mod pickers;
 mod texts;
 
 use std::sync::Arc;
@@ -18,14 +15,13 @@ use stentor_agent::tasks;
 use stentor_wire::edn::Keyword;
 use stentor_wire::psi::Topic;
 
-use super::connection::PsiConnection;
 use super::error::OpError;
-use super::item::{CausingRequest, ItemPart};
+use super::item::ItemPart;
 use super::live::PsiSession;
 use super::ops::{navigation, prompting, settings};
 use super::payload;
 use super::payload::message::transcript_text;
-use super::request::{OpAnswer, OpCall, OpDone, OpResult, RequestAnswerer};
+use super::request::{OpCall, OpDone, OpResult, RequestAnswerer};
 
 pub(super) use grammar::BUILTINS;
 pub(super) use pickers::SELECT_STORED;
@@ -68,7 +64,6 @@ fn effect_of(performed: Performed) -> Effect {
 pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
     let text = call.params.filled("text")?;
     let live = call.target().await?;
-    let cause = call.answerer.cause();
     let effect = match resolve(&live, text).await {
         Some(Slash::Prompt) => {
             return prompting::run_to_its_end(&call.answerer, &live, text.to_owned());
@@ -78,10 +73,10 @@ pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
             return call.answerer.later(running);
         }
         Some(Slash::Builtin(command, arguments)) if command.takes_long(&arguments) => {
-            let shared = Arc::clone(call.shared());
+            let answerer = call.answerer.clone();
             return call.answerer.later(async move {
-                let done = background::perform(&shared, &live, command, arguments, &cause);
-                Ok(command_done(done.await, &live, cause))
+                let done = builtins::perform_long(&answerer, &live, command, &arguments);
+                Ok(command_done(done.await, &live))
             });
         }
         Some(Slash::Builtin(command, arguments)) => {
@@ -91,11 +86,11 @@ pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
                 return prompting::run_to_its_end(&call.answerer, &live, called);
             }
             // The result comes before the snapshots that show what it changed.
-            live.hold_snapshots();
-            let done = builtins::perform(call.connection, &live, command, &arguments, &cause);
-            let mut parts = effect_parts(effect_of(done.await), &cause);
+            live.locked().holding_snapshots += 1;
+            let done = builtins::perform(call, &live, command, &arguments);
+            let mut parts = effect_parts(effect_of(done.await));
             parts.push(ItemPart::SnapshotsHeld(Arc::clone(&live)));
-            return behind(parts, &live, cause).into();
+            return behind(parts, &live).into();
         }
         Some(Slash::Unknown) => match live.session.slash().to_come(text) {
             Some(to_come) => {
@@ -105,14 +100,14 @@ pub(super) async fn command(call: &mut OpCall<'_>) -> OpResult {
                     if let Some(Slash::Extension) = resolve(&live, &text).await {
                         return extension(starter, live, text).await;
                     }
-                    Ok(command_done(no_command(&text), &live, cause))
+                    Ok(command_done(no_command(&text), &live))
                 });
             }
             None => no_command(text),
         },
         None => no_command(text),
     };
-    command_done(effect, &live, cause).into()
+    command_done(effect, &live).into()
 }
 
 /// What the session is asked so that an agent gets a task. `None` when there is no such agent, or
@@ -139,7 +134,6 @@ async fn extension(
     let (name, rest) = command
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
-    let cause = starter.cause();
     let preparing = live.preparing();
     let effect = match live.session.run_command(name, rest.trim()).await {
         Some(CommandRan::Said(Some(said))) => said.into(),
@@ -151,16 +145,16 @@ async fn extension(
         Some(CommandRan::Failed(why)) => format!("[extension command error: {why}]").into(),
         None => format!("[extension command error: /{name} is gone]").into(),
     };
-    Ok(command_done(effect, &live, cause))
+    Ok(command_done(effect, &live))
 }
 
 /// The events of a command, the snapshots of the session that is focused then, the answer.
-fn command_done(effect: Effect, live: &Arc<PsiSession>, cause: CausingRequest) -> OpDone {
-    behind(effect_parts(effect, &cause), live, cause)
+fn command_done(effect: Effect, live: &Arc<PsiSession>) -> OpDone {
+    behind(effect_parts(effect), live)
 }
 
-fn behind(mut parts: Vec<ItemPart>, live: &Arc<PsiSession>, cause: CausingRequest) -> OpDone {
-    parts.push(ItemPart::FocusedSnapshots(cause));
+fn behind(mut parts: Vec<ItemPart>, live: &Arc<PsiSession>) -> OpDone {
+    parts.push(ItemPart::FocusedSnapshots);
     OpDone::data(handled(false)).of(live).behind(parts)
 }
 
@@ -174,7 +168,6 @@ pub(super) async fn through_prompt(
     let Some(Slash::Builtin(command, arguments)) = resolve(live, text).await else {
         return None;
     };
-    let cause = call.answerer.cause();
     let is_bare = arguments.is_empty();
     let effect = match command {
         SlashAction::Quit => not_over_prompt("/quit"),
@@ -189,19 +182,15 @@ pub(super) async fn through_prompt(
             let (answerer, live) = (call.answerer.clone(), Arc::clone(live));
             tasks::spawn(async move {
                 answerer.done(OpDone::accepted().of(&live)).await;
-                let shared = &answerer.shared;
-                let done = background::perform(shared, &live, command, arguments, &cause);
-                shared.write(in_transcript(done.await, &live, cause)).await;
+                let done = builtins::perform_long(&answerer, &live, command, &arguments).await;
+                answerer.write(None, in_transcript(done, &live)).await;
             });
-            return Some(Ok(OpAnswer::Later));
+            return Some(Ok(None));
         }
-        _ => {
-            let done = builtins::perform(call.connection, live, command, &arguments, &cause);
-            effect_of(done.await)
-        }
+        _ => effect_of(builtins::perform(call, live, command, &arguments).await),
     };
     let mut done = OpDone::accepted().of(live);
-    done.after = in_transcript(effect, live, cause);
+    done.after = in_transcript(effect, live);
     Some(done.into())
 }
 
@@ -210,23 +199,21 @@ fn not_over_prompt(command: &str) -> Effect {
 }
 
 /// What a command did, in the transcript, and the snapshots.
-fn in_transcript(effect: Effect, live: &Arc<PsiSession>, cause: CausingRequest) -> Vec<ItemPart> {
+fn in_transcript(effect: Effect, live: &Arc<PsiSession>) -> Vec<ItemPart> {
     let mut parts = match effect {
-        Effect::Text(text) | Effect::Typed(_, text, _) => {
-            vec![transcript_text(live, &text, cause.clone())]
-        }
+        Effect::Text(text) | Effect::Typed(_, text, _) => vec![transcript_text(live, &text)],
         Effect::Quit | Effect::Picker(_) => Vec::new(),
         Effect::Moved {
             mut parts,
             live,
             message,
         } => {
-            parts.extend(message.map(|message| transcript_text(&live, message, cause.clone())));
+            parts.extend(message.map(|message| transcript_text(&live, message)));
             parts
         }
         Effect::Published(parts) => parts,
     };
-    parts.push(ItemPart::FocusedSnapshots(cause));
+    parts.push(ItemPart::FocusedSnapshots);
     parts
 }
 
@@ -239,9 +226,9 @@ async fn resolve(live: &PsiSession, text: &str) -> Option<Slash> {
     grammar::parse(text, called.map(|called| called.source))
 }
 
-fn effect_parts(effect: Effect, cause: &CausingRequest) -> Vec<ItemPart> {
+fn effect_parts(effect: Effect) -> Vec<ItemPart> {
     match effect {
-        Effect::Text(message) => vec![result("text", Some(&message), cause)],
+        Effect::Text(message) => vec![result("text", Some(&message))],
         Effect::Typed(kind, message, model) => {
             let data = payload::map(|data| {
                 data.field("type", kind).field("message", &message);
@@ -249,26 +236,26 @@ fn effect_parts(effect: Effect, cause: &CausingRequest) -> Vec<ItemPart> {
                     data.field("provider", provider).field("model-id", id);
                 }
             });
-            vec![ItemPart::event(Topic::CommandResult, data, cause)]
+            vec![ItemPart::event(Topic::CommandResult, data)]
         }
-        Effect::Quit => vec![result("quit", None, cause)],
+        Effect::Quit => vec![result("quit", None)],
         Effect::Moved {
             mut parts, message, ..
         } => {
-            parts.extend(message.map(|message| result("new_session", Some(message), cause)));
+            parts.extend(message.map(|message| result("new_session", Some(message))));
             parts
         }
         Effect::Published(parts) => parts,
-        Effect::Picker(data) => vec![ItemPart::event(Topic::FrontendActionRequested, data, cause)],
+        Effect::Picker(data) => vec![ItemPart::event(Topic::FrontendActionRequested, data)],
     }
 }
 
 /// A `command-result` (section 10.17).
-fn result(kind: &str, message: Option<&str>, cause: &CausingRequest) -> ItemPart {
+fn result(kind: &str, message: Option<&str>) -> ItemPart {
     let data = payload::map(|data| {
         data.field("type", kind).field_if_some("message", message);
     });
-    ItemPart::event(Topic::CommandResult, data, cause)
+    ItemPart::event(Topic::CommandResult, data)
 }
 
 pub(super) fn handled(by_template: bool) -> Vec<u8> {
@@ -282,15 +269,14 @@ pub(super) fn handled(by_template: bool) -> Vec<u8> {
 
 /// Moves the focus and publishes it.
 async fn go_to(
-    connection: &mut PsiConnection,
+    call: &mut OpCall<'_>,
     live: Arc<PsiSession>,
     is_new: bool,
-    cause: &CausingRequest,
     message: Option<&'static str>,
 ) -> Performed {
     let attached = is_new.then(|| ItemPart::attach(&live));
-    let mut parts = navigation::move_focus(connection, &live, attached).await?;
-    parts.extend(navigation::arrival(&live, cause));
+    let mut parts = navigation::move_focus(call.connection, &live, attached).await?;
+    parts.extend(navigation::arrival(&live));
     Ok(Effect::Moved {
         parts,
         live,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use stentor_agent::commands::{AgentDefinition, CommandBook};
 use stentor_agent::event::CommandSource;
+use stentor_agent::repository;
 use stentor_journal::message::{KnownMessage, Message, text_of};
 
 use super::BUILTINS;
 use crate::psi::error::OpError;
-use crate::psi::git;
 use crate::psi::limits::HISTORY_LINE_CHARS;
 use crate::psi::live::{Commands, PsiSession};
 use crate::psi::text;
@@ -135,7 +135,7 @@ pub(super) fn extensions(commands: &Commands) -> String {
 
 pub(super) async fn worktree(live: &PsiSession) -> String {
     let mut text = format!("Worktree: {}", live.origin.cwd.display());
-    let repository = git::repository(git::project_of(live)).await;
+    let repository = repository::repository(live.project()).await;
     for tree in repository.into_iter().flat_map(|found| found.trees) {
         let head = tree.head.label();
         text.push_str(&format!("\n  {} ({head})", tree.path.display()));

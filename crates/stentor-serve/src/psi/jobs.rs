@@ -1,22 +1,59 @@
-//! Background jobs (section 11.5).
+//! Background jobs (section 9.9).
 
 use stentor_agent::jobs::{Job, JobStatus};
 use stentor_journal::clock::iso_time;
 use stentor_wire::edn::{EdnWriter, Keyword, WriteEdn};
 
-/// A job of a session.
-pub struct ShownJob<'a> {
-    job: &'a Job,
-    session_id: &'a str,
+use super::error::OpError;
+use super::params::word_of;
+use super::request::{OpCall, OpDone, OpResult};
+
+/// What is listed when no status is named.
+pub const USUAL: [JobStatus; 2] = [JobStatus::Running, JobStatus::PendingCancel];
+
+pub async fn list(call: &mut OpCall<'_>) -> OpResult {
+    let named = call.params.items("statuses")?.map(|items| {
+        let statuses = items.iter().map(|item| JobStatus::parse(word_of(item)?));
+        statuses.flatten().collect::<Vec<_>>()
+    });
+    let live = call.target().await?;
+    let jobs = with_status(
+        live.session.jobs().list(),
+        named.as_deref().unwrap_or(&USUAL),
+    );
+    OpDone::map(&[("jobs", &ShownJob::all(&jobs, &live.id))]).into()
 }
 
-impl<'a> ShownJob<'a> {
-    pub fn of(job: &'a Job, session_id: &'a str) -> Self {
-        Self { job, session_id }
-    }
+pub async fn inspect(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("job-id")?;
+    let live = call.target().await?;
+    let job = live.session.jobs().find(id).ok_or_else(|| unknown(id))?;
+    OpDone::map(&[("job", &ShownJob(&job, &live.id))]).into()
+}
 
+pub async fn cancel(call: &mut OpCall<'_>) -> OpResult {
+    let id = call.params.filled("job-id")?;
+    let live = call.target().await?;
+    let job = live.session.cancel_job(id)?.ok_or_else(|| unknown(id))?;
+    let job = ShownJob(&job, &live.id);
+    OpDone::map(&[("accepted", &true), ("job", &job)]).into()
+}
+
+pub fn with_status(mut jobs: Vec<Job>, statuses: &[JobStatus]) -> Vec<Job> {
+    jobs.retain(|job| statuses.contains(&job.status));
+    jobs
+}
+
+fn unknown(id: &str) -> OpError {
+    OpError::failed(format!("there is no job {id}"))
+}
+
+/// A job of a session, which has this id.
+pub struct ShownJob<'a>(pub &'a Job, pub &'a str);
+
+impl<'a> ShownJob<'a> {
     pub fn all(jobs: &'a [Job], session_id: &'a str) -> Vec<Self> {
-        jobs.iter().map(|job| Self::of(job, session_id)).collect()
+        jobs.iter().map(|job| Self(job, session_id)).collect()
     }
 }
 
@@ -28,7 +65,7 @@ pub fn list_line(job: &Job) -> String {
 
 impl WriteEdn for ShownJob<'_> {
     fn write_edn(&self, writer: &mut EdnWriter<'_>) {
-        let job = self.job;
+        let Self(job, session_id) = self;
         let ended = job.ended.as_ref();
         let ended_at = ended.map(|ended| iso_time(ended.at_ms));
         let payload = ended.and_then(|ended| ended.payload.as_ref());
@@ -37,7 +74,7 @@ impl WriteEdn for ShownJob<'_> {
         let status = Keyword(job.status.as_str());
         writer.map(|map| {
             map.field("job-id", &job.id)
-                .field("thread-id", self.session_id)
+                .field("thread-id", session_id)
                 .field("tool-call-id", &job.work.tool_call_id)
                 .field("tool-name", &job.work.tool_name)
                 .field("job-kind", &Keyword(job.kind.as_str()))

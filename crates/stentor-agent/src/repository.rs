@@ -1,5 +1,5 @@
-//! What the footer and queries say about a folder's repository, read from its files: running git
-//! for every footer would cost more than the footer.
+//! The repository that a folder is in: its branch and its working trees, read from git's own files.
+//! Running git for every line that names a branch would cost more than the line.
 //!
 //! A project can bring a `.git` of its own making, so these files are read like all others of a
 //! project. One that is not read is not warned of: the branch is not shown, that is all.
@@ -7,10 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stentor_agent::project_files::{FileOwner, Project, TrustedOwners};
-use stentor_agent::tasks;
-
-use super::live::PsiSession;
+use crate::project_files::{FileOwner, Project};
+use crate::tasks;
 
 /// The longest file that is read: it names one branch or one folder.
 const FILE_BYTES: u64 = 8 << 10;
@@ -20,7 +18,7 @@ const MOST_TREES: usize = 256;
 
 /// What HEAD points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GitHead {
+pub enum GitHead {
     Branch(String),
     Detached,
 }
@@ -37,14 +35,14 @@ impl GitHead {
 
 /// A working tree of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WorkTree {
+pub struct WorkTree {
     pub path: PathBuf,
     pub head: GitHead,
 }
 
 /// The repository that a folder is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub struct Repository {
     /// The root of the working tree.
     pub root: PathBuf,
     pub head: Option<GitHead>,
@@ -54,20 +52,14 @@ pub(super) struct Repository {
     pub current: Option<usize>,
 }
 
-/// The project of a session, and what of it may be read.
-pub(super) fn project_of(live: &PsiSession) -> Project {
-    let known = live.session.slash().project();
-    known.unwrap_or_else(|| Project::of(&live.origin.cwd, TrustedOwners::ours()))
-}
-
 /// The name shown for a folder's branch.
-pub(super) async fn branch_label(project: Project) -> Option<String> {
+pub async fn branch_label(project: Project) -> Option<String> {
     let head = apart(project, |project| located(project)?.1.head()).await;
     head.map(|head| head.label().to_owned())
 }
 
 /// The repository a folder is in; `None` outside any.
-pub(super) async fn repository(project: Project) -> Option<Repository> {
+pub async fn repository(project: Project) -> Option<Repository> {
     apart(project, |project| {
         let (root, git) = located(project)?;
         let trees = git.work_trees();
@@ -193,6 +185,7 @@ fn text_of(project: &Project, path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::project_files::TrustedOwners;
 
     fn ours(folder: impl Into<PathBuf>) -> Project {
         Project::of(folder, TrustedOwners::ours())
