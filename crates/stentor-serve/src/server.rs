@@ -20,7 +20,7 @@ use stentor_agent::live_sessions::{LiveSessions, ReleaseOutcome};
 use stentor_agent::reservations::Reservations;
 use stentor_agent::tasks;
 use stentor_wire::attach::{AttachRefusal, ClientHello};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Access, Connection};
@@ -52,8 +52,6 @@ struct ServerShared {
     storing: Option<Storing>,
     /// The links of relays.
     links: Links,
-    /// A permit for each connection.
-    connections: Arc<Semaphore>,
     /// Fires when the server is to stop.
     stop: CancellationToken,
     /// Ends the connections.
@@ -131,7 +129,6 @@ impl Server {
             clients: Clients::default(),
             live: LiveSessions::new(options.unload_after),
             links: Links::new(options.resume_within),
-            connections: Arc::new(Semaphore::new(options.max_connections)),
             options,
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
@@ -187,16 +184,14 @@ impl Server {
         self.shared.stop.is_cancelled()
     }
 
-    /// Waits until no connection is left.
+    /// Waits until no connection is left. Others are admitted meanwhile.
     pub async fn idle(&self) {
-        let all = u32::try_from(self.shared.options.max_connections).unwrap_or(u32::MAX);
-        // It is never closed.
-        drop(self.shared.connections.acquire_many(all).await);
+        self.shared.clients.all_gone().await;
     }
 
     /// True when there is no connection.
     pub fn is_idle(&self) -> bool {
-        self.shared.connections.available_permits() == self.shared.options.max_connections
+        self.shared.clients.is_empty()
     }
 
     /// How many clients were ever admitted.
@@ -298,12 +293,12 @@ impl Server {
             let why = format!("an observer may only name a session; {word} is not allowed");
             return Err(refused(why));
         }
-        let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {
-            let most = self.shared.options.max_connections;
+        let most = self.shared.options.max_connections;
+        let place = self.shared.clients.enter(client, access, most);
+        place.ok_or_else(|| {
             let why = format!("the server has {most} connections already, which is its limit");
-            return Err(refused(why));
-        };
-        Ok(self.shared.clients.enter(client, access, permit))
+            refused(why)
+        })
     }
 
     /// The frontend of a client, which publishes the sessions that it opens, and has capacity for the

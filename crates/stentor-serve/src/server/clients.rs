@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use stentor_agent::live_sessions::LiveStatus;
 use stentor_wire::attach::ClientHello;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Notify;
 
 use crate::connection::Access;
 
@@ -66,6 +66,8 @@ pub struct ClientStatus {
 #[derive(Clone, Default)]
 pub(super) struct Clients {
     table: Arc<Mutex<ClientTable>>,
+    /// The last one has gone.
+    emptied: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -78,17 +80,15 @@ struct ClientTable {
 pub(super) struct ClientSlot {
     clients: Clients,
     number: u64,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Clients {
-    pub fn enter(
-        &self,
-        client: &ClientHello,
-        access: Access,
-        permit: OwnedSemaphorePermit,
-    ) -> ClientSlot {
+    /// A place for one more, unless there are `most` already.
+    pub fn enter(&self, client: &ClientHello, access: Access, most: usize) -> Option<ClientSlot> {
         let mut table = self.lock();
+        if table.clients.len() >= most {
+            return None;
+        }
         table.count += 1;
         let number = table.count;
         let status = ClientStatus {
@@ -97,10 +97,26 @@ impl Clients {
             observes: access == Access::Observe,
         };
         table.clients.insert(number, status);
-        ClientSlot {
+        Some(ClientSlot {
             clients: self.clone(),
             number,
-            _permit: permit,
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().clients.is_empty()
+    }
+
+    /// Waits until there is none. Others may come meanwhile.
+    pub async fn all_gone(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            emptied.as_mut().enable();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
         }
     }
 
@@ -121,6 +137,36 @@ impl Clients {
 
 impl Drop for ClientSlot {
     fn drop(&mut self) {
-        self.clients.lock().clients.remove(&self.number);
+        let mut table = self.clients.lock();
+        table.clients.remove(&self.number);
+        if table.clients.is_empty() {
+            self.clients.emptied.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> ClientHello {
+        serde_json::from_str(r#"{ "dialect": "acp", "cwd": "/" }"#).unwrap()
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_last_to_go_keeps_nobody_out() {
+        let clients = Clients::default();
+        let enter = || clients.enter(&hello(), Access::Drive, 2);
+        let first = enter().unwrap();
+        let gone = clients.all_gone();
+        tokio::pin!(gone);
+        assert!(futures_util::poll!(gone.as_mut()).is_pending());
+        let second = enter().unwrap();
+        assert!(enter().is_none());
+        drop(first);
+        assert!(futures_util::poll!(gone.as_mut()).is_pending());
+        drop(second);
+        assert!(futures_util::poll!(gone).is_ready());
+        assert!(enter().is_some());
     }
 }
