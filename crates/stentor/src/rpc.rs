@@ -176,7 +176,8 @@ fn prepare(args: &RpcArgs, start: &Start) -> Result<PreparedFrontend, RpcError> 
     };
     let (defaults, config) = defaults(&cwd, start)?;
     let files = session_places::own(&config.settings, false);
-    let agent = setup::agent(&config, Arc::new(defaults), files);
+    let others = session_places::beside(&config, &files, false);
+    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
     Ok(PreparedFrontend::new(
         Frontend::Synaps(agent, options),
         &config,
