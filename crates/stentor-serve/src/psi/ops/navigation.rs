@@ -27,13 +27,14 @@ pub async fn new_session(call: &mut OpCall<'_>) -> OpResult {
 }
 
 pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
-    if call.params.session_id()?.is_some() {
-        let live = call.target().await?;
-        return arrive(call, &live, Arrival::Known).await;
-    }
-    let path = call.params.filled("session-path")?;
     let given = cursor::given(call.params)?;
-    let (live, is_new) = resume(call.connection, path).await?;
+    let (live, is_new) = match call.params.session_id()? {
+        Some(id) => match call.shared().load_elsewhere(id).await? {
+            Some(live) => (live, true),
+            None => (call.target().await?, false),
+        },
+        None => resume(call.connection, call.params.filled("session-path")?).await?,
+    };
     let arrival = match given {
         // One that is open here already has lost nothing.
         _ if !is_new => Arrival::Known,
