@@ -179,6 +179,11 @@ impl Server {
         self.shared.stop.cancelled().await;
     }
 
+    /// Waits until its sessions have ended and the connections are to end.
+    pub async fn ending(&self) {
+        self.shared.end.cancelled().await;
+    }
+
     /// True when the server is to stop.
     pub fn is_stopping(&self) -> bool {
         self.shared.stop.is_cancelled()
