@@ -29,7 +29,7 @@ use crate::proxy::Peers;
 
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
-use clients::{ClientSlot, Clients};
+use clients::{ClientPresence, ClientSlot, Clients};
 use link::Links;
 use proxied::ProxiedClient;
 
@@ -379,6 +379,11 @@ impl Server {
 }
 
 impl AdmittedConnection {
+    /// Where it is noted whether the client is there.
+    fn presence(&self) -> ClientPresence {
+        self.place.presence()
+    }
+
     /// Serves the client at the other end of `stream` until it goes away or the server stops.
     /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
     /// the exit status of a program that was started for this client, or why it was not served.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use stentor_agent::live_sessions::LiveStatus;
@@ -60,6 +61,9 @@ pub struct ClientStatus {
     pub cwd: String,
     /// It only watches.
     pub observes: bool,
+    /// It is a relay whose connection broke so many seconds ago and that may come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<u64>,
 }
 
 /// The clients that are connected. Clones are the same table.
@@ -73,7 +77,19 @@ pub(super) struct Clients {
 #[derive(Default)]
 struct ClientTable {
     count: u64,
-    clients: BTreeMap<u64, ClientStatus>,
+    clients: BTreeMap<u64, ConnectedClient>,
+}
+
+struct ConnectedClient {
+    status: ClientStatus,
+    /// Since when its connection is broken.
+    away_since: Option<Instant>,
+}
+
+/// Whether a client is there. It outlives the client's place, without effect then.
+pub(super) struct ClientPresence {
+    clients: Clients,
+    number: u64,
 }
 
 /// A client's place among them. Dropping it notes that the client is gone.
@@ -95,8 +111,13 @@ impl Clients {
             dialect: client.dialect.clone(),
             cwd: client.cwd.clone(),
             observes: access == Access::Observe,
+            away: None,
         };
-        table.clients.insert(number, status);
+        let client = ConnectedClient {
+            status,
+            away_since: None,
+        };
+        table.clients.insert(number, client);
         Some(ClientSlot {
             clients: self.clone(),
             number,
@@ -127,11 +148,36 @@ impl Clients {
 
     /// In the order they came.
     pub fn list(&self) -> Vec<ClientStatus> {
-        self.lock().clients.values().cloned().collect()
+        let table = self.lock();
+        let clients = table.clients.values().map(|client| ClientStatus {
+            away: client.away_since.map(|since| since.elapsed().as_secs()),
+            ..client.status.clone()
+        });
+        clients.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, ClientTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSlot {
+    pub fn presence(&self) -> ClientPresence {
+        ClientPresence {
+            clients: self.clients.clone(),
+            number: self.number,
+        }
+    }
+}
+
+impl ClientPresence {
+    /// Notes whether its connection is broken, which it may have been before.
+    pub fn set_away(&self, is_away: bool) {
+        let mut table = self.clients.lock();
+        if let Some(client) = table.clients.get_mut(&self.number) {
+            let since = is_away.then(|| client.away_since.unwrap_or_else(Instant::now));
+            client.away_since = since;
+        }
     }
 }
 
