@@ -1,36 +1,38 @@
 //! Sessions are joined by clients of every dialect, whoever opened them, with nothing configured: each
 //! family of clients stores its own where it looks for them itself.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::clients::{acp, acp_alone, prompt};
 use crate::cursors::restarted;
-use crate::http_client::Socket;
 use crate::server::Server;
-use crate::world::{Child, World};
+use crate::world::World;
 
 const SCENARIO: &str = "[[turn]]\ntext = \"Said.\"\n[[turn]]\ntext = \"Said more.\"\n";
 
 /// A client that stays until it is dropped.
-#[expect(dead_code, reason = "it is only there")]
-enum Client {
-    Relay(Child),
-    Page(Socket),
-}
+type Client = Box<dyn Any>;
+
+/// How a client of some kind opens a session.
+type Open = fn(&Server) -> Client;
+
+/// How a client of some kind joins one.
+type Join = fn(&Server, &LiveOne) -> Client;
 
 fn server() -> Server {
     Server::with(World::new(SCENARIO, ""), &["--http", "0"])
 }
 
 /// A client of each kind with a session of its own in which something was said.
-const OPENERS: [(&str, fn(&Server) -> Client); 6] = [
+const OPENERS: [(&str, Open); 6] = [
     ("acp", |server| {
         let (mut client, session) = acp(server);
         prompt(&mut client, 3, &session, "hello");
         client.until_answer(3);
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("pi", |server| opened_by_omp(server, &["--mode", "rpc"])),
     ("omp", |server| {
@@ -41,19 +43,19 @@ const OPENERS: [(&str, fn(&Server) -> Client); 6] = [
         client.shake_hands_psi();
         client.ask_psi("p", "prompt", r#"{:message "hello"}"#);
         client.until(|line| line.contains(":phase \"idle\""));
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("synaps", |server| {
         let mut client = server.relay(&["rpc"]);
         client.send(r#"{"type":"prompt","id":"p","message":"hello"}"#);
         client.until(|line| line.contains(r#""type":"agent_end""#));
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("page", |server| {
         let mut page = server.web_socket(&at_work(server, "/page"));
         page.send(r#"{"do":"prompt","text":"hello"}"#);
         page.until("Said.");
-        Client::Page(page)
+        Box::new(page)
     }),
 ];
 
@@ -61,7 +63,7 @@ fn opened_by_omp(server: &Server, words: &[&str]) -> Client {
     let mut client = server.relay(words);
     client.send(r#"{"id":"p","type":"prompt","message":"hello"}"#);
     client.until_type("agent_settled");
-    Client::Relay(client)
+    Box::new(client)
 }
 
 fn at_work(server: &Server, path: &str) -> String {
@@ -69,7 +71,7 @@ fn at_work(server: &Server, path: &str) -> String {
 }
 
 /// One more client of each kind that finds the session by the means of its dialect.
-const JOINERS: [(&str, fn(&Server, &LiveOne) -> Client); 8] = [
+const JOINERS: [(&str, Join); 8] = [
     ("acp, by the list", |server, live| {
         let mut client = acp_alone(server);
         let work = server.world.path("work");
@@ -81,7 +83,7 @@ const JOINERS: [(&str, fn(&Server, &LiveOne) -> Client); 8] = [
             loaded.contains("Said.") && !loaded.contains("error"),
             "{loaded}"
         );
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("acp, by session/resume", |server, live| {
         let mut client = acp_alone(server);
@@ -89,7 +91,7 @@ const JOINERS: [(&str, fn(&Server, &LiveOne) -> Client); 8] = [
         let resume = json!({ "sessionId": live.id, "cwd": work, "mcpServers": [] });
         let resumed = client.ask_acp(2, "session/resume", resume).concat();
         assert!(!resumed.contains("error"), "{resumed}");
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("pi, by the id", |server, live| {
         joined_by_omp(server, live, &["--mode", "rpc"])
@@ -104,19 +106,19 @@ const JOINERS: [(&str, fn(&Server, &LiveOne) -> Client); 8] = [
         let lines = client.ask_psi("w", "switch_session", &params);
         let answer = lines.last().unwrap();
         assert!(answer.contains(":ok true"), "{answer}");
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("psi, at its start", |server, live| {
         let mut client = server.relay(&["--rpc-edn", "--resume", &live.id]);
         client.shake_hands_psi();
         let state = client.ask_psi("g", "get_state", "{}").concat();
         assert!(state.contains(&live.id), "{state}");
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("synaps", |server, live| {
         let mut client = server.relay(&["rpc", "--continue", &live.id]);
         assert_eq!(client.json()["session_id"], live.id);
-        Client::Relay(client)
+        Box::new(client)
     }),
     ("page", |server, live| {
         let mut page = server.web_socket(&at_work(server, "/page"));
@@ -124,7 +126,7 @@ const JOINERS: [(&str, fn(&Server, &LiveOne) -> Client); 8] = [
         page.until(&format!("data-session=\\\"{}", live.id));
         page.send(&json!({ "do": "open", "session": live.id }).to_string());
         page.until("Said.");
-        Client::Page(page)
+        Box::new(page)
     }),
 ];
 
@@ -133,7 +135,7 @@ fn joined_by_omp(server: &Server, live: &LiveOne, words: &[&str]) -> Client {
     client.send(r#"{"id":"g","type":"get_state"}"#);
     let state = client.until_type("response").pop().unwrap();
     assert_eq!(state["data"]["sessionId"], live.id, "{state}");
-    Client::Relay(client)
+    Box::new(client)
 }
 
 /// The session in which something was said.
@@ -165,12 +167,25 @@ fn a_live_session_is_joined_in_every_dialect_whichever_opened_it() {
         let server = server();
         let mut clients = vec![open(&server)];
         for (joiner, join) in JOINERS {
-            eprintln!("{joiner} joins a session of {opener}");
             clients.push(join(&server, &live(&server)));
             let there = u64::try_from(clients.len()).unwrap();
             assert_eq!(live(&server).clients, there, "{joiner} with {opener}");
         }
     }
+}
+
+#[test]
+fn a_live_session_that_is_in_none_of_the_places_is_found_too() {
+    let server = server();
+    let file = server.world.path("notes.jsonl").display().to_string();
+    let _opener = opened_by_omp(&server, &["--mode", "rpc", "--session", &file]);
+    let named = live(&server);
+    assert!(named.file.ends_with("notes.jsonl"));
+    let found = JOINERS.into_iter();
+    let found = found.filter(|(name, _)| !name.starts_with("psi, at its start"));
+    let clients: Vec<Client> = found.map(|(_, join)| join(&server, &named)).collect();
+    let there = u64::try_from(clients.len() + 1).unwrap();
+    assert_eq!(live(&server).clients, there);
 }
 
 #[test]
