@@ -20,7 +20,6 @@ use stentor_agent::live_sessions::{LiveSessions, ReleaseOutcome};
 use stentor_agent::reservations::Reservations;
 use stentor_agent::tasks;
 use stentor_wire::attach::{AttachRefusal, ClientHello};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Access, Connection};
@@ -271,8 +270,15 @@ impl Server {
         let place = self.enter(&client, access)?;
         let client = match self.shared.peers.get() {
             None => {
-                let frontend = self.frontend(client, access, None, Reservations::default());
-                AdmittedClient::Here(frontend.await?)
+                let live = self.shared.live.of_client(place.is_away());
+                let sharing = Sharing {
+                    live,
+                    access,
+                    visits: client.visits,
+                    opened: None,
+                    reservations: Reservations::default(),
+                };
+                AdmittedClient::Here(self.frontend(client, sharing).await?)
             }
             Some(peers) => {
                 let proxied = ProxiedClient::begin(self, Arc::clone(peers), client, access);
@@ -311,23 +317,14 @@ impl Server {
     async fn frontend(
         &self,
         client: ClientHello,
-        access: Access,
-        opened: Option<watch::Sender<Option<String>>>,
-        reservations: Reservations,
+        sharing: Sharing,
     ) -> Result<Frontend, AttachRefusal> {
         if let (Some(storing), true) = (&self.shared.storing, client.begins) {
-            storing.reserve(Path::new(&client.cwd), &reservations)?;
+            storing.reserve(Path::new(&client.cwd), &sharing.reservations)?;
         }
-        let sharing = Sharing {
-            live: self.shared.live.clone(),
-            access,
-            visits: client.visits,
-            opened,
-            reservations,
-        };
         let setup = Arc::clone(&self.shared.setup);
         let storing = self.shared.storing.clone();
-        let makes = storing.filter(|_| access == Access::Drive);
+        let makes = storing.filter(|_| sharing.access == Access::Drive);
         let frontend = tasks::spawn_blocking(move || {
             if let Some(storing) = makes {
                 storing.make_folder(Path::new(&client.cwd))?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -31,7 +32,7 @@ pub struct ServerStatus {
 pub struct SessionStatus {
     pub id: String,
     pub file: PathBuf,
-    /// How many clients have to do with it.
+    /// How many clients have to do with it, without relays that are away.
     pub clients: usize,
 }
 
@@ -90,12 +91,14 @@ struct ConnectedClient {
 pub(super) struct ClientPresence {
     clients: Clients,
     number: u64,
+    is_away: Arc<AtomicBool>,
 }
 
 /// A client's place among them. Dropping it notes that the client is gone.
 pub(super) struct ClientSlot {
     clients: Clients,
     number: u64,
+    is_away: Arc<AtomicBool>,
 }
 
 impl Clients {
@@ -121,6 +124,7 @@ impl Clients {
         Some(ClientSlot {
             clients: self.clone(),
             number,
+            is_away: Arc::default(),
         })
     }
 
@@ -166,13 +170,20 @@ impl ClientSlot {
         ClientPresence {
             clients: self.clients.clone(),
             number: self.number,
+            is_away: self.is_away(),
         }
+    }
+
+    /// True while its client is away.
+    pub fn is_away(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_away)
     }
 }
 
 impl ClientPresence {
     /// Notes whether its connection is broken, which it may have been before.
     pub fn set_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Relaxed);
         let mut table = self.clients.lock();
         if let Some(client) = table.clients.get_mut(&self.number) {
             let since = is_away.then(|| client.away_since.unwrap_or_else(Instant::now));

@@ -262,12 +262,15 @@ fn a_relay_that_is_away_is_shown_as_that_and_others_are_not() {
     let server = Server::new("");
     let mut there = server.relay(&["rpc"]);
     assert_eq!(there.json()["type"], "ready");
-    let mut away = server.relay(&["--mode", "rpc", "--no-session"]);
+    let mut away = server.relay(&["--mode", "rpc"]);
     assert_eq!(away.json()["type"], "ready");
     kill_process(away.pid(), Signal::KILL).unwrap();
-    let client = |name: &str| {
+    let report = || {
         let report = server.talk("{\"stentor\":1,\"control\":\"status\"}\n");
-        let report: Value = serde_json::from_str(&report[0]).unwrap();
+        serde_json::from_str::<Value>(&report[0]).unwrap()
+    };
+    let client = |name: &str| {
+        let report = report();
         let clients = report["clients"].as_array().unwrap().clone();
         let mut clients = clients.into_iter();
         clients.find(|client| client["dialect"] == name).unwrap()
@@ -276,6 +279,15 @@ fn a_relay_that_is_away_is_shown_as_that_and_others_are_not() {
         thread::yield_now();
     }
     assert_eq!(client("synaps").get("away"), None);
+    let mut counted: Vec<u64> = {
+        let report = report();
+        let sessions = report["sessions"].as_array().unwrap().iter();
+        sessions
+            .map(|session| session["clients"].as_u64().unwrap())
+            .collect()
+    };
+    counted.sort_unstable();
+    assert_eq!(counted, [0, 1]);
     let socket = server.socket().display().to_string();
     let said = server
         .world
