@@ -1,13 +1,13 @@
 //! The process-wide part: how sessions are started, found again and copied.
 
+mod finding;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stentor_journal::clock::iso_time;
 use stentor_journal::session_files::SessionFiles;
-use stentor_journal::store::{
-    self, JournalStore, NewestFirst, OpenedSession, SessionHeader, StoreError,
-};
+use stentor_journal::store::{self, JournalStore, OpenedSession, SessionHeader, StoreError};
 use tokio::sync::watch;
 
 use crate::box_error::BoxError;
@@ -169,7 +169,8 @@ impl Agent {
         self
     }
 
-    /// The same, which also finds the sessions in these places. New ones do not go there.
+    /// The same, which also finds the sessions in these places. New ones do not go there, and those
+    /// that are there may be other programs'.
     pub fn also_in(mut self, places: Vec<SessionFiles>) -> Self {
         self.also_in = places.into();
         self
@@ -375,20 +376,10 @@ impl Agent {
             }
         };
         options.counts_messages_on = self.is_sharing();
+        // Other programs look for pictures nowhere but in their files.
+        let file = opened.journal.path();
+        options.inline_pictures |= file.is_some_and(|file| self.is_of_others(file));
         Ok(Session::resume(self.environment.clone(), options, opened)?)
-    }
-
-    /// True when a file is in a place where sessions are listed from.
-    fn is_listed(&self, path: &Path) -> bool {
-        let Ok(path) = path.canonicalize() else {
-            return false;
-        };
-        let places = self.also_in.iter().chain([&*self.files]);
-        let mut roots = places.filter(|place| **place != SessionFiles::None);
-        roots.any(|place| {
-            let root = place.root().canonicalize();
-            root.is_ok_and(|root| path.starts_with(root))
-        })
     }
 
     fn shared(&self, session: Session) -> Session {
@@ -475,37 +466,6 @@ impl Agent {
         *self.files != SessionFiles::None
     }
 
-    /// The stored sessions, newest first: those of `cwd`, or all. Each is read when it is taken.
-    pub fn newest_first(&self, cwd: Option<&Path>) -> NewestFirst {
-        let also = self.also_in.iter().map(|place| place.newest_first(cwd));
-        let own = match self.environment.journals.list(cwd) {
-            Some(known) => NewestFirst::known(known),
-            None => self.files.newest_first(cwd),
-        };
-        also.fold(own, NewestFirst::and)
-    }
-
-    /// The file of the session with exactly this id.
-    pub fn find_id(&self, id: &str) -> Result<PathBuf, AgentError> {
-        store::check_session_id(id)?;
-        let not_found = || StoreError::NotFound {
-            wanted: id.to_owned(),
-            place: self.files.root(),
-        };
-        // What looks like a file name would be looked for in the process's own folder.
-        if id.ends_with(".jsonl") {
-            return Err(not_found().into());
-        }
-        let path = self.find(id)?;
-        let name = path.file_name().and_then(|name| name.to_str());
-        let stem = name.and_then(|name| name.strip_suffix(".jsonl"));
-        let found = stem.map(|stem| stem.split_once('_').map_or(stem, |(_, id)| id));
-        match found == Some(id) {
-            true => Ok(path),
-            false => Err(not_found().into()),
-        }
-    }
-
     /// Has the session with this id closed where nobody has to do with it any more, so that it can
     /// be deleted.
     pub async fn close_unused(&self, id: &str) -> Result<(), AgentError> {
@@ -552,30 +512,5 @@ impl Agent {
             Err(AgentError::Store(StoreError::NotFound { .. })) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// The file of the session that a client names by a path: another one, if the session is known
-    /// otherwise than by its file. Blocks.
-    pub fn file_at(&self, path: PathBuf) -> PathBuf {
-        let known = self.environment.journals.find(&path.to_string_lossy());
-        known.and_then(Result::ok).unwrap_or(path)
-    }
-
-    /// The file of a session by path, id or unique beginning of an id.
-    pub fn find(&self, wanted: &str) -> Result<PathBuf, AgentError> {
-        if let Some(found) = self.environment.journals.find(wanted) {
-            return Ok(found?);
-        }
-        let mut found = self.files.find(wanted);
-        for place in &*self.also_in {
-            if !matches!(found, Err(StoreError::NotFound { .. })) {
-                break;
-            }
-            found = match place.find(wanted) {
-                Err(StoreError::NotFound { .. }) => found,
-                other => other,
-            };
-        }
-        Ok(found?)
     }
 }

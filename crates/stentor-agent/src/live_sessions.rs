@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ const UNLOAD_WAIT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct LiveSessions {
     shared: Arc<LiveSessionsShared>,
+    /// True while the client that has this is not there, but may come back.
+    is_away: Arc<AtomicBool>,
 }
 
 struct LiveSessionsShared {
@@ -63,6 +66,8 @@ struct LiveSession {
     joins: u64,
     /// It is being closed; its file is not free yet.
     is_closing: bool,
+    /// Whether each of the clients is away, by when it came.
+    away: HashMap<u64, Arc<AtomicBool>>,
 }
 
 /// A live session, for people.
@@ -70,7 +75,7 @@ struct LiveSession {
 pub struct LiveStatus {
     pub id: String,
     pub file: PathBuf,
-    /// How many clients have to do with it.
+    /// How many clients have to do with it, without those that are away.
     pub clients: usize,
 }
 
@@ -114,6 +119,16 @@ impl LiveSessions {
         };
         Self {
             shared: Arc::new(shared),
+            is_away: Arc::default(),
+        }
+    }
+
+    /// The same sessions for a client that is away while `is_away` is true.
+    #[must_use]
+    pub fn of_client(&self, is_away: Arc<AtomicBool>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            is_away,
         }
     }
 
@@ -299,7 +314,7 @@ impl LiveSessions {
             .map(|(file, live)| LiveStatus {
                 id: live.session.id().to_string(),
                 file: file.clone(),
-                clients: live.drivers + live.observers,
+                clients: live.there(),
             })
             .collect();
         listed.sort_by(|one, other| one.file.cmp(&other.file));
@@ -333,6 +348,7 @@ impl LiveSessions {
             was_driven: false,
             joins: 0,
             is_closing: false,
+            away: HashMap::new(),
         };
         let place = table.sessions.entry(key.clone());
         let live = place.insert_entry(live).into_mut();
@@ -343,11 +359,13 @@ impl LiveSessions {
         *live.count(observes) += 1;
         live.joins += 1;
         live.was_driven |= !observes;
+        let join = live.joins;
+        live.away.insert(join, Arc::clone(&self.is_away));
         let (table, key) = (Arc::downgrade(&self.shared), key.to_owned());
         let kind = AttachmentKind { joined, observes };
         let number = live.number;
         live.session
-            .attach(kind, move || left(&table, &key, number, observes))
+            .attach(kind, move || left(&table, &key, (number, join), observes))
     }
 }
 
@@ -462,6 +480,12 @@ impl LiveSession {
             false => &mut self.drivers,
         }
     }
+
+    /// How many clients are there.
+    fn there(&self) -> usize {
+        let there = |away: &&Arc<AtomicBool>| !away.load(Ordering::Relaxed);
+        self.away.values().filter(there).count()
+    }
 }
 
 impl CloseReason {
@@ -495,7 +519,7 @@ enum UnloadCheck {
 
 /// A client has left. The last one starts the time after which the session is unloaded; one in which
 /// nothing was said is closed with the last that could drive it, and nothing of it stays.
-fn left(shared: &Weak<LiveSessionsShared>, key: &Path, number: u64, observes: bool) {
+fn left(shared: &Weak<LiveSessionsShared>, key: &Path, (number, join): (u64, u64), observes: bool) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -504,6 +528,7 @@ fn left(shared: &Weak<LiveSessionsShared>, key: &Path, number: u64, observes: bo
         let Some(live) = table.of(key, number) else {
             return;
         };
+        live.away.remove(&join);
         let count = live.count(observes);
         *count = count.saturating_sub(1);
         if live.drivers > 0 || live.is_closing {

@@ -20,7 +20,6 @@ use stentor_agent::live_sessions::{LiveSessions, ReleaseOutcome};
 use stentor_agent::reservations::Reservations;
 use stentor_agent::tasks;
 use stentor_wire::attach::{AttachRefusal, ClientHello};
-use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Access, Connection};
@@ -29,7 +28,7 @@ use crate::proxy::Peers;
 
 pub use clients::{ClientStatus, HttpStatus, ServerStatus, SessionStatus};
 
-use clients::{ClientSlot, Clients};
+use clients::{ClientPresence, ClientSlot, Clients};
 use link::Links;
 use proxied::ProxiedClient;
 
@@ -52,8 +51,6 @@ struct ServerShared {
     storing: Option<Storing>,
     /// The links of relays.
     links: Links,
-    /// A permit for each connection.
-    connections: Arc<Semaphore>,
     /// Fires when the server is to stop.
     stop: CancellationToken,
     /// Ends the connections.
@@ -131,7 +128,6 @@ impl Server {
             clients: Clients::default(),
             live: LiveSessions::new(options.unload_after),
             links: Links::new(options.resume_within),
-            connections: Arc::new(Semaphore::new(options.max_connections)),
             options,
             stop: CancellationToken::new(),
             end: CancellationToken::new(),
@@ -182,21 +178,24 @@ impl Server {
         self.shared.stop.cancelled().await;
     }
 
+    /// Waits until its sessions have ended and the connections are to end.
+    pub async fn ending(&self) {
+        self.shared.end.cancelled().await;
+    }
+
     /// True when the server is to stop.
     pub fn is_stopping(&self) -> bool {
         self.shared.stop.is_cancelled()
     }
 
-    /// Waits until no connection is left.
+    /// Waits until no connection is left. Others are admitted meanwhile.
     pub async fn idle(&self) {
-        let all = u32::try_from(self.shared.options.max_connections).unwrap_or(u32::MAX);
-        // It is never closed.
-        drop(self.shared.connections.acquire_many(all).await);
+        self.shared.clients.all_gone().await;
     }
 
     /// True when there is no connection.
     pub fn is_idle(&self) -> bool {
-        self.shared.connections.available_permits() == self.shared.options.max_connections
+        self.shared.clients.is_empty()
     }
 
     /// How many clients were ever admitted.
@@ -271,8 +270,15 @@ impl Server {
         let place = self.enter(&client, access)?;
         let client = match self.shared.peers.get() {
             None => {
-                let frontend = self.frontend(client, access, None, Reservations::default());
-                AdmittedClient::Here(frontend.await?)
+                let live = self.shared.live.of_client(place.is_away());
+                let sharing = Sharing {
+                    live,
+                    access,
+                    visits: client.visits,
+                    opened: None,
+                    reservations: Reservations::default(),
+                };
+                AdmittedClient::Here(self.frontend(client, sharing).await?)
             }
             Some(peers) => {
                 let proxied = ProxiedClient::begin(self, Arc::clone(peers), client, access);
@@ -298,12 +304,12 @@ impl Server {
             let why = format!("an observer may only name a session; {word} is not allowed");
             return Err(refused(why));
         }
-        let Ok(permit) = Arc::clone(&self.shared.connections).try_acquire_owned() else {
-            let most = self.shared.options.max_connections;
+        let most = self.shared.options.max_connections;
+        let place = self.shared.clients.enter(client, access, most);
+        place.ok_or_else(|| {
             let why = format!("the server has {most} connections already, which is its limit");
-            return Err(refused(why));
-        };
-        Ok(self.shared.clients.enter(client, access, permit))
+            refused(why)
+        })
     }
 
     /// The frontend of a client, which publishes the sessions that it opens, and has capacity for the
@@ -311,23 +317,14 @@ impl Server {
     async fn frontend(
         &self,
         client: ClientHello,
-        access: Access,
-        opened: Option<watch::Sender<Option<String>>>,
-        reservations: Reservations,
+        sharing: Sharing,
     ) -> Result<Frontend, AttachRefusal> {
         if let (Some(storing), true) = (&self.shared.storing, client.begins) {
-            storing.reserve(Path::new(&client.cwd), &reservations)?;
+            storing.reserve(Path::new(&client.cwd), &sharing.reservations)?;
         }
-        let sharing = Sharing {
-            live: self.shared.live.clone(),
-            access,
-            visits: client.visits,
-            opened,
-            reservations,
-        };
         let setup = Arc::clone(&self.shared.setup);
         let storing = self.shared.storing.clone();
-        let makes = storing.filter(|_| access == Access::Drive);
+        let makes = storing.filter(|_| sharing.access == Access::Drive);
         let frontend = tasks::spawn_blocking(move || {
             if let Some(storing) = makes {
                 storing.make_folder(Path::new(&client.cwd))?;
@@ -379,6 +376,11 @@ impl Server {
 }
 
 impl AdmittedConnection {
+    /// Where it is noted whether the client is there.
+    fn presence(&self) -> ClientPresence {
+        self.place.presence()
+    }
+
     /// Serves the client at the other end of `stream` until it goes away or the server stops.
     /// `read_ahead` was read already and comes first. The stream is shut down afterwards. Returns
     /// the exit status of a program that was started for this client, or why it was not served.

@@ -89,7 +89,8 @@ pub fn prepare(args: &Args, start: &Start) -> Result<PreparedFrontend, AttachRef
         ..Defaults::new(flags, Arc::clone(&models), &config)
     };
     let files = session_places::own(&config.settings, args.session.no_session);
-    let agent = setup::agent(&config, Arc::new(defaults), files);
+    let others = session_places::beside(&config, &files, args.session.no_session);
+    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
     let options = AcpOptions {
         logins,
         login: Some(Arc::new(ModelLogins(models))),

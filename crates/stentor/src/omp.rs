@@ -139,9 +139,9 @@ fn prepare(words: &OmpArgs, start: &Start) -> Result<(Agent, OmpOptions, Config)
     };
     let files = session_places::of_client(&config, family, words.no_session);
     // What was kept before, or by another frontend, can be gone on with.
-    let own = session_places::own(&config.settings, words.no_session);
-    let is_shared = files != own;
-    let mut agent = setup::agent(&config, Arc::new(defaults), files).also_in(vec![own]);
+    let others = session_places::beside(&config, &files, words.no_session);
+    let is_shared = files != session_places::own(&config.settings, words.no_session);
+    let mut agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
     if is_shared {
         // pi does not look for pictures beside its files.
         agent = agent.with_inline_pictures();

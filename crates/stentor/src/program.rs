@@ -351,12 +351,10 @@ impl ProgramTask<'_> {
             trust: self.trust.clone(),
             ..Defaults::new(flags, models, &self.config)
         };
-        let files = session_places::own(&self.config.settings, self.args.session.no_session);
-        let agent = setup::agent(&self.config, Arc::new(defaults), files);
-        match self.args.session.no_session {
-            true => agent,
-            false => agent.also_in(session_places::shared(&self.config)),
-        }
+        let no_session = self.args.session.no_session;
+        let files = session_places::own(&self.config.settings, no_session);
+        let others = session_places::beside(&self.config, &files, no_session);
+        setup::agent(&self.config, Arc::new(defaults), files).also_in(others)
     }
 
     fn agents(

@@ -69,7 +69,7 @@ struct RpcArgs {
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
     /// Say in every frame where it is in the session's events; with a place, go on from there
-    #[arg(long, value_name = "EPOCH:NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "EPOCH:NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = CursorFlag::HERE)]
     cursor: Option<CursorFlag>,
     /// Act as a relay to `stentor serve`, whose clients share sessions
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -176,7 +176,8 @@ fn prepare(args: &RpcArgs, start: &Start) -> Result<PreparedFrontend, RpcError> 
     };
     let (defaults, config) = defaults(&cwd, start)?;
     let files = session_places::own(&config.settings, false);
-    let agent = setup::agent(&config, Arc::new(defaults), files);
+    let others = session_places::beside(&config, &files, false);
+    let agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
     Ok(PreparedFrontend::new(
         Frontend::Synaps(agent, options),
         &config,

@@ -199,7 +199,8 @@ fn prepare(command_line: CommandLine, start: &Start) -> Result<PreparedFrontend,
         notes: notes.clone(),
         ..Defaults::new(flags, Arc::clone(&models), &config)
     };
-    let mut agent = setup::agent(&config, Arc::new(defaults), files);
+    let others = session_places::beside(&config, &files, command_line.no_session);
+    let mut agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
     if let Some(Storing { files, journals }) = start.storing.clone() {
         agent = agent.storing_in(files, journals);
     }

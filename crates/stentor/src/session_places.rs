@@ -49,6 +49,17 @@ fn if_writable(files: SessionFiles) -> SessionFiles {
     }
 }
 
+/// Where a way in that has its sessions in `files` finds others: all places that count are searched,
+/// whoever stored there.
+pub fn beside(config: &Config, files: &SessionFiles, no_session: bool) -> Vec<SessionFiles> {
+    if no_session {
+        return Vec::new();
+    }
+    let all = [own(&config.settings, false)].into_iter();
+    let all = all.chain(shared(config));
+    all.filter(|place| place != files).collect()
+}
+
 /// Where the clients of pi and omp have theirs, if that is shared.
 pub fn shared(config: &Config) -> Vec<SessionFiles> {
     if !is_shared(config) {

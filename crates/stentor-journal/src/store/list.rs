@@ -75,16 +75,17 @@ struct UnreadListing {
 impl NewestFirst {
     /// The sessions in `dir`. A folder that is not there has none.
     pub fn of(dir: &Path) -> Self {
-        Self::among(session_files(dir))
+        Self::of_files(session_files(dir))
     }
 
     /// The sessions in `sessions_root` and in the folders directly in it.
     pub fn of_all(sessions_root: &Path) -> Self {
-        Self::among(all_session_files(sessions_root))
+        Self::of_files(all_session_files(sessions_root))
     }
 
-    fn among(paths: impl Iterator<Item = PathBuf>) -> Self {
-        let found = paths.map(|path| UnreadListing {
+    /// The sessions in these files.
+    pub fn of_files(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let found = paths.into_iter().map(|path| UnreadListing {
             listed: seen_from_outside(path),
             cwd: None,
             is_known: false,
@@ -211,25 +212,31 @@ pub fn find(sessions_root: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
     if wanted.is_empty() {
         return Err(not_found());
     }
-    let mut matches: Vec<PathBuf> = all_session_files(sessions_root)
-        .filter(|path| {
-            let begins = |id: &str| id.starts_with(wanted) || random_part(id).starts_with(wanted);
-            id_in_file_name(path).is_some_and(begins)
-        })
-        .collect();
-    if matches.len() > 1 {
-        let exact = |path: &PathBuf| id_in_file_name(path) == Some(wanted);
-        if matches.iter().any(exact) {
-            matches.retain(exact);
-        }
+    let files = all_session_files(sessions_root);
+    let named = files.filter_map(|path| Some((id_in_file_name(&path)?.to_owned(), path)));
+    find_among(named, wanted)?.ok_or_else(not_found)
+}
+
+/// The session that `wanted` means among these: by its id, or the beginning of its id or of the random
+/// part that no other shares.
+pub fn find_among(
+    sessions: impl IntoIterator<Item = (String, PathBuf)>,
+    wanted: &str,
+) -> Result<Option<PathBuf>, StoreError> {
+    let begins = |id: &str| id.starts_with(wanted) || random_part(id).starts_with(wanted);
+    let sessions = sessions.into_iter();
+    let matches = sessions.filter(|(id, _)| !wanted.is_empty() && begins(id));
+    let mut matches: Vec<(String, PathBuf)> = matches.collect();
+    if matches.iter().any(|(id, _)| id == wanted) {
+        matches.retain(|(id, _)| id == wanted);
     }
-    matches.sort();
+    matches.sort_by(|(_, one), (_, other)| one.cmp(other));
     match matches.pop() {
-        None => Err(not_found()),
-        Some(path) if matches.is_empty() => Ok(path),
-        Some(path) => {
-            matches.push(path);
-            let ids = matches.iter().take(MAX_CANDIDATES);
+        None => Ok(None),
+        Some((_, path)) if matches.is_empty() => Ok(Some(path)),
+        Some(last) => {
+            matches.push(last);
+            let ids = matches.iter().map(|(_, path)| path).take(MAX_CANDIDATES);
             Err(StoreError::Ambiguous {
                 wanted: wanted.to_owned(),
                 candidates: ids.map(|path| path.display().to_string()).collect(),

@@ -58,7 +58,7 @@ pub use journal::{
     Totals, memory, memory_reader,
 };
 pub use journal_store::{JournalStore, KeptSessions, Reservation, SessionFileStore};
-pub use list::{ListedSession, NewestFirst, find, list, list_all, short_id};
+pub use list::{ListedSession, NewestFirst, find, find_among, list, list_all, short_id};
 pub use names::{
     check_session_id, encoded_cwd, file_path, new_entry_id, omp_encoded_cwd, subagents_folder,
 };

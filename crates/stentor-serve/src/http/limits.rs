@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// TCP connections at once. One more waits until another ends.
+/// TCP connections at once. For one more the oldest ends that has shown no token; where there is none
+/// such, it waits.
 pub const MAX_STREAMS: usize = 512;
 
 /// How long the headers of a request may take, and how long a connection may wait for its next one.
@@ -27,6 +28,9 @@ pub const SILENCE: Duration = Duration::from_secs(100);
 
 /// How long a WebSocket client may take to close after us.
 pub const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
+/// How long connections may take to end when the server stops and its clients are gone.
+pub const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// Bytes read from a dialect at once.
 pub const CHUNK_BYTES: usize = 64 << 10;

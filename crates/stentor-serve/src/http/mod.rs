@@ -11,6 +11,7 @@ mod client;
 mod dialect_stream;
 mod limits;
 mod origin;
+mod places;
 mod request;
 mod stalled;
 mod tokens;
@@ -26,7 +27,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use stentor_agent::tasks;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
 
 use crate::server::Server;
 
@@ -35,6 +36,7 @@ pub use origin::{NoOrigin, Origins};
 pub use tokens::{NoToken, ServerTokens, Token};
 
 use acp::AcpConnections;
+use places::{HttpPlace, HttpPlaces};
 use stalled::StallLimited;
 use wrong_tokens::WrongTokens;
 
@@ -62,7 +64,7 @@ struct HttpShared {
 struct HttpPeer {
     address: IpAddr,
     /// Its place among the connections, also when it has become a WebSocket.
-    _place: Arc<OwnedSemaphorePermit>,
+    place: Arc<HttpPlace>,
 }
 
 /// Accepts clients until the server stops, and waits until all of them are gone.
@@ -73,32 +75,33 @@ pub async fn accept(server: &Server, listener: &TcpListener, options: HttpOption
         wrong_tokens: WrongTokens::default(),
         acp: AcpConnections::default(),
     });
-    let streams = Arc::new(Semaphore::new(limits::MAX_STREAMS));
+    let places = HttpPlaces::new(limits::MAX_STREAMS);
     loop {
-        // It is never closed.
-        let Ok(place) = Arc::clone(&streams).acquire_owned().await else {
-            return;
-        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = server.stopping() => break,
         };
-        match accepted {
-            Ok((stream, address)) => {
-                let peer = HttpPeer {
-                    address: address.ip(),
-                    _place: Arc::new(place),
-                };
-                tasks::spawn(serve(Arc::clone(&http), stream, peer));
-            }
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a client could not be accepted");
-                tokio::time::sleep(ACCEPT_REST).await;
+                sleep(ACCEPT_REST).await;
+                continue;
             }
+        };
+        let place = tokio::select! {
+            place = places.enter() => place,
+            () = server.stopping() => break,
+        };
+        if let Some(place) = place {
+            let peer = HttpPeer {
+                address: address.ip(),
+                place: Arc::new(place),
+            };
+            tasks::spawn(serve(Arc::clone(&http), stream, peer));
         }
     }
-    let all = u32::try_from(limits::MAX_STREAMS).unwrap_or(u32::MAX);
-    drop(streams.acquire_many(all).await);
+    places.all_left().await;
 }
 
 /// Answers the requests of one TCP connection, one after the other.
@@ -106,6 +109,7 @@ async fn serve(http: Arc<HttpShared>, stream: TcpStream, peer: HttpPeer) {
     // Small frames must not wait for more to come.
     stream.set_nodelay(true).ok();
     let server = http.server.clone();
+    let sent_away = peer.place.sent_away();
     let answering = service_fn(move |request| {
         let (http, peer) = (Arc::clone(&http), peer.clone());
         async move { Ok::<_, Infallible>(request::answer(http, request, peer).await) }
@@ -120,9 +124,21 @@ async fn serve(http: Arc<HttpShared>, stream: TcpStream, peer: HttpPeer) {
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
+        () = sent_away.cancelled() => {
+            return tracing::debug!("a connection without a token made way for another");
+        }
         () = server.stopping() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            // Answers may still come until all clients are gone; half a request is no reason to wait.
+            let limit = async {
+                server.ending().await;
+                server.idle().await;
+                sleep(limits::STOP_WAIT).await;
+            };
+            tokio::select! {
+                ended = connection => ended,
+                () = limit => return tracing::debug!("a connection did not end in time"),
+            }
         }
     };
     if let Err(error) = ended {

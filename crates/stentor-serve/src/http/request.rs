@@ -22,7 +22,7 @@ pub(super) async fn answer(
     request: Request<Incoming>,
     peer: HttpPeer,
 ) -> HttpAnswer {
-    let answer = match check(&http, &request, peer.address) {
+    let answer = match check(&http, &request, &peer) {
         Ok(RequestedResource::Asset(asset)) => match *request.method() {
             Method::GET | Method::HEAD => {
                 with_body(StatusCode::OK, asset.content_type, asset.content.clone())
@@ -46,7 +46,7 @@ enum RequestedResource {
 fn check(
     http: &HttpShared,
     request: &Request<Incoming>,
-    peer: IpAddr,
+    peer: &HttpPeer,
 ) -> Result<RequestedResource, HttpRefusal> {
     let (origins, headers) = (&http.options.origins, request.headers());
     let misdirected = |why| text(StatusCode::MISDIRECTED_REQUEST, format!("{why}"));
@@ -57,7 +57,8 @@ fn check(
     let forbidden = |why| text(StatusCode::FORBIDDEN, format!("{why}"));
     origins.check_origin(headers).map_err(forbidden)?;
     let (token, path) = token_and_path(headers, request.uri().path());
-    let access = access(http, token, peer)?;
+    let access = access(http, token, peer.address)?;
+    peer.place.has_token();
     let dialect = DIALECTS.into_iter().find(|name| *name == path);
     let dialect = dialect.ok_or_else(|| text(StatusCode::NOT_FOUND, "there is nothing here"))?;
     Ok(RequestedResource::Dialect(dialect, access))

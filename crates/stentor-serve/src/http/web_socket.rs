@@ -162,10 +162,21 @@ async fn serve(server: Server, upgraded: OnUpgrade, stream: DialectStream, rules
             return;
         }
     };
-    let closing = writer.sink.send(Message::Close(Some(why)));
-    timeout(limits::CLOSE_WAIT, closing).await.ok();
+    let wait = async {
+        let closed = tokio::time::sleep(limits::CLOSE_WAIT);
+        let stopped = async {
+            server.ending().await;
+            tokio::time::sleep(limits::STOP_WAIT).await;
+        };
+        tokio::select! { () = closed => {}, () = stopped => {} }
+    };
     // The client answers by closing, too.
-    if timeout(limits::CLOSE_WAIT, &mut reading).await.is_err() {
+    let closing = async {
+        writer.sink.send(Message::Close(Some(why))).await.ok();
+        (&mut reading).await.ok();
+    };
+    let is_closed = tokio::select! { () = closing => true, () = wait => false };
+    if !is_closed {
         tracing::debug!("a client did not close its WebSocket");
         reading.abort();
     }
@@ -192,6 +203,11 @@ async fn read(
             Ok(_) => continue,
             Err(WebSocketError::Capacity(_)) => {
                 let why = close(CloseCode::Size, "a message is too long");
+                ours.send(FromReader::Refuse(why)).await.ok();
+                break;
+            }
+            Err(WebSocketError::Utf8(_)) => {
+                let why = close(CloseCode::Invalid, "a text frame is not UTF-8");
                 ours.send(FromReader::Refuse(why)).await.ok();
                 break;
             }

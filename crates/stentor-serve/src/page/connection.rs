@@ -248,8 +248,7 @@ impl PageConnection {
     async fn open(&mut self, id: String) -> Result<(), PageError> {
         let agent = self.agent.clone();
         let opening = tasks::spawn_blocking(move || {
-            let listed = agent.newest_first(None).find(|listed| listed.id == id);
-            let listed = listed.ok_or(PageError::NoSuchSession(id))?;
+            let listed = agent.listed(&id).ok_or(PageError::NoSuchSession(id))?;
             let mut options = agent.options(Path::new(&listed.cwd))?;
             options.prefer_stored_model();
             Ok::<_, PageError>(agent.resume(&listed.path, options)?)

@@ -244,14 +244,21 @@ impl PsiShared {
 
     /// Joins one of them. Its events are published from then on.
     pub async fn join_elsewhere(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
-        let found = self.open_elsewhere().find(|session| &**session.id() == id);
-        let Some(file) = found.and_then(|session| Some(session.file()?.to_owned())) else {
+        let Some(live) = self.load_elsewhere(id).await? else {
             return Ok(None);
         };
-        let live = navigation::load(self, &file).await?;
         self.write(vec![ItemPart::attach(&live)]).await;
         self.let_ask(&live).await?;
         Ok(Some(live))
+    }
+
+    /// Takes one of them up, whose events are not published yet.
+    pub async fn load_elsewhere(&self, id: &str) -> Result<Option<Arc<PsiSession>>, OpError> {
+        let found = self.open_elsewhere().find(|session| &**session.id() == id);
+        match found.and_then(|session| Some(session.file()?.to_owned())) {
+            Some(file) => Ok(Some(navigation::load(self, &file).await?)),
+            None => Ok(None),
+        }
     }
 
     fn open_elsewhere(&self) -> impl Iterator<Item = WeakSession> {

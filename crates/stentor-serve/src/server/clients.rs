@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use stentor_agent::live_sessions::LiveStatus;
 use stentor_wire::attach::ClientHello;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Notify;
 
 use crate::connection::Access;
 
@@ -30,7 +32,7 @@ pub struct ServerStatus {
 pub struct SessionStatus {
     pub id: String,
     pub file: PathBuf,
-    /// How many clients have to do with it.
+    /// How many clients have to do with it, without relays that are away.
     pub clients: usize,
 }
 
@@ -60,47 +62,86 @@ pub struct ClientStatus {
     pub cwd: String,
     /// It only watches.
     pub observes: bool,
+    /// It is a relay whose connection broke so many seconds ago and that may come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<u64>,
 }
 
 /// The clients that are connected. Clones are the same table.
 #[derive(Clone, Default)]
 pub(super) struct Clients {
     table: Arc<Mutex<ClientTable>>,
+    /// The last one has gone.
+    emptied: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct ClientTable {
     count: u64,
-    clients: BTreeMap<u64, ClientStatus>,
+    clients: BTreeMap<u64, ConnectedClient>,
+}
+
+struct ConnectedClient {
+    status: ClientStatus,
+    /// Since when its connection is broken.
+    away_since: Option<Instant>,
+}
+
+/// Whether a client is there. It outlives the client's place, without effect then.
+pub(super) struct ClientPresence {
+    clients: Clients,
+    number: u64,
+    is_away: Arc<AtomicBool>,
 }
 
 /// A client's place among them. Dropping it notes that the client is gone.
 pub(super) struct ClientSlot {
     clients: Clients,
     number: u64,
-    _permit: OwnedSemaphorePermit,
+    is_away: Arc<AtomicBool>,
 }
 
 impl Clients {
-    pub fn enter(
-        &self,
-        client: &ClientHello,
-        access: Access,
-        permit: OwnedSemaphorePermit,
-    ) -> ClientSlot {
+    /// A place for one more, unless there are `most` already.
+    pub fn enter(&self, client: &ClientHello, access: Access, most: usize) -> Option<ClientSlot> {
         let mut table = self.lock();
+        if table.clients.len() >= most {
+            return None;
+        }
         table.count += 1;
         let number = table.count;
         let status = ClientStatus {
             dialect: client.dialect.clone(),
             cwd: client.cwd.clone(),
             observes: access == Access::Observe,
+            away: None,
         };
-        table.clients.insert(number, status);
-        ClientSlot {
+        let client = ConnectedClient {
+            status,
+            away_since: None,
+        };
+        table.clients.insert(number, client);
+        Some(ClientSlot {
             clients: self.clone(),
             number,
-            _permit: permit,
+            is_away: Arc::default(),
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().clients.is_empty()
+    }
+
+    /// Waits until there is none. Others may come meanwhile.
+    pub async fn all_gone(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            emptied.as_mut().enable();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
         }
     }
 
@@ -111,7 +152,12 @@ impl Clients {
 
     /// In the order they came.
     pub fn list(&self) -> Vec<ClientStatus> {
-        self.lock().clients.values().cloned().collect()
+        let table = self.lock();
+        let clients = table.clients.values().map(|client| ClientStatus {
+            away: client.away_since.map(|since| since.elapsed().as_secs()),
+            ..client.status.clone()
+        });
+        clients.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, ClientTable> {
@@ -119,8 +165,65 @@ impl Clients {
     }
 }
 
+impl ClientSlot {
+    pub fn presence(&self) -> ClientPresence {
+        ClientPresence {
+            clients: self.clients.clone(),
+            number: self.number,
+            is_away: self.is_away(),
+        }
+    }
+
+    /// True while its client is away.
+    pub fn is_away(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_away)
+    }
+}
+
+impl ClientPresence {
+    /// Notes whether its connection is broken, which it may have been before.
+    pub fn set_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Relaxed);
+        let mut table = self.clients.lock();
+        if let Some(client) = table.clients.get_mut(&self.number) {
+            let since = is_away.then(|| client.away_since.unwrap_or_else(Instant::now));
+            client.away_since = since;
+        }
+    }
+}
+
 impl Drop for ClientSlot {
     fn drop(&mut self) {
-        self.clients.lock().clients.remove(&self.number);
+        let mut table = self.clients.lock();
+        table.clients.remove(&self.number);
+        if table.clients.is_empty() {
+            self.clients.emptied.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> ClientHello {
+        serde_json::from_str(r#"{ "dialect": "acp", "cwd": "/" }"#).unwrap()
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_last_to_go_keeps_nobody_out() {
+        let clients = Clients::default();
+        let enter = || clients.enter(&hello(), Access::Drive, 2);
+        let first = enter().unwrap();
+        let gone = clients.all_gone();
+        tokio::pin!(gone);
+        assert!(futures_util::poll!(gone.as_mut()).is_pending());
+        let second = enter().unwrap();
+        assert!(enter().is_none());
+        drop(first);
+        assert!(futures_util::poll!(gone.as_mut()).is_pending());
+        drop(second);
+        assert!(futures_util::poll!(gone).is_ready());
+        assert!(enter().is_some());
     }
 }

@@ -164,12 +164,15 @@ impl ServerLink {
         };
         let (from_dialect, mut to_dialect) = ours.into_split();
         let shared = Arc::<LinkShared>::default();
+        let presence = admitted.presence();
         let serving = tasks::spawn(admitted.serve(theirs, Vec::new()));
         let keeping = tasks::spawn(keep(Arc::clone(&shared), from_dialect, serving));
         let mut carrier = first;
         loop {
             let Some(carried) = carrier.take() else {
+                presence.set_away(true);
                 carrier = self.next_carrier(&shared).await;
+                presence.set_away(carrier.is_none());
                 match carrier {
                     Some(_) => continue,
                     None => break,
@@ -187,6 +190,11 @@ impl ServerLink {
                 }
             };
             if shared.lock().out.is_over() {
+                break;
+            }
+            if let Some(LinkBroken::BadFrame(why)) = &broken {
+                // Nobody can go on from that.
+                tracing::warn!(%why, "a client sent a frame that is none, and is not served any more");
                 break;
             }
             tracing::debug!(?broken, "the connection of a relay broke");

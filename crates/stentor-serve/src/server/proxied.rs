@@ -20,7 +20,7 @@ use super::clients::ClientSlot;
 use super::{Server, refused};
 use crate::acp::AcpProxy;
 use crate::connection::Access;
-use crate::frontend::Storing;
+use crate::frontend::{Sharing, Storing};
 use crate::omp::OmpProxy;
 use crate::page::PageProxy;
 use crate::proxy::single::BegunProxy;
@@ -129,8 +129,14 @@ impl Server {
             cwd: PathBuf::from(&client.cwd),
             reservations: reservations.clone(),
         };
-        let frontend = self.frontend(client, access, Some(sender), reservations);
-        let frontend = frontend.await?;
+        let sharing = Sharing {
+            live: self.shared.live.clone(),
+            access,
+            visits: client.visits,
+            opened: Some(sender),
+            reservations,
+        };
+        let frontend = self.frontend(client, sharing).await?;
         let (ours, theirs) = StdUnixStream::pair()
             .and_then(|(ours, theirs)| {
                 ours.set_nonblocking(true)?;

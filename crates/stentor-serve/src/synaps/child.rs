@@ -1,5 +1,6 @@
 //! The child: its one session, from `ready` to the exit code.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -87,6 +88,7 @@ impl SynapsChild {
         let wanted = options.cursor.as_ref();
         let after = wanted.and_then(|wanted| wanted.after.as_ref());
         let (events, outcome) = cursor::subscribe(&session, after);
+        let is_resumed = matches!(outcome, Some(Ok(())));
         if wanted.is_some() {
             cursor::put_into(&mut ready, &cursor::first(&events, outcome));
         }
@@ -94,7 +96,10 @@ impl SynapsChild {
         let turns = Turns::default();
         let shutdown = CancellationToken::new();
         let numbering = wanted.map(|_| FrameNumbering::new(events.cursor()));
-        let encoder = encoder(&session, numbering, &turns, &shutdown);
+        let mut encoder = encoder(&session, numbering, &turns, &shutdown);
+        // Who goes on from a cursor has seen what began before it.
+        let comes_into_turn = events.begins_with_what_goes_on() && !is_resumed;
+        encoder.seen_calls = comes_into_turn.then(HashSet::new);
         let (pump, answers) = Pump::new(events, output.clone(), encoder);
         Ok(Self {
             agent,
@@ -245,6 +250,7 @@ fn encoder(
         is_shared: session.is_shared(),
         foreign: None,
         numbering,
+        seen_calls: None,
     }
 }
 

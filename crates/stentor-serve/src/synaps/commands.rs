@@ -81,9 +81,11 @@ impl SynapsChild {
             Command::GetState { id } => match self.session.state().await {
                 Ok(state) => {
                     let model = self.next_model.clone().or(state.model);
+                    // What another client has begun runs as well.
+                    let has_turn = self.turns.in_flight() || self.session.is_shared();
                     let mut body = json!({
                         "ok": true,
-                        "streaming": state.is_running && self.turns.in_flight(),
+                        "streaming": state.is_running && has_turn,
                         "model": model.map_or_else(String::new, |info| name_of(&info)),
                         "session_id": &*state.id,
                         "message_count": state.message_count,

@@ -20,6 +20,11 @@ pub struct CursorFlag {
     pub after: Option<Cursor>,
 }
 
+impl CursorFlag {
+    /// What the flag means without a value.
+    pub const HERE: &str = "here";
+}
+
 /// A place that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected EPOCH:NUMBER, as in the `cursor` of a frame")]
@@ -29,10 +34,13 @@ impl FromStr for CursorFlag {
     type Err = InvalidCursor;
 
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
-        if text.is_empty() {
+        if text == Self::HERE {
             return Ok(Self { after: None });
         }
         let (epoch, number) = text.rsplit_once(':').ok_or(InvalidCursor)?;
+        if epoch.is_empty() {
+            return Err(InvalidCursor);
+        }
         let number = number.parse().map_err(|_| InvalidCursor)?;
         let epoch = epoch.into();
         Ok(Self {
@@ -190,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flag_is_empty_or_a_place() {
+    fn the_flag_is_a_place_or_none() {
         let after = |epoch: &str, number| CursorFlag {
             after: Some(Cursor {
                 epoch: epoch.into(),
@@ -198,7 +206,9 @@ mod tests {
             }),
         };
         for (text, wanted) in [
-            ("", Ok(CursorFlag { after: None })),
+            ("here", Ok(CursorFlag { after: None })),
+            ("", Err(InvalidCursor)),
+            (":1", Err(InvalidCursor)),
             ("19a8-5c1d:41", Ok(after("19a8-5c1d", 41))),
             ("19a8-5c1d", Err(InvalidCursor)),
             ("19a8-5c1d:-1", Err(InvalidCursor)),

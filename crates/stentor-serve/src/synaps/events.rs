@@ -1,5 +1,6 @@
 //! The way out: what happens in the session, in the words of the wire.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,11 +30,15 @@ pub(super) struct SynapsEncoder {
     pub foreign: Option<Usage>,
     /// Where the parent wants every frame to say where it is.
     pub numbering: Option<FrameNumbering>,
+    /// The calls that the parent has seen begin, if it came while a turn was under way. Others of that
+    /// turn are announced when they show.
+    pub seen_calls: Option<HashSet<String>>,
 }
 
 impl EventEncoder for SynapsEncoder {
     fn encode(&mut self, event: &Event, frames: &mut Vec<u8>) {
         let start = frames.len();
+        self.announce_calls(&event.kind, frames);
         self.encode_event(event, frames);
         if let Some(numbering) = &mut self.numbering {
             numbering.number(event, frames, start);
@@ -42,6 +47,32 @@ impl EventEncoder for SynapsEncoder {
 }
 
 impl SynapsEncoder {
+    /// A call that was written before the parent came begins for it when it runs, or when somebody is
+    /// asked about it.
+    fn announce_calls(&mut self, kind: &EventKind, frames: &mut Vec<u8>) {
+        let Some(seen) = &mut self.seen_calls else {
+            return;
+        };
+        let shows = match kind {
+            EventKind::BlockStarted { block, .. } => {
+                if let LiveBlockKind::ToolCall { id, .. } = &block.kind {
+                    seen.insert(id.clone());
+                }
+                return;
+            }
+            EventKind::TurnEnded { .. } | EventKind::RunEnded(_) => {
+                self.seen_calls = None;
+                return;
+            }
+            EventKind::ToolStarted { call } | EventKind::ToolEnded { call, .. } => call,
+            EventKind::PermissionAsked { request, .. } => &request.call,
+            _ => return,
+        };
+        if seen.insert(shows.id.clone()) {
+            call(frames, shows);
+        }
+    }
+
     fn encode_event(&mut self, event: &Event, frames: &mut Vec<u8>) {
         match &event.kind {
             EventKind::BlockDelta { block, range, .. } => delta(frames, block, range.clone()),

@@ -32,8 +32,10 @@ pub fn status(socket: &Path, as_json: bool, out: &mut impl Write) -> Result<(), 
     }
     for client in &status.clients {
         let observes = if client.observes { ", observing" } else { "" };
+        let away = client.away.map(|seconds| format!(", away for {seconds} s"));
+        let away = away.unwrap_or_default();
         let (dialect, cwd) = (visible(&client.dialect), visible(&client.cwd));
-        writeln!(out, "  {dialect} in {cwd}{observes}")?;
+        writeln!(out, "  {dialect} in {cwd}{observes}{away}")?;
     }
     for session in &status.sessions {
         let clients = match session.clients {

@@ -1,5 +1,7 @@
 //! Who may reach the server over HTTP.
 
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::http_client::http_server;
@@ -208,4 +210,28 @@ fn a_request_with_too_many_headers_is_refused() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(server.ask("GET /", &many, "").status, 431);
     assert_eq!(server.ask("GET /", &[], "").status, 200);
+}
+
+#[test]
+fn connections_without_a_token_keep_nobody_out_who_has_one() {
+    /// More than there are places.
+    const STRANGERS: usize = 600;
+    /// Those of them that had to go at most.
+    const GONE: usize = 100;
+    let server = http_server("");
+    let mut owner = server.web_socket("/omp?arg=--no-session");
+    assert_eq!(owner.json()["type"], "ready");
+    let connect = |_| TcpStream::connect(server.host()).unwrap();
+    let mut strangers: Vec<TcpStream> = (0..STRANGERS).map(connect).collect();
+    let mut another = server.web_socket("/omp?arg=--no-session");
+    assert_eq!(another.json()["type"], "ready");
+    owner.send(r#"{"id":"g","type":"get_state"}"#);
+    owner.until(r#""id":"g""#);
+    // The oldest have made way, no more than had to: nobody waited until they were all given up.
+    assert_eq!(strangers[0].read(&mut [0]).unwrap_or(0), 0);
+    for stranger in &mut strangers[GONE..] {
+        stranger.set_nonblocking(true).unwrap();
+        let nothing = stranger.read(&mut [0]).unwrap_err();
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    }
 }

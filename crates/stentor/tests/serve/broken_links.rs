@@ -258,6 +258,70 @@ fn a_relay_that_does_not_come_back_in_time_has_left() {
 }
 
 #[test]
+fn a_relay_that_is_away_is_shown_as_that_and_others_are_not() {
+    let server = Server::new("");
+    let mut there = server.relay(&["rpc"]);
+    assert_eq!(there.json()["type"], "ready");
+    let mut away = server.relay(&["--mode", "rpc"]);
+    assert_eq!(away.json()["type"], "ready");
+    kill_process(away.pid(), Signal::KILL).unwrap();
+    let report = || {
+        let report = server.talk("{\"stentor\":1,\"control\":\"status\"}\n");
+        serde_json::from_str::<Value>(&report[0]).unwrap()
+    };
+    let client = |name: &str| {
+        let report = report();
+        let clients = report["clients"].as_array().unwrap().clone();
+        let mut clients = clients.into_iter();
+        clients.find(|client| client["dialect"] == name).unwrap()
+    };
+    while !client("omp")["away"].is_u64() {
+        thread::yield_now();
+    }
+    assert_eq!(client("synaps").get("away"), None);
+    let mut counted: Vec<u64> = {
+        let report = report();
+        let sessions = report["sessions"].as_array().unwrap().iter();
+        sessions
+            .map(|session| session["clients"].as_u64().unwrap())
+            .collect()
+    };
+    counted.sort_unstable();
+    assert_eq!(counted, [0, 1]);
+    let socket = server.socket().display().to_string();
+    let said = server
+        .world
+        .asked(&["serve", "status", "--socket", &socket]);
+    let line = said.lines().find(|line| line.contains("omp in")).unwrap();
+    assert!(
+        line.contains(", away for ") && line.ends_with(" s"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_client_that_sends_what_is_no_frame_leaves_at_once() {
+    let server = Server::new("");
+    let mut stream = UnixStream::connect(server.socket()).unwrap();
+    let hello = json!({ "stentor": 1, "client": {
+        "dialect": "omp", "args": ["--no-session"], "cwd": server.world.path("work"), "link": true,
+    } });
+    // No kind of a frame.
+    let sent = [format!("{hello}\n").as_bytes(), &[9, 0, 0, 0, 0]].concat();
+    stream.write_all(&sent).unwrap();
+    let mut heard = Vec::new();
+    stream.read_to_end(&mut heard).ok();
+    let status = || {
+        server
+            .talk("{\"stentor\":1,\"control\":\"status\"}\n")
+            .concat()
+    };
+    while status().contains("\"omp\"") {
+        thread::yield_now();
+    }
+}
+
+#[test]
 fn a_token_that_nobody_has_is_refused() {
     let server = Server::new("");
     let lines = server.talk("{\"stentor\":1,\"resume\":{\"token\":\"x\",\"received\":0}}\n");

@@ -283,6 +283,82 @@ fn psi_goes_on_from_a_cursor() {
     );
 }
 
+/// What psi is told of a cursor, as a map in its answers.
+fn psi_cursor(lines: &[String]) -> String {
+    let cursor = lines.last().unwrap().split_once(":cursor ").unwrap().1;
+    cursor[..=cursor.find('}').unwrap()].to_owned()
+}
+
+#[test]
+fn psi_is_answered_the_same_about_a_cursor_whether_it_names_the_id_or_the_file() {
+    let server = server("[[turn]]\ntext = \"One.\"\n[[turn]]\ntext = \"Two.\"\n");
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "first");
+    one.until_answer(3);
+    let mut psi = psi_too(&server, &session);
+    let good = psi_cursor(&psi.ask_psi("s", "get_state", "{}"));
+    let epoch = good.split('"').nth(1).unwrap();
+    kill(psi);
+    prompt(&mut one, 4, &session, "second");
+    one.until_answer(4);
+    let file = file_of(&server, &session).display().to_string();
+    let names = [
+        format!(":session-path {file:?}"),
+        format!(":session-id {session:?}"),
+    ];
+    for (cursor, answered, rehydrated) in [
+        (good.as_str(), ":outcome \"resumed\"", false),
+        (
+            "{:epoch \"another\" :number 1}",
+            ":outcome \"other-epoch\"",
+            true,
+        ),
+        (
+            &format!("{{:epoch {epoch:?} :number 999999}}"),
+            ":outcome \"other-epoch\"",
+            true,
+        ),
+        ("7", ":cursor must be a map", false),
+    ] {
+        for name in &names {
+            let mut psi = server.relay(&["--rpc-edn"]);
+            psi.shake_hands_psi();
+            // Everything.
+            psi.ask_psi("u", "unsubscribe", "{}");
+            let params = format!("{{{name} :cursor {cursor}}}");
+            let mut lines = psi.ask_psi("w", "switch_session", &params);
+            if answered.contains("resumed") {
+                lines.extend(psi.until(|line| line.contains("Two.")));
+            }
+            let lines = lines.concat();
+            assert!(lines.contains(answered), "{name} {cursor}: {lines}");
+            assert_eq!(lines.contains("session/rehydrated"), rehydrated, "{lines}");
+            assert!(rehydrated || !lines.contains("One."), "{lines}");
+        }
+    }
+}
+
+#[test]
+fn psi_goes_on_in_the_middle_of_an_answer_with_all_of_its_text() {
+    let server = server(WAITING);
+    let (mut one, session) = acp(&server);
+    prompt(&mut one, 3, &session, "go on");
+    chunks(&mut one, "agent_message_chunk", "Begun ");
+    let mut psi = psi_too(&server, &session);
+    let place = psi_cursor(&psi.ask_psi("s", "get_state", "{}"));
+    kill(psi);
+    let mut psi = server.relay(&["--rpc-edn"]);
+    psi.shake_hands_psi();
+    psi.ask_psi("u", "unsubscribe", "{}");
+    let params = format!("{{:session-id {session:?} :cursor {place}}}");
+    let lines = psi.ask_psi("w", "switch_session", &params).concat();
+    assert!(lines.contains(":outcome \"resumed\""), "{lines}");
+    server.world.file("work/go", "");
+    let is_delta = |line: &str| line.contains("assistant/delta");
+    let delta = psi.until(is_delta).pop().unwrap();
+    assert!(delta.contains("Begun and done."), "{delta}");
+}
+
 /// Asks an omp client something; the answer's `data`, or its `code` when it fails.
 fn omp_asks(client: &mut Child, ask: &Value) -> Value {
     client.send(&ask.to_string());

@@ -23,6 +23,8 @@ mod http_client;
 #[cfg(test)]
 mod idle_sessions;
 #[cfg(test)]
+mod joining;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod message_ids;

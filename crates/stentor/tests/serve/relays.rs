@@ -176,6 +176,24 @@ fn the_users_file_can_ask_for_a_server_that_runs_or_for_one_to_be_started() {
 }
 
 #[test]
+fn frontends_that_come_at_once_start_one_server_and_all_are_served() {
+    let world = World::new("", "attach = \"start\"\n");
+    let relay = |_| {
+        let mut command = world.command(&["acp"]);
+        command.env("STENTOR_SOCKET", world.path("s"));
+        Child::of(command.spawn().unwrap(), world.path(""))
+    };
+    let mut relays: Vec<Child> = (0..12).map(relay).collect();
+    for relay in &mut relays {
+        relay.send(INITIALIZE);
+        assert!(relay.json()["result"]["agentInfo"].is_object());
+    }
+    let mut stop = world.command(&["serve", "stop"]);
+    let stopped = stop.env("STENTOR_SOCKET", world.path("s")).status();
+    assert!(stopped.unwrap().success());
+}
+
+#[test]
 fn the_reason_is_shown_when_a_server_cannot_be_started() {
     let world = World::new("", "attach = \"start\"\n");
     world.file("run", "a file");

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -160,6 +161,29 @@ fn it_ends_by_itself_when_nobody_is_connected() {
     let world = World::new("", "");
     let server = Server::with(world, &["--exit-when-idle", "0"]);
     assert_eq!(server.process.exit_code(), Some(0));
+}
+
+#[test]
+fn one_that_ends_by_itself_admits_others_however_long_the_first_client_is_there() {
+    /// Long enough for the first client to come.
+    const PERIOD_S: u64 = 2;
+    let flags = ["--exit-when-idle", &PERIOD_S.to_string(), "--http", "0"];
+    let server = Server::with(World::new("", ""), &flags);
+    let began = Instant::now();
+    let mut first = server.relay(&["--mode", "rpc", "--no-session"]);
+    assert_eq!(first.json()["type"], "ready");
+    while began.elapsed() <= 2 * Duration::from_secs(PERIOD_S) {
+        let mut second = server.relay(&["--mode", "rpc", "--no-session"]);
+        assert_eq!(second.json()["type"], "ready");
+        let mut third = server.web_socket("/omp?arg=--no-session");
+        assert_eq!(third.json()["type"], "ready");
+        // One that is killed could come back, and is waited for.
+        second.close_stdin();
+        assert_eq!(second.exit_code(), Some(0));
+    }
+    first.close_stdin();
+    let Server { process, .. } = server;
+    assert_eq!(process.exit_code(), Some(0));
 }
 
 #[cfg(target_os = "linux")]

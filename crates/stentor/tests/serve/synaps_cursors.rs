@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::clients::{acp, prompt, server, synaps_too};
+use crate::clients::{acp, allow, asked, prompt, server, synaps_too};
 use crate::cursors::{kill, restarted};
 use crate::server::Server;
 use crate::world::Child;
@@ -246,8 +246,64 @@ fn a_parent_that_came_in_the_middle_has_a_place_when_it_has_all_of_that() {
 fn a_place_that_is_none_is_a_wrong_command_line() {
     let server = server(WAITING);
     let (_one, session) = acp(&server);
-    let flags = ["rpc", "--continue", &session, "--cursor=nowhere"];
-    assert_eq!(server.relay(&flags).exit_code(), Some(2));
+    for flag in ["--cursor=nowhere", "--cursor=", "--cursor=:1"] {
+        let flags = ["rpc", "--continue", &session, flag];
+        assert_eq!(server.relay(&flags).exit_code(), Some(2), "{flag}");
+    }
+}
+
+/// Whether a turn runs, as a parent is told.
+fn is_streaming(parent: &mut Child) -> Value {
+    parent.send(r#"{"type":"get_state","id":"s"}"#);
+    let answer = parent.until(|line| line.contains(r#""id":"s""#)).pop();
+    let answer: Value = serde_json::from_str(&answer.unwrap()).unwrap();
+    answer["streaming"].clone()
+}
+
+#[test]
+fn a_parent_that_comes_while_a_call_waits_or_runs_sees_it_begin_and_end() {
+    let command = "until [ -e go ]; do sleep 0.05; done; echo gone";
+    let scenario = format!(
+        "[[turn]]\ntool = \"bash\"\narguments = {{ command = {command:?} }}\n\
+         [[turn]]\ntext = \"Done.\"\n"
+    );
+    let server = server(&scenario);
+    let (mut one, session) = acp(&server);
+    let mut idle = synaps_too(&server, &session);
+    assert_eq!(is_streaming(&mut idle), false);
+    prompt(&mut one, 3, &session, "run it");
+    let question = asked(&mut one);
+    let mut came_first = synaps_too(&server, &session);
+    let begun = |parent: &mut Child| {
+        let start = parent.json();
+        assert_eq!(start["event"]["type"], "toolcall_start", "{start}");
+        let input = parent.json();
+        assert_eq!(input["event"]["type"], "toolcall_input", "{input}");
+        assert_eq!(input["event"]["input"]["command"], command);
+        assert_eq!(start["event"]["tool_id"], input["event"]["tool_id"]);
+        (start, input)
+    };
+    begun(&mut came_first);
+    assert_eq!(is_streaming(&mut came_first), true);
+    allow(&mut one, &question);
+    one.until(|line| line.contains("in_progress"));
+    let (mut came_second, place) = joined(&server, &session, "--cursor");
+    assert_eq!(place["more"], true);
+    let (start, input) = begun(&mut came_second);
+    assert_eq!(start["cursor"]["more"], true);
+    assert_eq!(input["cursor"]["more"], true);
+    assert_eq!(is_streaming(&mut came_second), true);
+    server.world.file("work/go", "");
+    for parent in [&mut came_first, &mut came_second] {
+        let lines = parent.until(|line| line.contains(r#""type":"agent_end""#));
+        let lines = lines.concat();
+        assert!(!lines.contains("toolcall_start"), "{lines}");
+        assert!(
+            lines.contains("toolcall_result") && lines.contains("gone"),
+            "{lines}"
+        );
+        assert_eq!(is_streaming(parent), false);
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The dialects over WebSocket: a frame is a message.
 
 use std::io::{BufRead, Read, Write};
+use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
 use crate::http_client::http_server;
+use crate::server::Server;
 
 const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
@@ -93,6 +95,39 @@ fn a_message_that_is_too_long_is_refused() {
     assert_eq!(socket.json()["type"], "ready");
     socket.begin_text((64 << 20) + 1);
     assert_eq!(socket.closed(), 1009);
+}
+
+#[test]
+fn a_text_frame_that_is_no_utf_8_is_refused() {
+    let server = http_server("");
+    let mut socket = server.web_socket("/omp?arg=--no-session");
+    assert_eq!(socket.json()["type"], "ready");
+    // A text of two bytes, with a mask that changes none.
+    let frame = [0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe];
+    socket.socket.get_mut().write_all(&frame).unwrap();
+    assert_eq!(socket.closed(), 1007);
+}
+
+#[test]
+fn a_server_stops_though_clients_leave_requests_and_closing_half_done() {
+    let server = http_server("");
+    let half = |text: &str| {
+        let mut stream = TcpStream::connect(server.host()).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    let request = half("GET / HT");
+    let (host, bearer) = (server.host(), server.bearer());
+    let body = half(&format!(
+        "POST /acp HTTP/1.1\r\nHost: {host}\r\n{bearer}\r\nContent-Length: 100\r\n\r\n{{"
+    ));
+    let mut silent = server.web_socket("/omp?arg=--no-session");
+    assert_eq!(silent.json()["type"], "ready");
+    server.talk("{\"stentor\":1,\"control\":\"stop\"}\n");
+    let Server { process, .. } = server;
+    let err = process.end_and_stderr();
+    assert!(!err.contains("not all connections ended in time"), "{err}");
+    drop((request, body, silent));
 }
 
 #[test]

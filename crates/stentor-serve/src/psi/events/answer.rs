@@ -79,7 +79,9 @@ pub(super) async fn delta(
         LiveBlockKind::ToolCall { .. } => &mut encoder.arguments,
         LiveBlockKind::Redacted => return,
     };
-    block.with(range, |text| growing.append(text));
+    // Each event has all of the text, also for who goes on in the midst of it.
+    let begin = if growing.is_empty() { 0 } else { range.start };
+    block.with(begin..range.end, |text| growing.append(text));
     wire.texts_that_are_due(encoder).await;
 }
 

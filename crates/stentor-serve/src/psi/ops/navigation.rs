@@ -29,13 +29,14 @@ pub async fn new_session(call: &mut OpCall<'_>) -> OpResult {
 }
 
 pub async fn switch_session(call: &mut OpCall<'_>) -> OpResult {
-    if call.params.session_id()?.is_some() {
-        let live = call.target().await?;
-        return arrive(call, &live, false, None).await;
-    }
-    let path = call.params.filled("session-path")?;
     let given = given_cursor(call.params)?;
-    let (live, is_new) = resume(call.shared(), path).await?;
+    let (live, is_new) = match call.params.session_id()? {
+        Some(id) => match call.shared().load_elsewhere(id).await? {
+            Some(live) => (live, true),
+            None => (call.target().await?, false),
+        },
+        None => resume(call.shared(), call.params.filled("session-path")?).await?,
+    };
     // One that is open here already has lost nothing.
     let given = given.filter(|_| is_new);
     let cursor = given.map(|given| live.session.subscribe_at(&given));
