@@ -253,6 +253,35 @@ fn result_in_omp(child: &mut Child) -> String {
 }
 
 #[test]
+fn no_configured_server_starts_where_that_is_asked_for_in_any_dialect() {
+    let world = world(&[colour()]);
+    let is_refused = |line: &str| line.contains("mcp__asks__ask") && line.contains("not found");
+    let printed = world.asked(&["-p", "go", "--no-session", "--no-mcp"]);
+    assert!(is_refused(&printed), "{printed}");
+    let mut child = world.child(&["--mode", "rpc", "--no-session", "--no-mcp"]);
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    child.until(is_refused);
+    child.until_type("agent_settled");
+    child.end();
+    let mut child = world.child(&["--rpc-edn", "--no-session", "--no-mcp"]);
+    child.shake_hands_psi();
+    child.ask_psi("p", "prompt", r#"{:message "go"}"#);
+    child.until(is_refused);
+    child.end();
+    let mut child = world.child(&["rpc", "--no-mcp"]);
+    child.send(r#"{"type":"prompt","id":"p","message":"go"}"#);
+    child.until(is_refused);
+    child.end();
+    let mut child = world.child(&["acp", "--no-mcp"]);
+    let session = child.shake_hands_acp(json!({}), &world.path("work"));
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    let lines = child.ask_acp(3, "session/prompt", prompt);
+    assert!(lines.iter().any(|line| is_refused(line)), "{lines:?}");
+    child.end();
+    assert!(!world.path("work/greeting.json").exists());
+}
+
+#[test]
 fn a_form_of_several_fields_is_shown_first_and_may_be_declined() {
     let world = world(&[
         form("Tell me.", person(), &["name", "news"]),
