@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use stentor_policy::PermissionAnswer;
 use stentor_text::visible::visible;
@@ -12,6 +13,9 @@ use stentor_text::visible::visible;
 pub struct Dialog {
     pub title: String,
     pub kind: DialogKind,
+    /// The form that this question stands for. A client that has forms shows it instead of the
+    /// question.
+    pub form: Option<Box<DialogForm>>,
     /// After this long the question answers itself with its default. None: it waits.
     pub timeout_ms: Option<u64>,
 }
@@ -35,6 +39,18 @@ pub enum DialogKind {
     Input { placeholder: Option<String> },
     /// A longer text. Default: none.
     Editor { prefill: Option<String> },
+}
+
+/// What is filled in as a whole, where a client can show that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialogForm {
+    /// What the person sees above it.
+    pub message: String,
+    /// Its fields, as a JSON schema.
+    pub schema: Value,
+    /// True when something in it must be answered by typing: it cannot be asked of a client that
+    /// can only offer choices.
+    pub needs_text: bool,
 }
 
 /// A plan that somebody may accept.
@@ -70,8 +86,10 @@ pub enum DialogAnswer {
     Value(String),
     /// To a selection of any number.
     Values(Vec<String>),
-    /// To a confirmation.
+    /// To a confirmation, or that a form is not filled in.
     Confirmed(bool),
+    /// To a form: what was filled in, by the names of the fields.
+    Filled(Map<String, Value>),
     /// Nothing: cancelled, timed out, aborted, or nobody to ask. The asker uses its default.
     Nothing,
 }
@@ -120,6 +138,10 @@ impl Dialog {
             DialogKind::Confirm { message, .. } => make_visible(message),
             DialogKind::Input { .. } | DialogKind::Editor { .. } => {}
         }
+        if let Some(form) = &mut self.form {
+            make_visible(&mut form.message);
+            make_titles_visible(&mut form.schema);
+        }
         self
     }
 
@@ -152,6 +174,11 @@ impl Dialog {
     /// of an option means the option, for clients that know options only by what they show.
     pub fn fit(&self, answer: DialogAnswer) -> DialogAnswer {
         match (&self.kind, answer) {
+            (_, answer @ (DialogAnswer::Filled(_) | DialogAnswer::Confirmed(false)))
+                if self.form.is_some() =>
+            {
+                answer
+            }
             (DialogKind::Confirm { .. }, DialogAnswer::Confirmed(yes)) => {
                 DialogAnswer::Confirmed(yes)
             }
@@ -177,6 +204,26 @@ impl Dialog {
             }
             _ => DialogAnswer::Nothing,
         }
+    }
+}
+
+/// Makes what a schema has for people visible. What goes back to who asks stays as it is.
+fn make_titles_visible(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if ["title", "description"].contains(&name.as_str()) => {
+                        if let Cow::Owned(shown) = visible(text) {
+                            *text = shown;
+                        }
+                    }
+                    value => make_titles_visible(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(make_titles_visible),
+        _ => {}
     }
 }
 
@@ -235,6 +282,7 @@ mod tests {
         let dialog = Dialog {
             title: "Which?".into(),
             kind: DialogKind::MultiSelect { options },
+            form: None,
             timeout_ms: None,
         };
         let typed = |text: &str| dialog.fit(DialogAnswer::Value(text.into()));
@@ -290,6 +338,7 @@ mod tests {
                     permission: None,
                 }],
             },
+            form: None,
             timeout_ms: None,
         };
         for said in ["a1", "The first"] {
@@ -301,6 +350,42 @@ mod tests {
     }
 
     #[test]
+    fn a_form_is_filled_in_declined_or_answered_as_the_question_it_stands_for() {
+        let schema = serde_json::json!({
+            "properties": { "title": { "title": "a\u{202e}b", "default": "a\u{202e}b" } },
+        });
+        let dialog = Dialog {
+            title: "Name".into(),
+            kind: DialogKind::Input { placeholder: None },
+            form: Some(Box::new(DialogForm {
+                message: "a\u{202e}b".into(),
+                schema,
+                needs_text: true,
+            })),
+            timeout_ms: None,
+        };
+        let filled = DialogAnswer::Filled(Map::from_iter([("title".into(), "x".into())]));
+        let declined = DialogAnswer::Confirmed(false);
+        let typed = DialogAnswer::Value("x".into());
+        for answer in [filled.clone(), declined, typed] {
+            assert_eq!(dialog.fit(answer.clone()), answer);
+        }
+        let form = dialog.clone().made_visible().form.unwrap();
+        let shown = visible("a\u{202e}b");
+        let field = &form.schema["properties"]["title"];
+        assert_eq!(
+            (&*form.message, &field["title"]),
+            (&*shown, &Value::from(&*shown))
+        );
+        assert_eq!(field["default"], "a\u{202e}b");
+        let plain = Dialog {
+            form: None,
+            ..dialog
+        };
+        assert_eq!(plain.fit(filled), DialogAnswer::Nothing);
+    }
+
+    #[test]
     fn an_answer_of_the_wrong_kind_counts_as_none() {
         let confirm = Dialog {
             title: "Sure?".into(),
@@ -308,6 +393,7 @@ mod tests {
                 message: String::new(),
                 lasting: None,
             },
+            form: None,
             timeout_ms: None,
         };
         assert_eq!(

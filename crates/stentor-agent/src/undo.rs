@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use stentor_checkpoint::recorder::{BackgroundJob, FilesRewound};
-use stentor_checkpoint::rewind::RewindPlan;
+use stentor_checkpoint::rewind::{self, RewindPlan};
 use stentor_checkpoint::{Changes, CheckpointId, FolderStore, Recorder};
 use stentor_policy::{ToolEffect, Touches};
 
@@ -172,6 +172,13 @@ impl Undo {
         tasks::spawn_blocking(move || recorder.plan(&ids))
             .await
             .ok()
+    }
+
+    /// True when there are files that are not looked at because `.gitignore` lists them.
+    pub async fn has_ignored(&self) -> bool {
+        let store = self.store().clone();
+        let looked = tasks::spawn_blocking(move || rewind::has_ignored(&store));
+        looked.await.unwrap_or_default()
     }
 
     /// Undoes these checkpoints, and records that in another. What changes from here on can be undone

@@ -134,13 +134,14 @@ impl Host for SessionHost {
             let dialog = Dialog {
                 title,
                 kind,
+                form: None,
                 timeout_ms: None,
             };
             match host.ask(dialog).await {
                 DialogAnswer::Value(value) => HostAnswer::Value(value),
                 DialogAnswer::Confirmed(yes) => HostAnswer::Confirmed(yes),
                 DialogAnswer::Values(values) => HostAnswer::Values(values),
-                DialogAnswer::Nothing => HostAnswer::Cancelled,
+                DialogAnswer::Filled(_) | DialogAnswer::Nothing => HostAnswer::Cancelled,
             }
         })
     }
@@ -366,6 +367,7 @@ async fn choose(
         kind: DialogKind::Select {
             options: options.collect(),
         },
+        form: None,
         timeout_ms: None,
     };
     let DialogAnswer::Value(chosen) = host.ask(dialog).await else {

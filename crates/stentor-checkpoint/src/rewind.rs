@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use crate::checkpoint::{self, Changes, CheckpointId, MergedChange, Overlap, PathChange};
 use crate::folders::Folders;
 use crate::state::{PathState, UnstoredReason};
 use crate::store::FolderStore;
+use crate::walk::{self, WalkLimit};
 
 /// What a rewind would do.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -133,6 +136,9 @@ impl RewindPlan {
                 _ => "what is there now is too large to be copied".to_owned(),
             }),
             (_, PathState::Unknown { why, .. }) => Some(why.to_string()),
+            (PathState::Other, _) => {
+                Some("what is there now is a pipe, a socket or a device".to_owned())
+            }
             (_, PathState::Other) => Some("it was no file".to_owned()),
             (_, PathState::File { hash, size, .. }) if !store.objects.has(*hash, *size) => {
                 Some("its copy is gone".to_owned())
@@ -183,7 +189,7 @@ impl RewindPlan {
             match take(store, &folders, step) {
                 Ok(Some(change)) => rewound.changes.files.push(change),
                 Ok(None) => {}
-                Err(error) => rewound.failed.push((step.path.clone(), error.to_string())),
+                Err(error) => rewound.failed.push((step.path.clone(), in_words(&error))),
             }
         }
         Ok(rewound)
@@ -264,11 +270,36 @@ fn take(
     }))
 }
 
+/// Why a step could not be taken, for people.
+fn in_words(error: &io::Error) -> String {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error) {
+        Some(Errno::NOTDIR | Errno::LOOP) => {
+            "its folder is a link or a file by now, which stays".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 fn is_occupied(error: &io::Error) -> bool {
     matches!(
         rustix::io::Errno::from_io_error(error),
         Some(rustix::io::Errno::NOTEMPTY | rustix::io::Errno::EXIST)
     )
+}
+
+/// True when there are files that are not looked at because `.gitignore` lists them. Looking for them
+/// takes no longer than looking for changes.
+pub fn has_ignored(store: &FolderStore) -> bool {
+    let Ok(folders) = Folders::open(store) else {
+        return false;
+    };
+    let (limits, stop) = (&store.all.limits, AtomicBool::new(false));
+    let until = WalkLimit {
+        deadline: Instant::now() + limits.time,
+        stop: &stop,
+    };
+    walk::list(&folders, store.left_out(), &|_| false, limits, &until).has_ignored
 }
 
 /// The paths that a checkpoint changed; `None` when it is not here.

@@ -15,6 +15,9 @@ use crate::walk::{self, FolderListing, WalkLimit};
 /// times of files move in steps.
 const RACY: Duration = Duration::from_millis(50);
 
+/// Files up to this size are copied before larger ones.
+const SMALL_BYTES: u64 = 64 << 10;
+
 /// What was at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SeenPath {
@@ -81,8 +84,12 @@ impl Camera<'_> {
             };
             entries.insert(path.clone(), seen);
         }
-        // When not all of them can be copied, those are that are most.
-        unread.sort_by_key(|(_, stamp)| stamp.size);
+        // When not all of them can be copied, those are that are most, and those near the top before
+        // what is deep in some folder.
+        unread.sort_by_cached_key(|(path, stamp)| {
+            let depth = path.components().count();
+            (stamp.size > SMALL_BYTES, depth, stamp.size)
+        });
         let (read, mut left_bytes) = (unread.len(), limits.total_bytes);
         for (path, stamp) in unread {
             let state = match left_bytes.checked_sub(stamp.size) {

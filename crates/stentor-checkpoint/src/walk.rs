@@ -29,6 +29,8 @@ pub(crate) struct FolderListing {
     pub seen: HashSet<PathBuf>,
     /// What is there and not looked at: ignored, on another device, or our own.
     pub skipped: HashSet<PathBuf>,
+    /// Something among it is ignored.
+    pub has_ignored: bool,
     /// Folders that should have been seen and were not; everything below them was not seen either.
     pub left_out: Vec<PathBuf>,
 }
@@ -75,7 +77,7 @@ pub(crate) fn list<'a>(
             left_out,
             watched,
         };
-        match walk.entries(limits, until, &mut listing.skipped) {
+        match walk.entries(limits, until, &mut listing) {
             Ok(Some((entries, rules))) => {
                 for (path, stamp) in entries {
                     if stamp.kind == PathKind::Folder {
@@ -150,7 +152,7 @@ impl FolderWalk<'_> {
         &self,
         limits: &CheckpointLimits,
         until: &WalkLimit<'_>,
-        skipped: &mut HashSet<PathBuf>,
+        listing: &mut FolderListing,
     ) -> io::Result<Option<FolderEntries>> {
         let OpenFolder { tree, place, .. } = self.folder;
         let below = self.folder.below(self.path).unwrap_or(self.path);
@@ -178,8 +180,10 @@ impl FolderWalk<'_> {
                 .is_some_and(|rules| rules.ignores(&here.join(name), is_folder))
                 && !(self.watched)(&path);
             let is_elsewhere = is_folder && !tree.is_on_device(&stat);
-            match is_ignored || is_elsewhere || self.left_out.contains(&path) {
-                true => drop(skipped.insert(path)),
+            let is_left_out = self.left_out.contains(&path);
+            listing.has_ignored |= is_ignored && !is_left_out;
+            match is_ignored || is_elsewhere || is_left_out {
+                true => drop(listing.skipped.insert(path)),
                 false => entries.push((path, stamp)),
             }
         }

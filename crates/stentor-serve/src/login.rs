@@ -39,7 +39,7 @@ pub struct ForgottenCredentials {
 
 impl ForgottenCredentials {
     /// It in words, unless there was nothing.
-    pub(crate) fn in_words(&self) -> Option<String> {
+    pub fn in_words(&self) -> Option<String> {
         let part = |what: &str, names: &[String]| {
             (!names.is_empty()).then(|| format!("{what} {}.", names.join(", ")))
         };

@@ -23,6 +23,19 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same for what must stay on its line, such as the name of a file: line breaks and tabs are shown
+/// by their numbers, too.
+pub fn visible_name(name: &str) -> Cow<'_, str> {
+    let breaks = ['\n', '\t'];
+    match visible(name) {
+        shown if !shown.contains(breaks) => shown,
+        shown => {
+            let shown = shown.replace('\n', "\\u{a}").replace('\t', "\\u{9}");
+            Cow::Owned(shown)
+        }
+    }
+}
+
 /// True for what acts on a terminal, has no width, or changes the order in which text is shown.
 fn is_deceptive(c: char) -> bool {
     match c {
@@ -89,6 +102,16 @@ fn is_beginning(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        for (name, shown) in [
+            ("ünïcödé.txt", "ünïcödé.txt"),
+            ("a\nb\tc\u{1b}[2J", "a\\u{a}b\\u{9}c\\u{1b}[2J"),
+        ] {
+            assert_eq!(visible_name(name), shown);
+        }
+    }
 
     #[test]
     fn what_acts_or_deceives_is_shown_by_its_number_and_the_rest_stays() {

@@ -183,7 +183,11 @@ pub enum CliCommand {
     /// Log out of a provider, and forget its stored key
     Logout {
         /// The provider
-        provider: String,
+        #[arg(required_unless_present = "all")]
+        provider: Option<String>,
+        /// Forget everything that is stored: logins, keys and logins to MCP servers
+        #[arg(long, conflicts_with = "provider")]
+        all: bool,
     },
     /// Print shell completions
     Completions {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -25,6 +26,9 @@ const LONGEST_CHECK: Duration = Duration::from_secs(5);
 
 /// References follow each other on the stack. It is taken only as far as it is used.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+/// References that are followed to see whether a schema can match at all.
+const DEEPEST_REFERENCES: usize = 100;
 
 /// How many mistakes of one answer are listed.
 const SHOWN_MISTAKES: usize = 20;
@@ -50,7 +54,7 @@ struct Compiled {
 pub enum SchemaError {
     #[error("cannot read: {0}")]
     Unreadable(#[from] std::io::Error),
-    #[error("not a regular file")]
+    #[error("neither a regular file nor a pipe")]
     NotAFile,
     #[error("larger than {LARGEST_BYTES} bytes")]
     TooLarge,
@@ -58,6 +62,8 @@ pub enum SchemaError {
     NotJson(#[from] serde_json::Error),
     #[error("not a JSON schema: {0}")]
     NotASchema(String),
+    #[error("no value matches this schema")]
+    NeverMatches,
 }
 
 /// Refuses to fetch other schemas: an answer is checked the same everywhere, without a network.
@@ -73,7 +79,8 @@ impl UrlLoader for NoOtherSchemas {
 impl ResultSchema {
     /// Reads a schema: draft 4 to 2020-12, by its `$schema`.
     pub fn read(path: &Path) -> Result<Self, SchemaError> {
-        if !std::fs::metadata(path)?.is_file() {
+        let kind = std::fs::metadata(path)?.file_type();
+        if !kind.is_file() && !kind.is_fifo() {
             return Err(SchemaError::NotAFile);
         }
         let mut text = Vec::new();
@@ -93,6 +100,9 @@ impl ResultSchema {
         let added = compiler.add_resource(PLACE, schema.clone());
         added.map_err(wrong)?;
         let index = compiler.compile(PLACE, &mut schemas).map_err(wrong)?;
+        if never_matches(&schema, &schema, &mut Vec::new()) {
+            return Err(SchemaError::NeverMatches);
+        }
         Ok(Self {
             text: Arc::new(schema),
             compiled: Arc::new(Compiled { schemas, index }),
@@ -150,6 +160,43 @@ impl Compiled {
             Err(error) => Err(mistakes(&error)),
         }
     }
+}
+
+/// True for a part of a schema that plainly nothing matches: `false`, or one that only refers to itself.
+/// Whatever takes more thought is left to the answers.
+fn never_matches<'a>(part: &'a Value, whole: &'a Value, followed: &mut Vec<&'a str>) -> bool {
+    let fields = match part {
+        Value::Bool(allowed) => return !allowed,
+        Value::Object(fields) => fields,
+        _ => return false,
+    };
+    // With a name of its own, a part has other references, and what is below it, too.
+    let is_renamed = !std::ptr::eq(part, whole)
+        && ["$id", "id", "$anchor"]
+            .iter()
+            .any(|key| fields.contains_key(*key));
+    if is_renamed || followed.len() >= DEEPEST_REFERENCES {
+        return false;
+    }
+    let reference = fields.get("$ref").and_then(Value::as_str);
+    if let Some(pointer) = reference.and_then(|reference| reference.strip_prefix('#')) {
+        if followed.contains(&pointer) {
+            return true;
+        }
+        followed.push(pointer);
+        let never = whole
+            .pointer(pointer)
+            .is_some_and(|target| never_matches(target, whole, followed));
+        followed.pop();
+        if never {
+            return true;
+        }
+    }
+    let all_of = fields.get("allOf").and_then(Value::as_array);
+    all_of.is_some_and(|parts| {
+        let mut parts = parts.iter();
+        parts.any(|part| matches!(part, Value::Bool(false)))
+    })
 }
 
 /// The text in the only fence of an answer: many models cannot be kept from writing one.
@@ -267,6 +314,38 @@ mod tests {
             two.starts_with("- it is not one JSON value: trailing"),
             "{two}"
         );
+    }
+
+    #[test]
+    fn a_schema_that_nothing_matches_is_refused_and_others_are_not() {
+        for (schema, is_refused) in [
+            (json!(false), true),
+            (json!({ "$ref": "#" }), true),
+            (
+                json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } }),
+                true,
+            ),
+            (
+                json!({ "$ref": "#/$defs/a", "$defs": { "a": false } }),
+                true,
+            ),
+            (json!({ "allOf": [true, false] }), true),
+            (json!(true), false),
+            (
+                json!({ "$ref": "#/$defs/a", "$defs": { "a": { "type": "string" } } }),
+                false,
+            ),
+            (json!({ "properties": { "next": { "$ref": "#" } } }), false),
+            (json!({ "anyOf": [{ "$ref": "#" }, { "const": 5 }] }), false),
+            (json!({ "if": { "const": 5 }, "else": false }), false),
+        ] {
+            let refused = match ResultSchema::new(schema.clone()) {
+                Err(SchemaError::NeverMatches) => true,
+                Err(error) => panic!("{schema}: {error}"),
+                Ok(_) => false,
+            };
+            assert_eq!(refused, is_refused, "{schema}");
+        }
     }
 
     #[test]

@@ -229,6 +229,7 @@ fn args(words: &OmpArgs) -> Args {
             permission_mode: words.permission_mode.clone(),
             extension: words.extensions.clone(),
             no_extensions: words.no_extensions,
+            no_mcp: words.no_mcp,
             no_skills: words.no_skills,
             no_prompt_templates: words.no_prompt_templates,
             ..LimitArgs::default()

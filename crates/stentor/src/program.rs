@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use stentor_journal::clock::iso_time;
 use stentor_policy::PermissionMode;
+use stentor_serve::login::Login;
 use stentor_serve::stdio::{self, Pipes};
 
 use crate::args::{
@@ -30,6 +31,7 @@ use crate::commands::permissions::{PermissionOverview, print_forgotten};
 use crate::config::{Config, ConfigErrors, Layer};
 use crate::dialect::in_own_words;
 use crate::frontend::{Start, runtime};
+use crate::logins::ModelLogins;
 use crate::models::Models;
 use crate::overview::{ModelReport, overview};
 use crate::print::streams::{StdoutWriter, stderr, usage_error};
@@ -227,7 +229,7 @@ fn command_of(
         CliCommand::Acp {
             login: provider, ..
         } => job.login(provider.as_deref(), false, &mut stdin, &mut printed(&out)),
-        CliCommand::Logout { provider } => job.logout(provider, &mut printed(&out)),
+        CliCommand::Logout { provider, .. } => job.logout(provider.as_deref(), &mut printed(&out)),
         CliCommand::Commands => {
             let listed = commands::slash_commands::listed(&job.config);
             let mut out = printed(&out);
@@ -427,7 +429,19 @@ impl ProgramTask<'_> {
         logged_in.map_err(ProgramFailure::other).map(|()| 0)
     }
 
-    fn logout(&self, provider: &str, out: &mut StdoutWriter<'_>) -> Result<u8, ProgramFailure> {
+    /// Logs out of a provider, or of everything.
+    fn logout(
+        &self,
+        provider: Option<&str>,
+        out: &mut StdoutWriter<'_>,
+    ) -> Result<u8, ProgramFailure> {
+        let Some(provider) = provider else {
+            let logins = ModelLogins(Arc::clone(&self.models));
+            let forgotten = block_on(logins.forget_all())?.map_err(ProgramFailure::other)?;
+            let text = forgotten.in_words();
+            let text = text.unwrap_or_else(|| "There is nothing stored to forget.".to_owned());
+            return ProgramFailure::printing(writeln!(out, "{text}"));
+        };
         let (logins, registry) = (self.models.logins(), self.models.registry());
         let logout = commands::login::logout(&logins, &registry, provider, out);
         block_on(logout)?.map_err(ProgramFailure::other).map(|()| 0)

@@ -26,7 +26,7 @@ use stentor_wire::attach::AttachRefusal;
 
 use crate::args::AttachFlag;
 use crate::config::value::{RawSetting, WrittenValue};
-use crate::config::{Config, ConfigErrors, Layer, ValueSource, locate};
+use crate::config::{Config, ConfigErrors, Layer, Sourced, ValueSource, locate};
 use crate::dialect::{Dialect, Invocation};
 use crate::frontend::{FrontendError, PreparedFrontend, Start, exit_code, take_pipes};
 use crate::log;
@@ -65,6 +65,9 @@ struct RpcArgs {
     /// The model; an unknown name is accepted here and fails when it is used
     #[arg(short, long, allow_hyphen_values = true)]
     model: Option<String>,
+    /// Do not start the configured MCP servers
+    #[arg(long)]
+    no_mcp: bool,
     /// Ignored: accepted because some parent processes pass it
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     profile: Option<String>,
@@ -174,7 +177,7 @@ fn prepare(args: &RpcArgs, start: &Start) -> Result<PreparedFrontend, RpcError> 
         cursor: args.cursor.clone(),
         cwd: cwd.clone(),
     };
-    let (defaults, config) = defaults(&cwd, start)?;
+    let (defaults, config) = defaults(&cwd, start, args.no_mcp)?;
     let files = session_places::own(&config.settings, false);
     let others = session_places::beside(&config, &files, false);
     let agent = setup::agent(&config, Arc::new(defaults), files).also_in(others);
@@ -188,7 +191,7 @@ fn list_tools() -> Result<u8, RpcError> {
     let pipes = take_pipes()?;
     let start = Start::of_process();
     let cwd = start.working_folder(None)?;
-    let options = defaults(&cwd, &start)?.0.for_folder(&cwd);
+    let options = defaults(&cwd, &start, false)?.0.for_folder(&cwd);
     let mut tools = options.map_err(RpcError::Session)?.tools;
     // The protocol cannot ask.
     let now = Circumstances {
@@ -205,8 +208,14 @@ fn list_tools() -> Result<u8, RpcError> {
     Ok(0)
 }
 
-fn defaults(cwd: &Path, start: &Start) -> Result<(Defaults, Config), ConfigErrors> {
-    let flags = surroundings(cwd, start);
+fn defaults(cwd: &Path, start: &Start, no_mcp: bool) -> Result<(Defaults, Config), ConfigErrors> {
+    let mut flags = surroundings(cwd, start);
+    if no_mcp {
+        flags.use_mcp_servers = Some(Sourced {
+            value: false,
+            source: ValueSource::Flag("--no-mcp".to_owned()),
+        });
+    }
     let config = setup::load_config(cwd, &flags, &start.variables)?;
     let models = setup::models_with(&config, &flags, cwd, originals_models)?;
     // The protocol has no way to ask, so nothing is asked unless somebody wants it.
@@ -314,7 +323,11 @@ mod tests {
             storing: None,
         };
         let cwd = start.working_folder(None).unwrap();
-        let options = defaults(&cwd, &start).unwrap().0.for_folder(&cwd).unwrap();
+        let options = defaults(&cwd, &start, false)
+            .unwrap()
+            .0
+            .for_folder(&cwd)
+            .unwrap();
         let specs = options.tools.iter().map(|tool| tool.spec().clone());
         specs.collect()
     }

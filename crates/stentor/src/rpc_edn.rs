@@ -53,6 +53,7 @@ Options:
       --no-session                  Do not store sessions on disk
       --session-dir DIR             The folder for session files
       --tools NAMES                 The tools the model may use, separated by commas
+      --no-mcp                      Do not start the configured MCP servers
       --permission-mode MODE        What may run without asking
       --system-prompt TEXT          Replace the built-in system prompt
       --append-system-prompt TEXT   Append text to the system prompt
@@ -148,6 +149,10 @@ fn read_command_line(words: &[&str]) -> CommandLine {
             "--rpc-trace-file" => read.trace_file = value().map(PathBuf::from),
             "--log-level" => read.log_level = value().map(|level| level.to_lowercase()),
             "--no-session" => read.no_session = true,
+            "--no-mcp" => {
+                let none = (flag.to_owned(), "use_mcp_servers", "false".to_owned());
+                read.settings.push(none);
+            }
             "--nrepl" => {
                 value();
                 read.notes

@@ -242,6 +242,7 @@ mod tests {
         Dialog {
             title: "Name".into(),
             kind,
+            form: None,
             timeout_ms,
         }
     }

@@ -6,6 +6,7 @@
 mod actor;
 mod attachment;
 mod command;
+mod cost;
 mod dialogs;
 mod error;
 mod handle;
@@ -27,6 +28,7 @@ mod weak;
 pub use crate::budget::Budget;
 pub use crate::turn::CompactionError;
 pub use attachment::{AttachmentKind, JoinedSession};
+pub use cost::CostMeter;
 pub use error::SessionError;
 pub use handle::{Accepted, RunId, Session};
 pub use hook_source::{HookSource, HookedSession};

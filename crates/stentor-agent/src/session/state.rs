@@ -99,7 +99,7 @@ pub struct SessionStats {
     pub tool_calls: usize,
     pub tool_results: usize,
     pub total_messages: usize,
-    /// Sum over the answers in context.
+    /// Sum over the answers in context, and what results there say of the subagents of a call.
     pub context_usage: Usage,
     /// Sum over everything the session ever consumed, summaries included.
     pub total_usage: Usage,

@@ -10,6 +10,7 @@ use stentor_policy::{PathRules, PermissionMode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Budget;
+use super::cost::CostCounter;
 use super::dialogs::Dialogs;
 use super::options::PlanClearing;
 use super::plan_store::PlanStore;
@@ -46,6 +47,7 @@ pub(super) struct SessionToolHost {
     undo: Option<Arc<Undo>>,
     plan: PlanStore,
     state: Arc<Mutex<HostState>>,
+    cost: CostCounter,
     /// It is that of something that goes on when the run has ended.
     is_background: bool,
 }
@@ -94,8 +96,14 @@ impl SessionToolHost {
             path_rules,
             undo,
             state: Arc::default(),
+            cost: CostCounter::default(),
             is_background: false,
         }
+    }
+
+    /// What the session has cost since it was opened, its tools included.
+    pub fn cost(&self) -> CostCounter {
+        self.cost.clone()
     }
 
     /// The subagents its tools run.
@@ -151,6 +159,7 @@ impl SessionToolHost {
 
     /// A model was called in this session: for one whose calls another one judges, that one pays.
     pub fn called_model(&self, model: &str, usage: Usage) {
+        self.cost.add(&usage);
         if let Some(parent) = &self.permits {
             parent.consumed(model, usage);
         }

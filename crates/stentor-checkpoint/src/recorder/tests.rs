@@ -285,3 +285,26 @@ fn what_a_command_has_had_ignored_is_still_looked_at() {
         ["file: file -> file", "folder/file: file -> absent"]
     );
 }
+
+#[test]
+fn small_files_near_the_top_are_copied_before_what_is_deep() {
+    let workshop = Workshop::with(CheckpointLimits {
+        total_bytes: 100,
+        ..CheckpointLimits::default()
+    });
+    workshop.write("top.txt", &"t".repeat(60));
+    for name in ["a", "b", "c", "d"] {
+        workshop.write(&format!("deep/er/{name}"), &"d".repeat(20));
+    }
+    let id = workshop.command(|| {
+        workshop.write("top.txt", "new");
+        for name in ["a", "b", "c", "d"] {
+            workshop.write(&format!("deep/er/{name}"), "new");
+        }
+    });
+    let store = workshop.recorder.store();
+    let plan = crate::rewind::plan(store, &[id]).unwrap();
+    let steps: Vec<_> = plan.steps.iter().map(|step| step.path.clone()).collect();
+    assert!(steps.contains(&PathBuf::from("top.txt")), "{steps:?}");
+    assert_eq!((steps.len(), plan.lost.len()), (3, 2));
+}

@@ -531,3 +531,42 @@ fn the_group_of_a_folder_stays_that_of_what_is_put_into_it() {
     rewind(&workshop, &[run], false);
     assert_eq!(workshop.mode("shared"), 0o2775);
 }
+
+#[test]
+fn a_pipe_that_a_command_made_stays_and_is_named() {
+    let workshop = Workshop::new();
+    let run = workshop.command(|| {
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, workshop.path("pipe"), kind, mode, 0).unwrap();
+        workshop.write("file", "made");
+    });
+    let (lines, _) = rewind(&workshop, std::slice::from_ref(&run), true);
+    assert_eq!(
+        lines,
+        [
+            "file (removed)",
+            "pipe: what is there now is a pipe, a socket or a device"
+        ]
+    );
+    assert!(fs::symlink_metadata(workshop.path("pipe")).is_ok());
+}
+
+#[test]
+fn a_folder_that_was_replaced_by_a_link_is_named_in_plain_words() {
+    let workshop = Workshop::new();
+    workshop.write("folder/file", "old");
+    fs::create_dir(workshop.path("elsewhere")).unwrap();
+    let run = workshop.command(|| workshop.write("folder/file", "new"));
+    fs::remove_dir_all(workshop.path("folder")).unwrap();
+    symlink("elsewhere", workshop.path("folder")).unwrap();
+    let (lines, _) = rewind(&workshop, std::slice::from_ref(&run), true);
+    assert_eq!(
+        lines,
+        [
+            "changed: folder/file (was deleted)",
+            "folder/file: its folder is a link or a file by now, which stays"
+        ]
+    );
+    assert_eq!(workshop.read("elsewhere/file"), "entity not found");
+}

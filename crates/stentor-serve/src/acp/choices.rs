@@ -121,7 +121,10 @@ fn confirmations(lasting: Option<&str>) -> [OfferedChoice; 2] {
 pub(super) fn closed(id: u64, close: &DialogClose) -> acp::ToolCallUpdate {
     let status = match close {
         DialogClose::Answered(
-            DialogAnswer::Confirmed(true) | DialogAnswer::Value(_) | DialogAnswer::Values(_),
+            DialogAnswer::Confirmed(true)
+            | DialogAnswer::Value(_)
+            | DialogAnswer::Values(_)
+            | DialogAnswer::Filled(_),
         ) => acp::ToolCallStatus::Completed,
         DialogClose::Answered(DialogAnswer::Confirmed(false) | DialogAnswer::Nothing)
         | DialogClose::TimedOut

@@ -11,7 +11,7 @@ use stentor_agent::event::{
 use stentor_agent::hub::Cursor;
 use stentor_agent::jobs::JOB_MESSAGE;
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
-use stentor_agent::session::RunId;
+use stentor_agent::session::{CostMeter, RunId};
 use stentor_agent::tool::ToolOutput;
 use stentor_journal::message::{KnownMessage, Message, ToolCall};
 use stentor_policy::PermissionAnswer;
@@ -54,8 +54,12 @@ pub(super) struct AcpEncoder {
     /// Makes the ids of messages that are in no file unique among all processes that ever opened
     /// the session.
     pub message_prefix: String,
-    /// US dollars, over the whole session.
-    pub cost: f64,
+    /// Over the whole session, its subagents included.
+    pub cost: CostMeter,
+    /// What the client was last told of it.
+    pub shown_cost: f64,
+    /// How full the context was after the last answer.
+    pub context_used: Option<u64>,
     /// Nothing is sent about a session that was loaded until something happens in it
     /// (section 5.2).
     pub is_quiet: bool,
@@ -182,6 +186,10 @@ impl AcpEncoder {
             }
             EventKind::SubagentEnded { agent, end } => {
                 self.subagents.ended(&self.session_id, agent, end, frames);
+                // No answer of the session's own may follow that would say what it cost.
+                if self.cost.dollars() > self.shown_cost {
+                    self.write_usage(frames);
+                }
             }
             // The protocol has no words for these, or has the same elsewhere.
             EventKind::TurnStarted
@@ -371,11 +379,17 @@ impl AcpEncoder {
         self.message = None;
         // Another agent may report what it cost, or how full its context is, and not what it consumed.
         if !answer.usage.is_zero() || answer.usage.context.is_some() {
-            self.cost += answer.usage.cost.total;
-            let used = answer.usage.context_tokens();
-            if let Some(update) = write::usage(&self.settings, used, self.cost) {
-                self.update(frames, update);
-            }
+            self.context_used = Some(answer.usage.context_tokens());
+            self.write_usage(frames);
+        }
+    }
+
+    fn write_usage(&mut self, frames: &mut Vec<u8>) {
+        let cost = self.cost.dollars();
+        let used = self.context_used;
+        if let Some(update) = used.and_then(|used| write::usage(&self.settings, used, cost)) {
+            self.shown_cost = cost;
+            self.update(frames, update);
         }
     }
 

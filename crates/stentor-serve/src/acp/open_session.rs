@@ -366,6 +366,7 @@ impl AcpSession {
     /// Changes a setting and answers when it has changed.
     pub async fn set(&mut self, id: &Id, setting: SettingChange) {
         let has_options = matches!(setting, SettingChange::Option { .. });
+        let has_title = matches!(setting, SettingChange::Title(_));
         let session = self.session.clone();
         let set = async move {
             setting.apply(&session).await?;
@@ -377,6 +378,10 @@ impl AcpSession {
                 let settings = SessionSettings::of(self.context.agent.models(), &state);
                 let response = acp::SetSessionConfigOptionResponse::new(settings.options());
                 self.answer(id, Ok(response));
+            }
+            Ok(state) if has_title => {
+                let title = state.name.unwrap_or_default();
+                self.answer(id, Ok(acp::SetSessionTitleResponse::new(title)));
             }
             set => self.answer(id, set.map(|_| nothing())),
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stentor_agent::agent::{Agent, AgentError, NewSession};
 use stentor_agent::hub::Cursor;
 use stentor_agent::model::ModelRegistry;
-use stentor_agent::session::{Session, SessionOptions, SessionState};
+use stentor_agent::session::{CostMeter, Session, SessionOptions, SessionState};
 use stentor_agent::tasks;
 use stentor_journal::store::{Entry, StoreError};
 use stentor_wire::jsonrpc::Id;
@@ -58,8 +58,7 @@ pub(super) struct ReadySession {
     place: Option<UpdatesStart>,
     settings: SessionSettings,
     state: Box<SessionState>,
-    /// US dollars, over the whole session.
-    cost: f64,
+    cost: CostMeter,
 }
 
 /// A session that is live, and what its client wants of it.
@@ -279,7 +278,9 @@ impl Opener {
             settings: ready.settings.clone(),
             questions: AcpQuestions::new(session.clone(), context.outbound.clone()),
             message_prefix: format!("{:08x}", context.agent.environment().clock.random()),
-            cost: ready.cost,
+            cost: ready.cost.clone(),
+            shown_cost: 0.0,
+            context_used: None,
             // Who only watches has no turn that could end the quiet.
             is_quiet: is_resumed && !is_joined && !session.observes(),
             is_shared: session.is_shared(),
@@ -316,7 +317,7 @@ impl ReadySession {
     /// The session as it is now.
     pub async fn of(session: &Session, models: &Arc<dyn ModelRegistry>) -> AcpResult<Self> {
         let state = session.state().await?;
-        let cost = session.stats().await?.total_usage.cost.total;
+        let cost = session.cost().await?;
         Ok(Self {
             history: None,
             place: None,
@@ -388,7 +389,7 @@ impl ReadySession {
             update(out, session_id, frames::title(Some(name.clone())));
         }
         let used = self.state.context.tokens;
-        let usage = used.and_then(|used| frames::usage(&self.settings, used, self.cost));
+        let usage = used.and_then(|used| frames::usage(&self.settings, used, self.cost.dollars()));
         if let Some(usage) = usage {
             update(out, session_id, usage);
         }

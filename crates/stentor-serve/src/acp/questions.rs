@@ -6,10 +6,11 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{
-    Dialog, DialogAnswer, DialogClose, DialogKind, DialogOption, PresentedPlan,
+    Dialog, DialogAnswer, DialogClose, DialogForm, DialogKind, DialogOption, PresentedPlan,
 };
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
@@ -160,9 +161,15 @@ impl AcpQuestions {
         });
     }
 
-    /// Asks a person to choose; what cannot be asked that way gets its default.
+    /// Asks a person to choose; what cannot be asked that way gets its default. Nobody begins to fill
+    /// in a form that cannot be filled in to its end.
     fn choice(&mut self, id: u64, dialog: &Arc<Dialog>, out: &mut Vec<u8>) {
         let session = self.session.clone();
+        if let Some(form) = &dialog.form
+            && form.needs_text
+        {
+            return self.cannot_fill_in(id, form);
+        }
         let asked = Choices::of(id, dialog).and_then(|choices| {
             let session_id = Arc::clone(session.id());
             let (call, options) = (choices.call.clone(), choices.options.clone());
@@ -171,7 +178,11 @@ impl AcpQuestions {
             Some((choices, waiting))
         });
         let Some((choices, waiting)) = asked else {
-            return self.answer_nothing(id);
+            // What is left out of a form is no reason to dismiss the rest of it.
+            return match dialog.form {
+                Some(_) => self.answer_unasked(id, DialogAnswer::Filled(Map::new())),
+                None => self.answer_nothing(id),
+            };
         };
         self.choices.insert(id);
         let chosen =
@@ -200,13 +211,29 @@ impl AcpQuestions {
 
     /// The question cannot be asked here: it gets its default, unless somebody else answers it.
     fn answer_nothing(&self, id: u64) {
+        self.answer_unasked(id, DialogAnswer::Nothing);
+    }
+
+    fn answer_unasked(&self, id: u64, answer: DialogAnswer) {
         let session = self.session.clone();
         if session.others_answer() {
             return;
         }
         tasks::spawn(async move {
-            session.answer_dialog(id, DialogAnswer::Nothing).await.ok();
+            session.answer_dialog(id, answer).await.ok();
         });
+    }
+
+    fn cannot_fill_in(&self, id: u64, form: &DialogForm) {
+        if !self.session.others_answer() {
+            let asked = calls::one_line(&form.message);
+            self.session.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message: format!("{asked} This client cannot show the form, so nobody was asked."),
+                from: NoticeSource::Agent,
+            });
+        }
+        self.answer_nothing(id);
     }
 
     pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
@@ -285,6 +312,14 @@ fn option_kind(answer: PermissionAnswer) -> acp::PermissionOptionKind {
 const FIELD: &str = "answer";
 
 fn form(session_id: &Arc<str>, dialog: &Dialog) -> Value {
+    if let Some(form) = &dialog.form {
+        return json!({
+            "sessionId": session_id,
+            "mode": "form",
+            "message": form.message,
+            "requestedSchema": form.schema,
+        });
+    }
     let (message, field) = match &dialog.kind {
         DialogKind::Select { options } | DialogKind::Plan(PresentedPlan { options, .. }) => {
             let options = form_options(options);
@@ -341,11 +376,18 @@ fn form_options(options: &[DialogOption]) -> Vec<Value> {
 struct FormAnswer {
     action: String,
     #[serde(default)]
-    content: Option<serde_json::Map<String, Value>>,
+    content: Option<Map<String, Value>>,
 }
 
 impl FormAnswer {
     fn to_dialog(&self, dialog: &Dialog) -> DialogAnswer {
+        if dialog.form.is_some() {
+            return match self.action.as_str() {
+                "accept" => DialogAnswer::Filled(self.content.clone().unwrap_or_default()),
+                "decline" => DialogAnswer::Confirmed(false),
+                _ => DialogAnswer::Nothing,
+            };
+        }
         let field = self.content.as_ref().and_then(|content| content.get(FIELD));
         match (self.action.as_str(), field, &dialog.kind) {
             ("accept", Some(Value::Bool(yes)), DialogKind::Confirm { .. }) => {
@@ -369,6 +411,7 @@ mod tests {
         Dialog {
             title: "Title".into(),
             kind,
+            form: None,
             timeout_ms: None,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Map, Value};
 use stentor_agent::hub::Cursor;
 use stentor_agent::tasks;
@@ -230,14 +231,14 @@ impl SessionTask {
     }
 
     /// Names a session that is not open here.
-    async fn name(&mut self, title: String) -> AcpResult<Map<String, Value>> {
+    async fn name(&mut self, title: String) -> AcpResult<acp::SetSessionTitleResponse> {
         let (agent, id) = (self.context.agent.clone(), Arc::clone(&self.id));
         let found = blocking(move || agent.find_id(&id)).await?;
         let about = |error| error::about_stored(&self.id, error);
         let path = found.map_err(about)?;
-        let renamed = self.context.agent.rename(path, title).await;
+        let renamed = self.context.agent.rename(path, title.clone()).await;
         renamed.map_err(about)?;
-        Ok(nothing())
+        Ok(acp::SetSessionTitleResponse::new(title))
     }
 
     /// `session/load` and `session/resume`. A session that is open here and on disk is closed first:

@@ -111,6 +111,8 @@ impl McpCall {
             (Some(id), None) => self.sessions.existing(id).await?,
             (None, cwd) => self.sessions.new_in(cwd).await?,
         };
+        // Nobody may hear of the progress of a call that is answered.
+        let token = token.filter(|_| arguments.wait);
         let before = open.prompt(arguments.prompt, token).await?;
         if !arguments.wait {
             return Ok(json!({ "session_id": open.id(), "status": "running" }));

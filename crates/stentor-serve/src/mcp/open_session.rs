@@ -23,6 +23,8 @@ pub(super) struct McpSession {
     activity: watch::Sender<TaskActivity>,
     progress: Arc<TaskProgress>,
     following: Mutex<Option<JoinHandle<()>>>,
+    /// Held while a task begins: what has not begun yet cannot be stopped.
+    beginning: tokio::sync::Mutex<()>,
 }
 
 /// What a session does.
@@ -69,6 +71,7 @@ impl McpSession {
             }),
             session: session.clone(),
             following: Mutex::default(),
+            beginning: tokio::sync::Mutex::default(),
         });
         let follower = Follower {
             session,
@@ -103,6 +106,7 @@ impl McpSession {
 
     /// Begins a task. Returns how many had ended before.
     pub async fn prompt(&self, text: String, token: Option<Value>) -> Result<u64, CallError> {
+        let beginning = self.beginning.lock().await;
         let mut before = 0;
         let begins = self.activity.send_if_modified(|activity| {
             before = activity.finished;
@@ -124,6 +128,7 @@ impl McpSession {
                 return Err(error.into());
             }
         }
+        drop(beginning);
         Ok(before)
     }
 
@@ -141,8 +146,17 @@ impl McpSession {
         self.session.steer(vec![ContentBlock::text(message)]).await
     }
 
+    /// Stops the task that runs, and returns when another one can begin.
     pub async fn abort(&self) -> Result<(), SessionError> {
-        self.session.abort().await
+        let beginning = self.beginning.lock().await;
+        let before = self.activity.borrow().finished;
+        self.session.abort().await?;
+        drop(beginning);
+        let mut activity = self.activity.subscribe();
+        let is_over = |now: &TaskActivity| !now.is_running || now.finished > before;
+        // It is closed with the session, in which nothing runs then.
+        let _ = activity.wait_for(is_over).await;
+        Ok(())
     }
 
     /// Stops it and saves it.

@@ -32,6 +32,8 @@ pub struct OmpArgs {
     pub extensions: Vec<String>,
     /// Only the extensions named above.
     pub no_extensions: bool,
+    /// None of the configured MCP servers.
+    pub no_mcp: bool,
     pub no_rules: bool,
     pub no_context_files: bool,
     pub no_skills: bool,
@@ -159,6 +161,7 @@ impl OmpArgs {
             "--no-session" => self.no_session = true,
             "--continue" | "-c" => self.resume = ConversationToOpen::Last,
             "--no-extensions" | "-ne" => self.no_extensions = true,
+            "--no-mcp" => self.no_mcp = true,
             "--no-rules" => self.no_rules = true,
             "--no-context-files" | "-nc" => self.no_context_files = true,
             "--verbose" => self.verbose = true,

@@ -36,6 +36,7 @@ pub(super) async fn log_in(
         kind: DialogKind::Input {
             placeholder: Some("code".to_owned()),
         },
+        form: None,
         timeout_ms: None,
     };
     let asked = ui.ask(paste);
@@ -53,7 +54,10 @@ pub(super) async fn log_in(
 async fn pasted(logins: &dyn Login, provider: &str, answer: DialogAnswer) -> Result<(), BoxError> {
     match answer {
         DialogAnswer::Value(text) => logins.complete(provider, Some(text)).await,
-        DialogAnswer::Confirmed(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+        DialogAnswer::Confirmed(_)
+        | DialogAnswer::Values(_)
+        | DialogAnswer::Filled(_)
+        | DialogAnswer::Nothing => {
             logins.cancel(provider);
             Err(format!("the login for {provider} was cancelled").into())
         }

@@ -402,6 +402,7 @@ impl Tool for Person {
             let dialog = Dialog {
                 title: "A question".into(),
                 kind,
+                form: None,
                 timeout_ms: None,
             };
             let answer = context.host.ask(dialog).await;
@@ -409,7 +410,7 @@ impl Tool for Person {
                 DialogAnswer::Value(value) => format!("answered {value}"),
                 DialogAnswer::Confirmed(yes) => format!("confirmed {yes}"),
                 DialogAnswer::Values(values) => values.join(", "),
-                DialogAnswer::Nothing => "nothing".to_owned(),
+                DialogAnswer::Filled(_) | DialogAnswer::Nothing => "nothing".to_owned(),
             })
         })
     }

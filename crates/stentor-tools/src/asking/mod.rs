@@ -31,6 +31,7 @@ async fn put(
     let dialog = Dialog {
         title,
         kind,
+        form: None,
         timeout_ms: None,
     };
     tokio::select! {
@@ -55,7 +56,7 @@ impl DialogReply {
         Self(match answer {
             DialogAnswer::Value(value) => Some(vec![value]),
             DialogAnswer::Values(values) => Some(values),
-            DialogAnswer::Confirmed(_) | DialogAnswer::Nothing => None,
+            DialogAnswer::Confirmed(_) | DialogAnswer::Filled(_) | DialogAnswer::Nothing => None,
         })
     }
 

@@ -211,18 +211,20 @@ fn confirmed(answer: &DialogAnswer) -> ConfirmResult {
             confirmed: *confirmed,
             answered: true,
         },
-        DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
-            ConfirmResult::default()
-        }
+        DialogAnswer::Value(_)
+        | DialogAnswer::Values(_)
+        | DialogAnswer::Filled(_)
+        | DialogAnswer::Nothing => ConfirmResult::default(),
     }
 }
 
 fn value(answer: DialogAnswer) -> ValueResult {
     match answer {
         DialogAnswer::Value(value) => ValueResult { value: Some(value) },
-        DialogAnswer::Confirmed(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
-            ValueResult::default()
-        }
+        DialogAnswer::Confirmed(_)
+        | DialogAnswer::Values(_)
+        | DialogAnswer::Filled(_)
+        | DialogAnswer::Nothing => ValueResult::default(),
     }
 }
 
@@ -321,6 +323,7 @@ fn question(title: String, kind: DialogKind, timeout_ms: Option<u64>) -> Extensi
     ExtensionRequest::Question(Dialog {
         title: cut(title, LABEL_BYTES),
         kind,
+        form: None,
         timeout_ms,
     })
 }

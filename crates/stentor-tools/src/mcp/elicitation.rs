@@ -1,11 +1,12 @@
 //! Questions of a server to a person, asked as the session's own questions.
 //!
-//! A form of one field is one question. One of several, or of none, is first shown as a whole and may
-//! be declined. Every question says which server asks, and what is answered goes to that server only.
+//! A client that has forms shows a form as one. Elsewhere a form of one field is one question, and one
+//! of several is first shown as a whole and may be declined. Every question says which server asks, and what is answered goes to that server only.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stentor_agent::dialog::{Dialog, DialogAnswer, DialogKind, DialogOption};
+use stentor_agent::dialog::{Dialog, DialogAnswer, DialogForm, DialogKind, DialogOption};
+use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::session::WeakSession;
 
 use super::form::{ElicitationForm, FieldKind, FormField};
@@ -81,51 +82,142 @@ async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> 
     let Some(form) = ElicitationForm::of(&params.requested_schema) else {
         return ElicitationOutcome::Declined;
     };
-    let message = shown(&params.message);
-    let before = match form.fields.as_slice() {
-        [_] => format!("The MCP server {server:?} asks: {message}\n"),
-        fields => {
-            let mut text = message;
-            if !fields.is_empty() {
-                let titles: Vec<&str> = fields.iter().map(|field| field.title.as_str()).collect();
-                text.push_str(&format!("\n\nIt wants to know: {}", titles.join(", ")));
-            }
-            let title = format!("The MCP server {server:?} asks");
-            match confirmed(session, title, text).await {
-                ElicitationOutcome::Accepted(_) => format!("For the MCP server {server:?}: "),
-                not => return not,
-            }
-        }
+    let questions = FormQuestions {
+        server,
+        asked: format!("The MCP server {server:?} asks: {}", shown(&params.message)),
+        session,
     };
-    let mut content = Map::new();
-    for field in &form.fields {
-        match answer(&before, field, session).await {
-            Some(Some(value)) => drop(content.insert(field.name.clone(), value)),
-            Some(None) => {}
-            None => return ElicitationOutcome::Cancelled,
+    match form.fields.as_slice() {
+        [] => {
+            let title = format!("The MCP server {server:?} asks");
+            match confirmed(session, title, shown(&params.message)).await {
+                ElicitationOutcome::Accepted(_) => ElicitationOutcome::Accepted(Some(Map::new())),
+                not => not,
+            }
         }
+        [field] => {
+            let before = format!("{}\n", questions.asked);
+            questions.fields(&before, std::slice::from_ref(field)).await
+        }
+        _ => questions.whole(&form, &shown(&params.message)).await,
     }
-    ElicitationOutcome::Accepted(Some(content))
 }
 
-/// The answer to a field: a value, or nothing for one that is left out. `None` when nobody chose.
-async fn answer(before: &str, field: &FormField, session: &WeakSession) -> Option<Option<Value>> {
-    let mut why = String::new();
-    for _ in 0..TRIES {
-        let dialog = Dialog {
-            title: format!("{before}{}{why}", field.label()),
-            kind: kind_of(field),
-            timeout_ms: None,
-        };
-        let DialogAnswer::Value(given) = session.ask_dialog(dialog).await else {
-            return None;
-        };
-        match field.read(&given) {
-            Ok(value) => return Some(value),
-            Err(wrong) => why = format!(" ({wrong})"),
+/// Who asks a person to fill in a form, and through what.
+struct FormQuestions<'a> {
+    server: &'a str,
+    /// Who asks, and what.
+    asked: String,
+    session: &'a WeakSession,
+}
+
+/// What a person made of one field.
+enum FieldAnswer {
+    Given(Value),
+    LeftOut,
+    Declined,
+    /// Nobody chose.
+    Dismissed,
+}
+
+impl FormQuestions<'_> {
+    /// Asks for a form of several fields. Clients that have forms show it as one; the others show
+    /// what it is about, and then the fields one after the other.
+    async fn whole(&self, form: &ElicitationForm, message: &str) -> ElicitationOutcome {
+        let titles: Vec<&str> = form.fields.iter().map(|field| &*field.title).collect();
+        let about = format!("{message}\n\nIt wants to know: {}", titles.join(", "));
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            let dialog = Dialog {
+                title: format!("The MCP server {:?} asks", self.server),
+                kind: DialogKind::Confirm {
+                    message: about.clone(),
+                    lasting: None,
+                },
+                form: Some(Box::new(DialogForm {
+                    message: format!("{}{why}", self.asked),
+                    schema: form.to_schema(),
+                    needs_text: form.needs_text(),
+                })),
+                timeout_ms: None,
+            };
+            let content = match self.session.ask_dialog(dialog).await {
+                DialogAnswer::Filled(content) => content,
+                DialogAnswer::Confirmed(true) => {
+                    let before = format!("For the MCP server {:?}: ", self.server);
+                    return self.fields(&before, &form.fields).await;
+                }
+                DialogAnswer::Confirmed(false) => return ElicitationOutcome::Declined,
+                DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+                    return ElicitationOutcome::Cancelled;
+                }
+            };
+            match form.read(&content) {
+                Ok(content) => return ElicitationOutcome::Accepted(Some(content)),
+                Err((field, wrong)) => why = format!("\n\n{field}: {wrong}"),
+            }
         }
+        self.give_up(why.trim());
+        ElicitationOutcome::Cancelled
     }
-    None
+
+    /// Asks for one field after the other.
+    async fn fields(&self, before: &str, fields: &[FormField]) -> ElicitationOutcome {
+        let mut content = Map::new();
+        for field in fields {
+            match self.field(before, field).await {
+                FieldAnswer::Given(value) => drop(content.insert(field.name.clone(), value)),
+                FieldAnswer::LeftOut => {}
+                FieldAnswer::Declined => return ElicitationOutcome::Declined,
+                FieldAnswer::Dismissed => return ElicitationOutcome::Cancelled,
+            }
+        }
+        ElicitationOutcome::Accepted(Some(content))
+    }
+
+    async fn field(&self, before: &str, field: &FormField) -> FieldAnswer {
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            let dialog = Dialog {
+                title: format!("{before}{}{why}", field.label()),
+                kind: kind_of(field),
+                form: Some(Box::new(DialogForm {
+                    message: format!("{}{why}", self.asked),
+                    schema: field.to_schema(),
+                    needs_text: field.needs_text(),
+                })),
+                timeout_ms: None,
+            };
+            let read = match self.session.ask_dialog(dialog).await {
+                DialogAnswer::Value(given) => field.read(&given),
+                DialogAnswer::Filled(content) => field.read_json(content.get(&field.name)),
+                DialogAnswer::Confirmed(false) => return FieldAnswer::Declined,
+                DialogAnswer::Confirmed(true) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
+                    return FieldAnswer::Dismissed;
+                }
+            };
+            match read {
+                Ok(Some(value)) => return FieldAnswer::Given(value),
+                Ok(None) => return FieldAnswer::LeftOut,
+                Err(wrong) => why = format!(" ({wrong})"),
+            }
+        }
+        self.give_up(&format!("{}{why}", field.title));
+        FieldAnswer::Dismissed
+    }
+
+    /// Notifies the person that the form is given up, and which answer did not fit.
+    fn give_up(&self, why: &str) {
+        let message = format!(
+            "The form of the MCP server {:?} was cancelled after {TRIES} answers that do not fit: {why}",
+            self.server
+        );
+        self.session.publish(EventKind::Notice {
+            level: NoticeLevel::Warning,
+            message,
+            from: NoticeSource::Agent,
+        });
+    }
 }
 
 fn kind_of(field: &FormField) -> DialogKind {
@@ -160,14 +252,16 @@ async fn confirmed(session: &WeakSession, title: String, message: String) -> Eli
             message,
             lasting: None,
         },
+        form: None,
         timeout_ms: None,
     };
     match session.ask_dialog(dialog).await {
         DialogAnswer::Confirmed(true) => ElicitationOutcome::Accepted(None),
         DialogAnswer::Confirmed(false) => ElicitationOutcome::Declined,
-        DialogAnswer::Value(_) | DialogAnswer::Values(_) | DialogAnswer::Nothing => {
-            ElicitationOutcome::Cancelled
-        }
+        DialogAnswer::Value(_)
+        | DialogAnswer::Values(_)
+        | DialogAnswer::Filled(_)
+        | DialogAnswer::Nothing => ElicitationOutcome::Cancelled,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The form of an elicitation: the small part of JSON schema that it may use.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Fields of a form. More is no question to a person.
 const FIELDS: usize = 20;
@@ -85,7 +85,7 @@ pub(super) enum Misfit {
     NoInteger,
     #[error("a number is needed")]
     NoNumber,
-    #[error("a number from {least} to {most} is needed")]
+    #[error("a number {} is needed", limits(*least, *most))]
     Range { least: f64, most: f64 },
 }
 
@@ -214,7 +214,133 @@ impl Schema {
     }
 }
 
+impl ElicitationForm {
+    /// Its fields as a JSON schema, in the words that every client of forms knows.
+    pub fn to_schema(&self) -> Value {
+        schema_of(&self.fields)
+    }
+
+    /// True when something that must be answered has to be typed.
+    pub fn needs_text(&self) -> bool {
+        self.fields.iter().any(FormField::needs_text)
+    }
+
+    /// What was filled in, or the first field whose answer does not fit.
+    pub fn read(&self, content: &Map<String, Value>) -> Result<Map<String, Value>, (&str, Misfit)> {
+        let mut read = Map::new();
+        for field in &self.fields {
+            let value = field.read_json(content.get(&field.name));
+            if let Some(value) = value.map_err(|why| (field.title.as_str(), why))? {
+                read.insert(field.name.clone(), value);
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn schema_of(fields: &[FormField]) -> Value {
+    let properties = fields
+        .iter()
+        .map(|field| (field.name.clone(), field.property()));
+    let required = fields.iter().filter(|field| field.is_required);
+    let required: Vec<&str> = required.map(|field| field.name.as_str()).collect();
+    json!({
+        "type": "object",
+        "properties": properties.collect::<Map<_, _>>(),
+        "required": required,
+    })
+}
+
 impl FormField {
+    /// It alone, as a form.
+    pub fn to_schema(&self) -> Value {
+        schema_of(std::slice::from_ref(self))
+    }
+
+    /// True when it must be answered and that cannot be done by one choice.
+    pub fn needs_text(&self) -> bool {
+        let is_choice = matches!(self.kind, FieldKind::Choice(_) | FieldKind::Boolean);
+        self.is_required && !is_choice
+    }
+
+    /// What it is, as a schema.
+    fn property(&self) -> Value {
+        let default = self.default.as_ref();
+        let default = default.filter(|default| self.value_of(default).is_ok());
+        let mut property = match &self.kind {
+            FieldKind::Boolean => json!({ "type": "boolean" }),
+            FieldKind::Choice(choices) => json!({ "type": "string", "oneOf": titled(choices) }),
+            FieldKind::Several {
+                choices,
+                fewest,
+                most,
+            } => json!({
+                "type": "array",
+                "items": { "anyOf": titled(choices) },
+                "minItems": (*fewest > 0).then_some(fewest),
+                "maxItems": (*most < usize::MAX).then_some(most),
+            }),
+            FieldKind::Number {
+                least,
+                most,
+                is_integer: true,
+            } => json!({
+                "type": "integer",
+                "minimum": least.is_finite().then(|| least.ceil() as i64),
+                "maximum": most.is_finite().then(|| most.floor() as i64),
+            }),
+            FieldKind::Number { least, most, .. } => json!({
+                "type": "number",
+                "minimum": least.is_finite().then_some(least),
+                "maximum": most.is_finite().then_some(most),
+            }),
+            FieldKind::Text {
+                shortest,
+                longest,
+                format,
+            } => json!({
+                "type": "string",
+                "minLength": u32::try_from(*shortest).ok().filter(|shortest| *shortest > 0),
+                "maxLength": u32::try_from(*longest).ok(),
+                "format": format.map(TextFormat::as_str),
+            }),
+        };
+        if let Some(property) = property.as_object_mut() {
+            property.insert("title".into(), json!(self.title));
+            property.insert("description".into(), json!(self.description));
+            property.insert("default".into(), json!(default));
+            property.retain(|_, value| !value.is_null());
+        }
+        property
+    }
+
+    /// What was filled in; `None` when it is left out.
+    pub fn read_json(&self, given: Option<&Value>) -> Result<Option<Value>, Misfit> {
+        match given {
+            None | Some(Value::Null) => self.read(""),
+            Some(given) => self.value_of(given).map(Some),
+        }
+    }
+
+    fn value_of(&self, given: &Value) -> Result<Value, Misfit> {
+        let given = match (&self.kind, given) {
+            (_, Value::String(text)) => text.clone(),
+            (FieldKind::Several { .. }, Value::Array(values)) => {
+                let texts = values.iter().map(Value::as_str);
+                let texts: Option<Vec<&str>> = texts.collect();
+                return self.several(texts.ok_or(Misfit::NoChoice(given.to_string()))?);
+            }
+            (FieldKind::Number { is_integer, .. }, Value::Number(number)) => {
+                match number.as_f64().filter(|n| *is_integer && n.fract() == 0.0) {
+                    Some(whole) => whole.to_string(),
+                    None => number.to_string(),
+                }
+            }
+            (_, given) => given.to_string(),
+        };
+        self.value(&given)
+    }
+
     /// What is asked.
     pub fn label(&self) -> String {
         let mut label = self.title.clone();
@@ -258,6 +384,25 @@ impl FormField {
         self.value(given).map(Some)
     }
 
+    fn several<'a>(&self, given: impl IntoIterator<Item = &'a str>) -> Result<Value, Misfit> {
+        let FieldKind::Several {
+            choices,
+            fewest,
+            most,
+        } = &self.kind
+        else {
+            return Err(Misfit::Format);
+        };
+        let given = given.into_iter();
+        let chosen: Result<Vec<String>, Misfit> =
+            given.map(|one| chosen(choices, one.trim())).collect();
+        let chosen = chosen?;
+        match (*fewest..=*most).contains(&chosen.len()) {
+            true => Ok(chosen.into()),
+            false => Err(Misfit::Count(*fewest, *most)),
+        }
+    }
+
     fn value(&self, given: &str) -> Result<Value, Misfit> {
         match &self.kind {
             FieldKind::Boolean => match given {
@@ -266,21 +411,7 @@ impl FormField {
                 _ => Err(Misfit::NoBoolean),
             },
             FieldKind::Choice(choices) => chosen(choices, given).map(Value::from),
-            FieldKind::Several {
-                choices,
-                fewest,
-                most,
-            } => {
-                let chosen: Result<Vec<String>, Misfit> = given
-                    .split(',')
-                    .map(|one| chosen(choices, one.trim()))
-                    .collect();
-                let chosen = chosen?;
-                match (*fewest..=*most).contains(&chosen.len()) {
-                    true => Ok(chosen.into()),
-                    false => Err(Misfit::Count(*fewest, *most)),
-                }
-            }
+            FieldKind::Several { .. } => self.several(given.split(',')),
             FieldKind::Number {
                 least,
                 most,
@@ -302,6 +433,13 @@ impl FormField {
             }
         }
     }
+}
+
+fn titled(choices: &[FormChoice]) -> Vec<Value> {
+    let choices = choices.iter();
+    choices
+        .map(|choice| json!({ "const": choice.value, "title": choice.title }))
+        .collect()
 }
 
 fn chosen(choices: &[FormChoice], given: &str) -> Result<String, Misfit> {
@@ -334,7 +472,25 @@ fn range(least: usize, most: usize) -> String {
     }
 }
 
+fn limits(least: f64, most: f64) -> String {
+    match (least.is_finite(), most.is_finite()) {
+        (true, false) => format!("of at least {least}"),
+        (false, true) => format!("of at most {most}"),
+        _ => format!("from {least} to {most}"),
+    }
+}
+
 impl TextFormat {
+    /// Its name in a schema.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Uri => "uri",
+            Self::Date => "date",
+            Self::DateTime => "date-time",
+        }
+    }
+
     fn fits(self, text: &str) -> bool {
         let is_date = |text: &str| {
             let parts: Vec<&str> = text.split('-').collect();
@@ -363,8 +519,6 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn field(schema: Value) -> FormField {
@@ -440,6 +594,87 @@ mod tests {
             let read = read.map(Option::unwrap).map_err(|why| why.to_string());
             let expected = expected.map_err(str::to_owned);
             assert_eq!(read, expected, "{schema} {given:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_described_as_the_server_did_and_read_by_it() {
+        let properties = json!({
+            "name": { "type": "string", "title": "Name", "minLength": 2 },
+            "age": { "type": "integer", "minimum": 1, "maximum": 120, "default": 30 },
+            "colour": { "type": "string", "enum": ["r", "b"], "enumNames": ["Red", "Blue"] },
+            "days": { "type": "array", "items": { "type": "string", "enum": ["mo", "tu"] }, "minItems": 1 },
+            "sure": { "type": "boolean", "description": "Really?", "default": "yes" },
+        });
+        let schema = json!({ "type": "object", "properties": properties, "required": ["name"] });
+        let form = ElicitationForm::of(&schema).unwrap();
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "minLength": 2, "title": "Name" },
+                "age": { "type": "integer", "minimum": 1, "maximum": 120, "title": "age", "default": 30 },
+                "colour": {
+                    "type": "string",
+                    "oneOf": [{ "const": "r", "title": "Red" }, { "const": "b", "title": "Blue" }],
+                    "title": "colour",
+                },
+                "days": {
+                    "type": "array",
+                    "items": { "anyOf": [{ "const": "mo", "title": "mo" }, { "const": "tu", "title": "tu" }] },
+                    "minItems": 1,
+                    "title": "days",
+                },
+                "sure": { "type": "boolean", "title": "sure", "description": "Really?" },
+            },
+            "required": ["name"],
+        });
+        assert_eq!(form.to_schema(), expected);
+        assert!(form.needs_text());
+        let read = |content: Value| {
+            let read = form.read(content.as_object().unwrap());
+            read.map_err(|(field, why)| format!("{field}: {why}"))
+        };
+        let given = json!({ "name": "Ada", "age": 36.0, "days": ["mo", "tu"], "sure": false });
+        let expected = json!({ "name": "Ada", "age": 36, "days": ["mo", "tu"], "sure": false });
+        assert_eq!(read(given).map(Value::from), Ok(expected));
+        // What is left out has its default.
+        let expected = json!({ "name": "Ada", "age": 30, "sure": "yes" });
+        assert_eq!(
+            read(json!({ "name": "Ada" })).map(Value::from),
+            Ok(expected)
+        );
+        for (given, why) in [
+            (json!({}), "Name: an answer is needed"),
+            (
+                json!({ "name": "A" }),
+                "Name: its length must be at least 2",
+            ),
+            (
+                json!({ "name": "Ada", "age": 0 }),
+                "age: a number from 1 to 120 is needed",
+            ),
+            (
+                json!({ "name": "Ada", "age": 3.5 }),
+                "age: a number from 1 to 120 is needed",
+            ),
+            (
+                json!({ "name": "Ada", "days": [] }),
+                "days: choose at least 1",
+            ),
+            (
+                json!({ "name": "Ada", "days": [7] }),
+                "days: \"[7]\" is not one of the choices",
+            ),
+            (
+                json!({ "name": "Ada", "colour": "g" }),
+                "colour: \"g\" is not one of the choices",
+            ),
+            (
+                json!({ "name": "Ada", "sure": 7 }),
+                "sure: choose yes or no",
+            ),
+        ] {
+            assert_eq!(read(given.clone()), Err(why.to_owned()), "{given}");
         }
     }
 

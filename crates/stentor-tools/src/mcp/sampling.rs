@@ -269,6 +269,7 @@ async fn consent(
                 option("deny", "Deny", PermissionAnswer::RejectOnce),
             ],
         },
+        form: None,
         timeout_ms: None,
     };
     match session.ask_dialog(dialog).await {

@@ -12,6 +12,7 @@ use stentor_agent::session::{
 use stentor_agent::tool::Tool;
 use stentor_agent::undo::UndoSource;
 use stentor_journal::store::{self, StoreError};
+use tempfile::TempDir;
 
 use crate::args::RewindArgs;
 use crate::released::with_released;
@@ -41,7 +42,22 @@ pub async fn run(
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), RewindSessionError> {
-    let mut opened = with_released(file, || store::open(file))?;
+    let command = command(wanted);
+    // The copy of a session that is open elsewhere, as long as it is read.
+    let _copy: TempDir;
+    let mut opened = match command {
+        RewindCommand::List => match store::open(file) {
+            Err(StoreError::Locked { .. }) => {
+                let copy = tempfile::tempdir()?;
+                let copied = copy.path().join(file.file_name().unwrap_or_default());
+                std::fs::copy(file, &copied)?;
+                _copy = copy;
+                store::open(&copied)
+            }
+            opened => opened,
+        },
+        RewindCommand::Go { .. } => with_released(file, || store::open(file)),
+    }?;
     let folder = PathBuf::from(&opened.journal.header().cwd);
     // Nothing but its file and its folder is needed: no model, no servers, and of the tools only what
     // their calls change.
@@ -57,7 +73,7 @@ pub async fn run(
             false => session.id().to_string(),
         },
     };
-    let answered = answer(&session, command(wanted), &way, json).await;
+    let answered = answer(&session, command, &way, json).await;
     session.close().await;
     let answered = answered.map_err(|error| match error {
         RewindError::NoMessage(message) => RewindSessionError::NoMessage { message, way },

@@ -19,6 +19,7 @@ use crate::print::streams::stderr;
 use crate::print::style::Style;
 use crate::print::{OutputFormat, PrintOptions, ProgressStyle};
 use crate::prompt_text::PromptText;
+use crate::slash;
 use crate::terminal::conversation::{ConversationStart, converse};
 use crate::terminal::tty::Abilities;
 use crate::untrusted::brought;
@@ -52,6 +53,13 @@ impl ProgramTask<'_> {
         out: &mut File,
     ) -> Result<u8, ProgramFailure> {
         let err = io::stderr();
+        if let (Some(_), Some((name, _))) = (&self.args.ask.schema, slash::split(&prompt.text))
+            && slash::called(&prompt.text).is_some()
+        {
+            return Err(ProgramFailure::usage(format!(
+                "--schema is for answers of a model, and /{name} is answered by the program itself"
+            )));
+        }
         self.warn_if_not_stored();
         let person = terminal_of_person(stdin);
         let agent = self.own_agent(person.is_some());

@@ -175,6 +175,7 @@ impl TrustQuestion {
                 message: question(&self.root, &self.wanted),
                 lasting: Some("Trust this folder".to_owned()),
             },
+            form: None,
             timeout_ms: Some(LONGEST_WAIT_MS),
         };
         session.ask_dialog(dialog).await == DialogAnswer::Confirmed(true)

@@ -12,6 +12,8 @@ mod client;
 #[cfg(test)]
 mod content;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod elicitation;
 #[cfg(test)]
 mod envelopes;

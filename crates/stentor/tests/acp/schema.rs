@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agent_client_protocol_schema::v1 as acp;
 use boon::{Compiler, SchemaIndex, Schemas};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// A whole message, as the schema describes the envelopes.
@@ -23,6 +25,18 @@ pub fn check_request(method: &str, params: &Value) {
 pub fn check_response(method: &str, result: &Value) {
     check("", &json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
     check(types(method).1, result);
+    check_unstable(method, result);
+}
+
+/// What the schema has only as unstable is read as its own crate does.
+fn check_unstable(method: &str, result: &Value) {
+    let read = match method {
+        "session/fork" => acp::ForkSessionResponse::deserialize(result).map(drop),
+        "session/status" => acp::SessionStatusResponse::deserialize(result).map(drop),
+        "session/set_title" => acp::SetSessionTitleResponse::deserialize(result).map(drop),
+        _ => Ok(()),
+    };
+    read.unwrap_or_else(|error| panic!("{method}: {error}\n{result}"));
 }
 
 pub fn check_notification(method: &str, params: &Value) {

@@ -116,7 +116,7 @@ fn a_title_is_set_whether_the_session_is_open_or_not() {
     };
     expect![[r#"
         {"method":"session/update","params":{"sessionId":"SESSION-1","update":{"sessionUpdate":"session_info_update","title":"A name…"}}}
-        {"id":4,"result":{}}"#]].assert_eq(&titled(&mut client, json!("  A name\nand more ")));
+        {"id":4,"result":{"title":"A name…"}}"#]].assert_eq(&titled(&mut client, json!("  A name\nand more ")));
     expect![[r#"{"id":5,"error":{"code":-32602,"message":"title must not be empty"}}"#]]
         .assert_eq(&titled(&mut client, json!(" \n ")));
     expect![[
@@ -124,7 +124,8 @@ fn a_title_is_set_whether_the_session_is_open_or_not() {
     ]]
     .assert_eq(&titled(&mut client, json!(null)));
     let mut client = client.restart();
-    expect![[r#"{"id":2,"result":{}}"#]].assert_eq(&titled(&mut client, json!("Another")));
+    expect![[r#"{"id":2,"result":{"title":"Another"}}"#]]
+        .assert_eq(&titled(&mut client, json!("Another")));
     let listed = client.ask("session/list", json!({}));
     assert_eq!(listed["result"]["sessions"][0]["title"], "Another");
     let params = json!({ "sessionId": "nobody", "title": "x" });

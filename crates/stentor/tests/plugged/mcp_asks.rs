@@ -123,10 +123,7 @@ fn question(child: &mut Child) -> (Value, Value) {
         }
     };
     let params = &question["params"];
-    let shown = json!([
-        params["message"],
-        params["requestedSchema"]["properties"]["answer"]
-    ]);
+    let shown = json!([params["message"], params["requestedSchema"]]);
     (question["id"].clone(), shown)
 }
 
@@ -135,8 +132,8 @@ fn reply(child: &mut Child, id: &Value, result: Value) {
     child.send(&reply.to_string());
 }
 
-fn accept(answer: Value) -> Value {
-    json!({ "action": "accept", "content": { "answer": answer } })
+fn accept(content: Value) -> Value {
+    json!({ "action": "accept", "content": content })
 }
 
 /// What the model says at the end, which is what the server was answered.
@@ -156,8 +153,8 @@ fn a_question_of_a_server_is_one_of_the_session_in_acp() {
     let world = world(&[colour()]);
     let mut child = acp(&world);
     let (id, shown) = question(&mut child);
-    expect![[r#"["The MCP server \"asks\" asks: Which one?\nColour",{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}],"title":"The MCP server \"asks\" asks: Which one?\nColour"}]"#]].assert_eq(&shown.to_string());
-    reply(&mut child, &id, accept(json!("b")));
+    expect![[r#"["The MCP server \"asks\" asks: Which one?",{"type":"object","properties":{"colour":{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"Blue"}],"title":"Colour"}},"required":["colour"]}]"#]].assert_eq(&shown.to_string());
+    reply(&mut child, &id, accept(json!({ "colour": "b" })));
     expect![[r#"[{"action": "accept", "content": {"colour": "b"}}]"#]]
         .assert_eq(&answer(&mut child));
     let greeting = std::fs::read_to_string(world.path("work/greeting.json")).unwrap();
@@ -229,36 +226,79 @@ fn where_nobody_can_answer_a_question_is_cancelled() {
     child.end();
 }
 
-#[test]
-fn a_form_of_several_fields_is_shown_first_and_may_be_declined() {
-    let fields = json!({
+fn person() -> Value {
+    json!({
         "name": { "type": "string", "title": "Name" },
         "age": { "type": "integer", "minimum": 1 },
         "news": { "type": "boolean", "description": "By mail" },
-    });
+    })
+}
+
+/// Answers the next question of an omp session, and says what it was.
+fn answer_omp(child: &mut Child, key: &str, given: Value) -> String {
+    let asked = child.until_type("extension_ui_request").pop().unwrap();
+    let response = json!({ "type": "extension_ui_response", "id": asked["id"], key: given });
+    child.send(&response.to_string());
+    let texts = ["title", "message"].map(|key| asked[key].as_str().unwrap_or_default());
+    texts.join("\n").trim().to_owned()
+}
+
+/// What the server was answered, in an omp session.
+fn result_in_omp(child: &mut Child) -> String {
+    let frames = child.until_type("agent_settled");
+    let mut frames = frames.iter();
+    let ended = frames.find(|frame| frame["type"] == "tool_execution_end");
+    let text = &ended.unwrap()["result"]["content"][0]["text"];
+    text.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn no_configured_server_starts_where_that_is_asked_for_in_any_dialect() {
+    let world = world(&[colour()]);
+    let is_refused = |line: &str| line.contains("mcp__asks__ask") && line.contains("not found");
+    let printed = world.asked(&["-p", "go", "--no-session", "--no-mcp"]);
+    assert!(is_refused(&printed), "{printed}");
+    let mut child = world.child(&["--mode", "rpc", "--no-session", "--no-mcp"]);
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    child.until(is_refused);
+    child.until_type("agent_settled");
+    child.end();
+    let mut child = world.child(&["--rpc-edn", "--no-session", "--no-mcp"]);
+    child.shake_hands_psi();
+    child.ask_psi("p", "prompt", r#"{:message "go"}"#);
+    child.until(is_refused);
+    child.end();
+    let mut child = world.child(&["rpc", "--no-mcp"]);
+    child.send(r#"{"type":"prompt","id":"p","message":"go"}"#);
+    child.until(is_refused);
+    child.end();
+    let mut child = world.child(&["acp", "--no-mcp"]);
+    let session = child.shake_hands_acp(json!({}), &world.path("work"));
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    let lines = child.ask_acp(3, "session/prompt", prompt);
+    assert!(lines.iter().any(|line| is_refused(line)), "{lines:?}");
+    child.end();
+    assert!(!world.path("work/greeting.json").exists());
+}
+
+#[test]
+fn a_form_of_several_fields_is_shown_first_and_may_be_declined() {
     let world = world(&[
-        form("Tell me.", fields.clone(), &["name", "news"]),
-        form("And?", fields, &[]),
+        form("Tell me.", person(), &["name", "news"]),
+        form("And?", person(), &[]),
     ]);
-    let mut child = acp(&world);
-    let mut shown = Vec::new();
-    for given in [
-        json!(true),
-        json!("Ada"),
-        json!(""),
-        json!("true"),
-        json!(false),
-    ] {
-        let (id, question) = question(&mut child);
-        let title = question[1]["title"].as_str().unwrap();
-        assert!(
-            title.contains("the MCP server \"asks\"") || title.contains("The MCP server \"asks\""),
-            "{title}"
-        );
-        shown.push(question[0].as_str().unwrap().to_owned());
-        reply(&mut child, &id, accept(given));
-    }
+    let mut child = world.omp_with_dialogs();
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    let shown = [
+        ("confirmed", json!(true)),
+        ("value", json!("Ada")),
+        ("value", json!("")),
+        ("value", json!("true")),
+        ("confirmed", json!(false)),
+    ]
+    .map(|(key, given)| answer_omp(&mut child, key, given));
     expect![[r#"
+        The MCP server "asks" asks
         Tell me.
 
         It wants to know: Name, age, news
@@ -269,14 +309,113 @@ fn a_form_of_several_fields_is_shown_first_and_may_be_declined() {
         --
         For the MCP server "asks": news: By mail
         --
+        The MCP server "asks" asks
         And?
 
         It wants to know: Name, age, news"#]]
     .assert_eq(&shown.join("\n--\n"));
-    expect![[
+    assert_eq!(
+        result_in_omp(&mut child),
         r#"[{"action": "accept", "content": {"name": "Ada", "news": true}}, {"action": "decline"}]"#
-    ]]
-    .assert_eq(&answer(&mut child));
+    );
+    child.end();
+}
+
+#[test]
+fn a_form_of_several_fields_is_one_form_for_a_client_that_has_forms() {
+    let world = world(&[
+        form("Tell me.", person(), &["name", "news"]),
+        form("And?", person(), &[]),
+        form("Or?", person(), &[]),
+    ]);
+    let mut child = acp(&world);
+    let (id, shown) = question(&mut child);
+    expect![[r#"["The MCP server \"asks\" asks: Tell me.",{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer","minimum":1,"title":"age"},"news":{"type":"boolean","title":"news","description":"By mail"}},"required":["name","news"]}]"#]].assert_eq(&shown.to_string());
+    // What does not fit is asked for again.
+    reply(
+        &mut child,
+        &id,
+        accept(json!({ "name": "Ada", "age": 0, "news": true })),
+    );
+    let (id, shown) = question(&mut child);
+    let again = "The MCP server \"asks\" asks: Tell me.\n\nage: a number of at least 1 is needed";
+    assert_eq!(shown[0], again);
+    reply(
+        &mut child,
+        &id,
+        accept(json!({ "name": "Ada", "news": true })),
+    );
+    let (id, _) = question(&mut child);
+    reply(&mut child, &id, json!({ "action": "decline" }));
+    let (id, _) = question(&mut child);
+    reply(&mut child, &id, json!({ "action": "cancel" }));
+    assert_eq!(
+        answer(&mut child),
+        r#"[{"action": "accept", "content": {"name": "Ada", "news": true}}, {"action": "decline"}, {"action": "cancel"}]"#
+    );
+    child.end();
+}
+
+#[test]
+fn a_form_that_a_client_could_not_fill_in_to_its_end_is_not_begun() {
+    let world = world(&[form("Tell me.", person(), &["name"]), name()]);
+    let (mut child, session) = world.acp(json!({}));
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    child.request_acp(3, "session/prompt", prompt);
+    let lines = child.until_answer(3);
+    let all = lines.join("\n");
+    assert!(!all.contains("session/request_permission"), "{all}");
+    for asked in ["Tell me.", "Who are you?"] {
+        let told = format!("asks: {asked} This client cannot show the form, so nobody was asked.");
+        assert_eq!(all.matches(&told).count(), 1, "{all}");
+    }
+    let cancelled = json!(r#"[{"action": "cancel"}, {"action": "cancel"}]"#).to_string();
+    assert!(all.contains(&cancelled), "{all}");
+    child.end();
+}
+
+#[test]
+fn what_may_be_left_out_does_not_stop_a_client_that_can_only_choose() {
+    let world = world(&[form("Tell me.", person(), &["news"])]);
+    let (mut child, session) = world.acp(json!({}));
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] });
+    child.request_acp(3, "session/prompt", prompt);
+    let titles = [(); 2].map(|()| {
+        let asked = loop {
+            let message = child.json();
+            if message["method"] == "session/request_permission" {
+                break message;
+            }
+        };
+        let first = &asked["params"]["options"][0]["optionId"];
+        let chosen = json!({ "outcome": { "outcome": "selected", "optionId": first } });
+        reply(&mut child, &asked["id"], chosen);
+        asked["params"]["toolCall"]["title"].clone()
+    });
+    assert_eq!(
+        json!(titles),
+        json!([
+            "The MCP server \"asks\" asks",
+            "For the MCP server \"asks\": news: By mail"
+        ])
+    );
+    let accepted = r#"[{"action": "accept", "content": {"news": true}}]"#;
+    assert!(answer(&mut child).ends_with(accepted));
+    child.end();
+}
+
+#[test]
+fn a_person_learns_that_a_form_is_cancelled_after_answers_that_do_not_fit() {
+    let world = world(&[name()]);
+    let mut child = world.omp_with_dialogs();
+    child.send(r#"{"id":"p","type":"prompt","message":"go"}"#);
+    for _ in 0..3 {
+        answer_omp(&mut child, "value", json!("A"));
+    }
+    let told = "The form of the MCP server \\\"asks\\\" was cancelled after 3 answers that do not \
+                fit: Name (its length must be at least 2)";
+    child.until(|line| line.contains(told));
+    assert_eq!(result_in_omp(&mut child), r#"[{"action": "cancel"}]"#);
     child.end();
 }
 
@@ -295,7 +434,7 @@ fn an_address_is_shown_and_agreed_to_and_other_schemes_are_not() {
         "{shown}"
     );
     assert!(shown.contains("https://pay.example/1"), "{shown}");
-    reply(&mut child, &id, accept(json!(true)));
+    reply(&mut child, &id, accept(json!({ "answer": true })));
     assert_eq!(
         answer(&mut child),
         r#"[{"action": "accept"}, {"action": "decline"}]"#
@@ -366,7 +505,7 @@ fn the_model_is_asked_with_consent_and_what_it_consumes_is_counted() {
         let shown = shown[0].as_str().unwrap();
         let text = "The MCP server \"asks\" wants to ask the model:\n[system] Be short.\n[user] What is the capital of France?\n";
         assert_eq!(shown, text);
-        reply(&mut child, &id, accept(json!(given)));
+        reply(&mut child, &id, accept(json!({ "answer": given })));
     }
     assert_eq!(
         shown(&world, &answer(&mut child)),

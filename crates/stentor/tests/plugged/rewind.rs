@@ -213,6 +213,48 @@ steps = [{ tool = "subagent", arguments = { task = "write it" } }]
     child.end();
 }
 
+/// A world whose model runs these commands for the words before them.
+fn world_of_commands(commands: &[(&str, &str)]) -> World {
+    let mut plan = "on_exhausted = \"repeat-last\"\n".to_owned();
+    for (words, command) in commands {
+        let command = json!(command);
+        plan.push_str(&format!(
+            "[[turn]]\nwhen = {{ last_user_contains = {words:?} }}\nsteps = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n"
+        ));
+    }
+    plan.push_str("[[turn]]\ntext = \"Done.\"\n");
+    World::new(&plan, "permission_mode = \"all\"\n")
+}
+
+#[test]
+fn a_rewind_says_that_ignored_files_were_not_looked_at_where_a_command_ran() {
+    let world = world_of_commands(&[("build", "echo new > out.log")]);
+    world.file("work/.git/HEAD", "");
+    world.file("work/.gitignore", "*.log\n");
+    let mut child = world.omp();
+    omp(&mut child, "only talk");
+    let answer = omp_rewind(&mut child, "1");
+    assert!(answer.contains("No file was changed."), "{answer}");
+    omp(&mut child, "build it");
+    let answer = omp_rewind(&mut child, "1");
+    let told = r"No change was found.\nFiles that .gitignore lists were not looked at.";
+    assert!(answer.contains(told), "{answer}");
+    child.end();
+}
+
+#[test]
+fn the_name_of_a_file_forges_no_line_of_a_report() {
+    let world = world_of_commands(&[("forge", r"touch $'a\nRestored: all\t\e[2J'")]);
+    let mut child = world.omp();
+    omp(&mut child, "forge it");
+    let name = r"a\\u{a}Restored: all\\u{9}\\u{1b}[2J";
+    for words in ["", "1"] {
+        let answer = omp_rewind(&mut child, words);
+        assert!(answer.contains(name), "{answer}");
+    }
+    child.end();
+}
+
 #[test]
 fn acp_lists_the_command_and_goes_back() {
     let world = world();
@@ -235,6 +277,27 @@ fn acp_lists_the_command_and_goes_back() {
     assert_eq!(files(&world), ["by hand", "old", GONE]);
     said(&mut child, 13, "/rewind --undo");
     assert_eq!(files(&world), ["by a command", GONE, ""]);
+    child.end();
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_is_listed_and_not_rewound() {
+    let world = world();
+    let (mut child, session) = world.acp(json!({}));
+    let prompt =
+        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "write it" }] });
+    child.ask_acp(11, "session/prompt", prompt);
+    let listed = world.asked(&["sessions", "rewind", &session]);
+    let listed = without_ids(&listed).replace(&without_ids(&session), "SESSION");
+    expect![[r#"
+        Messages, the newest first (stentor sessions rewind SESSION [MESSAGE] [--files|--conversation] [--force], or --undo):
+          1  ID  write it  [notes.txt]
+    "#]].assert_eq(&listed);
+    let mut refused = world.command(&["sessions", "rewind", &session, "1"]);
+    let refused = refused.output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("close it there first"), "{why}");
+    assert_eq!(files(&world)[0], "by the tool");
     child.end();
 }
 

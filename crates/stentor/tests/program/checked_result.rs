@@ -3,6 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use stentor_test_support::isolated_command;
+
 use crate::world::World;
 
 const SCHEMA: &str = r#"{
@@ -221,17 +223,69 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
     }
     expect![[r#"
         stentor: --schema missing.json: cannot read: No such file or directory (os error 2)
-        stentor: --schema .: not a regular file
+        stentor: --schema .: neither a regular file nor a pipe
         stentor: --schema broken.json: not JSON: EOF while parsing an object at line 1 column 1
         stentor: --schema wrong.json: not a JSON schema: /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'; /type: want array, but got string
         stentor: --schema elsewhere.json: not a JSON schema: it refers to http://127.0.0.1:1/x.json; only references inside the file are followed
         stentor: --schema beside.json: not a JSON schema: it refers to other.json; only references inside the file are followed
-        stentor: --schema /dev/zero: not a regular file
+        stentor: --schema /dev/zero: neither a regular file nor a pipe
     "#]].assert_eq(&said);
     assert_eq!(
         world.run(&["sessions"]).ok(),
         "no sessions of this folder\n"
     );
+}
+
+#[test]
+fn a_prompt_that_the_program_answers_itself_has_no_checked_result() {
+    let world = world(&[r#"{"name":"x","size":3}"#]);
+    for prompt in ["/name X", "/rewind", "/compact", "/help"] {
+        let words = [["-p", prompt].as_slice(), &WORDS[2..]].concat();
+        let ran = world.run(&words);
+        let name = prompt.split(' ').next().unwrap();
+        let why = format!(
+            "stentor: --schema is for answers of a model, and {name} is answered by the program itself\n"
+        );
+        assert_eq!(
+            (ran.status, ran.out, ran.err),
+            (Some(2), String::new(), why)
+        );
+    }
+    let listed = world.run(&["sessions"]);
+    assert!(listed.out.starts_with("no sessions"), "{listed:?}");
+}
+
+#[test]
+fn a_schema_is_read_from_a_pipe_and_one_that_nothing_matches_is_refused() {
+    let run = |schema: &str| {
+        let world = world(&[r#"{"name":"x","size":3}"#]);
+        let command =
+            r#"exec "$0" -p "describe it" --model script/answers.toml --schema <(printf %s "$1")"#;
+        let (home, work) = (world.path("home"), world.path("work"));
+        let mut bash = isolated_command("/bin/bash", &home, &work);
+        let ran = bash
+            .args(["-c", command, env!("CARGO_BIN_EXE_stentor"), schema])
+            .output()
+            .unwrap();
+        (
+            ran.status.code(),
+            String::from_utf8(ran.stdout).unwrap(),
+            String::from_utf8(ran.stderr).unwrap(),
+        )
+    };
+    let (status, out, err) = run(SCHEMA);
+    assert_eq!(
+        (status, out.as_str()),
+        (Some(0), "{\n  \"name\": \"x\",\n  \"size\": 3\n}\n"),
+        "{err}"
+    );
+    for never in ["false", r##"{"$ref":"#"}"##] {
+        let (status, out, err) = run(never);
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.ends_with(": no value matches this schema\n"), "{err}");
+    }
+    let (status, _, err) = run(&format!("{}true", " ".repeat(70_000)));
+    assert_eq!(status, Some(0), "{err}");
 }
 
 #[test]

@@ -203,6 +203,46 @@ fn who_waits_is_told_how_far_it_is_and_may_give_up() {
     client.end();
 }
 
+#[test]
+fn a_call_that_is_answered_reports_no_more_progress() {
+    let world = world(WORKS);
+    let mut client = Client::start(&world, &["--permission-mode", "all"], json!({}));
+    let arguments = json!({ "prompt": "work", "wait": false });
+    let params =
+        json!({ "name": "prompt", "arguments": arguments, "_meta": { "progressToken": "t1" } });
+    let call = client.send("tools/call", params);
+    let id = client.answer(call)["result"]["structuredContent"]["session_id"].take();
+    stentor_test_support::when_made(&world.work("begun"));
+    world.file("work/go-on", "");
+    loop {
+        let call = client.send_call("status", json!({ "session_id": id }));
+        let messages = client.until(|message| message["id"] == call);
+        for message in &messages {
+            assert_ne!(message["method"], "notifications/progress", "{message}");
+        }
+        let status = &messages.last().unwrap()["result"]["structuredContent"];
+        if status["status"] == "idle" {
+            break;
+        }
+    }
+    client.end();
+}
+
+#[test]
+fn a_session_can_be_prompted_as_soon_as_an_abort_is_answered() {
+    let world = world("on_exhausted = \"repeat-last\"\n[[turn]]\nsteps = [{ hang = true }]\n");
+    let mut client = Client::start(&world, &[], json!({}));
+    let mut prompt = json!({ "prompt": "work", "wait": false });
+    for _ in 0..60 {
+        let begun = client.call("prompt", prompt.clone());
+        assert_eq!(begun["status"], "running", "{begun}");
+        prompt["session_id"] = begun["session_id"].clone();
+        let stopped = client.call("abort", json!({ "session_id": begun["session_id"] }));
+        assert_eq!(stopped["status"], "aborted");
+    }
+    client.end();
+}
+
 const GUARDED: &str = r#"
 [[turn]]
 tool = "bash"

@@ -287,6 +287,19 @@ fn a_key_is_stored_for_its_owner_and_forgotten_again() {
     world.run(&["logout", "mistral"]).ok();
     let listed = world.run(&["models"]).ok();
     assert!(!listed.contains("is stored"), "{listed}");
+    // All of them at once.
+    for provider in ["mistral", "openai"] {
+        let words = ["login", provider, "--key"];
+        world.run_with_input(&words, "secret-2\n").ok();
+    }
+    let forgotten = world.run(&["logout", "--all"]).ok();
+    assert_eq!(forgotten, "Forgot the key of mistral, openai.\n");
+    let listed = world.run(&["models"]).ok();
+    assert!(!listed.contains("is stored"), "{listed}");
+    let nothing = world.run(&["logout", "--all"]).ok();
+    assert_eq!(nothing, "There is nothing stored to forget.\n");
+    assert_eq!(world.run(&["logout"]).status, Some(2));
+    assert_eq!(world.run(&["logout", "mistral", "--all"]).status, Some(2));
     let unknown = world.run_with_input(&["login", "mistrl", "--key"], "x\n");
     assert!(
         unknown

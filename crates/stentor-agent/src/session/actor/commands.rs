@@ -18,6 +18,7 @@ use crate::event::{
 use crate::folder_texts::FolderTexts;
 use crate::hub::{ClientNumber, Subscription};
 use crate::model::ThinkingLevel;
+use crate::session::cost::CostMeter;
 use crate::session::error::SessionError;
 use crate::session::handle::{Accepted, RunId, Session};
 use crate::session::injected::{Delivery, Injected};
@@ -444,6 +445,12 @@ impl Session {
     /// True when nothing runs and nothing goes on in the background that would begin a run.
     pub async fn is_at_rest(&self) -> Result<bool, SessionError> {
         self.ask(|actor| actor.is_at_rest()).await
+    }
+
+    /// What shows at any time what the session has cost.
+    pub async fn cost(&self) -> Result<CostMeter, SessionError> {
+        self.ask_later(|actor, reply| actor.answer_cost(reply))
+            .await?
     }
 
     /// Counts and sums.

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde::Deserialize;
 use serde_json::Value;
 use stentor_journal::clock::{Clock, iso_time};
 use stentor_journal::conversation::{estimate_text, estimate_tokens};
-use stentor_journal::message::{KnownMessage, Message};
+use stentor_journal::message::{KnownMessage, Message, ToolResultMessage};
 use stentor_journal::store::{
     self, Entry, EntryKind, Journal, JournalReader, OpenedSession, SessionHeader, StoreError,
 };
@@ -18,6 +19,7 @@ use super::restore::notes;
 use super::tools::CurrentTools;
 use super::{Actor, answer};
 use crate::session::command::Reply;
+use crate::session::cost::CostMeter;
 use crate::session::error::SessionError;
 use crate::session::state::{
     ContextNeed, ContextUse, ForkPoint, SessionSnapshot, SessionState, SessionStats,
@@ -72,6 +74,15 @@ impl Actor {
         tasks::spawn(async move { answer(reply, counted.await) });
     }
 
+    /// Answers with what shows the cost of the session, when what was consumed earlier is known.
+    pub(super) fn answer_cost(&self, reply: Reply<Result<CostMeter, SessionError>>) {
+        let (earlier, now) = (self.spending.earlier(), self.tools.host.cost());
+        tasks::spawn(async move {
+            let earlier = earlier.get().await.map_err(SessionError::from);
+            answer(reply, earlier.map(|earlier| now.after(&earlier.usage)));
+        });
+    }
+
     /// State, messages and, if wanted, counts and sums of the same moment.
     pub(super) fn answer_snapshot(&self, with_stats: bool, reply: Reply<SessionSnapshot>) {
         let mut snapshot = SessionSnapshot {
@@ -113,7 +124,12 @@ impl Actor {
                     stats.tool_calls += message.tool_calls().count();
                     stats.context_usage.add(&message.usage);
                 }
-                Message::Known(KnownMessage::ToolResult(_)) => stats.tool_results += 1,
+                Message::Known(KnownMessage::ToolResult(result)) => {
+                    stats.tool_results += 1;
+                    for usage in reported_by_subagents(result) {
+                        stats.context_usage.add(&usage);
+                    }
+                }
                 Message::Known(_) | Message::Other(_) => {}
             }
         }
@@ -322,4 +338,16 @@ fn empty(journal: Box<dyn Journal>) -> OpenedSession {
         thinking_level: None,
         warnings: Vec::new(),
     }
+}
+
+/// What the subagents of a call consumed, as its result says.
+fn reported_by_subagents(result: &ToolResultMessage) -> impl Iterator<Item = Usage> {
+    let reports = result.details.as_ref().and_then(|details| {
+        let reports = details.get("subagents")?;
+        reports.as_array()
+    });
+    reports.into_iter().flatten().filter_map(|report| {
+        let usage = report.get("usage")?;
+        Usage::deserialize(usage).ok()
+    })
 }

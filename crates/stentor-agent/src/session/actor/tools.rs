@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stentor_journal::message::ToolCall;
-use stentor_policy::PermissionMode;
+use stentor_policy::{PermissionMode, ToolEffect};
 
 use crate::commands::SlashCommands;
 use crate::hooks::Hooks;
@@ -110,6 +110,18 @@ impl SessionTools {
         Some(format!(
             "what {who} changed (it was running when Stentor ended)"
         ))
+    }
+
+    /// True for a call whose changes are found by looking at the folder. One of a tool that is not
+    /// here any more may have been such a call.
+    pub fn runs_commands(&self, call: &ToolCall, cwd: &Path) -> bool {
+        let mut tools = self.tools.iter();
+        let tool = tools.find(|tool| tool.spec().name == call.name);
+        tool.is_none_or(|tool| {
+            let effect = tool.effect_of(&call.arguments);
+            let touches = tool.touches(&call.arguments, cwd);
+            effect == ToolEffect::Executes && may_change_files(effect, &touches)
+        })
     }
 
     /// The system prompt for these tools.

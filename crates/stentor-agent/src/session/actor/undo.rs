@@ -8,6 +8,7 @@ use serde_json::json;
 use stentor_checkpoint::CheckpointId;
 use stentor_checkpoint::recorder::FilesRewound;
 use stentor_journal::store::{self, Entry, EntryKind, JournalReader};
+use stentor_text::visible::visible_name;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Actor;
@@ -149,6 +150,12 @@ impl Actor {
                 .extend(self.interrupted_changes(&entries, since));
             report.left_running = self.shells.left_running().commands();
         }
+        if let (true, Some(undo)) = (scope.has_files(), &self.undo) {
+            let ran = places::calls(&entries, since)
+                .into_iter()
+                .any(|call| self.tools.runs_commands(call, &self.cwd));
+            report.has_ignored = ran && undo.has_ignored().await;
+        }
         Ok(report)
     }
 
@@ -198,6 +205,7 @@ fn report(place: RewindPlace, scope: RewindScope, files: Option<FilesRewound>) -
         unknown: Vec::new(),
         running: Vec::new(),
         left_running: Vec::new(),
+        has_ignored: false,
         missing_checkpoints: 0,
     };
     let Some(FilesRewound {
@@ -217,20 +225,23 @@ fn report(place: RewindPlace, scope: RewindScope, files: Option<FilesRewound>) -
             Some(jobs) => report.restored_of_jobs.entry(jobs.clone()).or_default(),
             None => &mut report.restored,
         };
-        restored.push(step.shown());
+        restored.push(visible_name(&step.shown()).into_owned());
     }
     let left = plan.changed.iter();
     let left = left.filter(|step| !was_done(&step.path) && !failed(&step.path));
-    report.changed = left.map(|step| step.path.display().to_string()).collect();
+    report.changed = left.map(|step| shown(&step.path)).collect();
     let lost = plan.lost.iter().chain(&done.failed);
-    report.lost = lost
-        .map(|(path, why)| (path.display().to_string(), why.clone()))
-        .collect();
+    report.lost = lost.map(|(path, why)| (shown(path), why.clone())).collect();
     report.unknown = plan.unknown;
     report.unknown.extend(unrecorded);
     report.running = plan.running;
     report.missing_checkpoints = plan.missing;
     report
+}
+
+/// A path as people are shown it: names may have been chosen to look like something else.
+fn shown(path: &std::path::Path) -> String {
+    visible_name(&path.to_string_lossy()).into_owned()
 }
 
 async fn read(reader: &Arc<dyn JournalReader>) -> Result<Vec<Entry>, RewindError> {

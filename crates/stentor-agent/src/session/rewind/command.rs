@@ -1,5 +1,7 @@
 //! `/rewind`, the same in every dialect.
 
+use stentor_text::visible::visible_name;
+
 use super::report::shortened;
 use super::{Rewind, RewindError, RewindPoint, RewindScope, RewindTarget, RewindWay};
 use crate::session::handle::Session;
@@ -153,7 +155,9 @@ fn listed(points: &[RewindPoint], way: &RewindWay) -> Result<String, RewindError
 pub(super) fn files_shown(point: &RewindPoint) -> String {
     const NAMED: usize = 3;
     let named = point.files.iter().take(NAMED);
-    let mut parts: Vec<String> = named.map(|path| path.display().to_string()).collect();
+    let mut parts: Vec<String> = named
+        .map(|path| visible_name(&path.to_string_lossy()).into_owned())
+        .collect();
     if let more @ 1.. = point.files.len().saturating_sub(NAMED) {
         parts.push(format!("{more} more"));
     }

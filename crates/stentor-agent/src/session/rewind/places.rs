@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use stentor_checkpoint::CheckpointId;
-use stentor_journal::message::{ContentBlock, ToolCall, ToolResultMessage};
+use stentor_journal::message::{ContentBlock, Message, ToolCall, ToolResultMessage};
 use stentor_journal::store::{Entry, EntryKind};
 
 use super::{RewindError, RewindScope, RewindTarget};
@@ -84,13 +84,7 @@ pub(in crate::session) fn checkpoints(entries: &[Entry], since: usize) -> Vec<Ch
 
 /// The calls from an entry on that ran when their process ended: nothing of what they did is recorded.
 pub(in crate::session) fn interrupted(entries: &[Entry], since: usize) -> Vec<&ToolCall> {
-    let messages = entries
-        .iter()
-        .skip(since)
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::Message { message } => Some(message),
-            _ => None,
-        });
+    let messages = messages(entries, since);
     let (mut calls, mut interrupted) = (HashMap::new(), Vec::new());
     for message in messages {
         let answer = message.as_assistant().into_iter();
@@ -105,6 +99,20 @@ pub(in crate::session) fn interrupted(entries: &[Entry], since: usize) -> Vec<&T
         interrupted.extend(result.and_then(|result| calls.get(result.tool_call_id.as_str())));
     }
     interrupted
+}
+
+/// The calls that were made from an entry on.
+pub(in crate::session) fn calls(entries: &[Entry], since: usize) -> Vec<&ToolCall> {
+    let answers = messages(entries, since).filter_map(Message::as_assistant);
+    answers.flat_map(|answer| answer.tool_calls()).collect()
+}
+
+fn messages(entries: &[Entry], since: usize) -> impl Iterator<Item = &Message> {
+    let entries = entries.iter().skip(since);
+    entries.filter_map(|entry| match &entry.kind {
+        EntryKind::Message { message } => Some(&**message),
+        _ => None,
+    })
 }
 
 /// The checkpoint that an entry records.

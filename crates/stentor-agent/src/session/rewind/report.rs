@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use stentor_text::visible::visible_name;
+
 use super::command::REWIND;
 
 /// What goes back.
@@ -36,6 +38,8 @@ pub struct RewindReport {
     pub running: Vec<String>,
     /// The commands that left something running, which may change files as well.
     pub left_running: Vec<String>,
+    /// A command ran, and there are files that are not looked at because `.gitignore` lists them.
+    pub has_ignored: bool,
     /// Runs whose checkpoints are not here.
     pub missing_checkpoints: usize,
 }
@@ -112,6 +116,7 @@ impl RewindReport {
         }];
         if self.scope.has_files() && self.restored.is_empty() && self.restored_of_jobs.is_empty() {
             lines.push(match is_whole && !self.is_something_running() {
+                true if self.has_ignored => "No change was found.".to_owned(),
                 true => "No file was changed.".to_owned(),
                 false => "No file was restored.".to_owned(),
             });
@@ -130,9 +135,12 @@ impl RewindReport {
         let lost = lost.map(|(path, why)| format!("{path} ({why})"));
         lines.extend(listed("Not restored", &lost.collect::<Vec<_>>()));
         let unknown = self.unknown.iter().take(NAMED);
-        lines.extend(unknown.map(|what| format!("Not known: {what}")));
+        lines.extend(unknown.map(|what| format!("Not known: {}", visible_name(what))));
         if let more @ 1.. = self.unknown.len().saturating_sub(NAMED) {
             lines.push(format!("Not known: {more} more"));
+        }
+        if self.has_ignored {
+            lines.push("Files that .gitignore lists were not looked at.".to_owned());
         }
         for job in &self.running {
             lines.push(format!(

@@ -36,6 +36,7 @@ fn ask(id: u64, title: &str, kind: DialogKind, timeout_ms: Option<u64>) -> Event
         dialog: Arc::new(Dialog {
             title: title.to_owned(),
             kind,
+            form: None,
             timeout_ms,
         }),
     }

@@ -106,6 +106,16 @@ fn the_main_part_is_what_counts_if_there_is_much_of_it() {
 
             Foot"#]],
     );
+    // One blank line before it, also where it begins with a block of its own.
+    check(
+        "<nav>Menu</nav><main><h1>Short</h1><p>text</main>",
+        expect![[r#"
+            Menu
+
+            # Short
+
+            text"#]],
+    );
 }
 
 #[test]

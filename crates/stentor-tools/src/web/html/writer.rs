@@ -13,6 +13,8 @@ pub(super) struct MarkdownWriter {
     out: String,
     /// Newlines to write before what comes next.
     breaks: usize,
+    /// How many of them stand already at the end of what was written, when it was that long.
+    settled: Option<(usize, usize)>,
     /// Whether blanks come before what comes next.
     blank: bool,
     /// What the next words begin with: the mark of an item, `## `.
@@ -88,7 +90,9 @@ impl MarkdownWriter {
 
     /// Writes the blank lines that are due. Returns where what follows begins.
     pub fn settle(&mut self) -> usize {
+        let breaks = self.breaks;
         self.flush();
+        self.settled = Some((self.out.len(), breaks));
         self.out.len()
     }
 
@@ -387,7 +391,12 @@ impl MarkdownWriter {
 
     /// Writes the newlines that are due, with what every line begins with.
     fn flush(&mut self) {
-        let breaks = std::mem::take(&mut self.breaks);
+        let mut breaks = std::mem::take(&mut self.breaks);
+        if let Some((at, written)) = self.settled.take()
+            && at == self.out.len()
+        {
+            breaks = breaks.saturating_sub(written);
+        }
         if breaks == 0 {
             return;
         }

@@ -79,6 +79,7 @@ pub(super) fn dialog_closed(id: u64, close: &DialogClose) -> Value {
         DialogClose::Answered(DialogAnswer::Value(value)) => ("answered", json!(value)),
         DialogClose::Answered(DialogAnswer::Values(values)) => ("answered", json!(values)),
         DialogClose::Answered(DialogAnswer::Confirmed(yes)) => ("answered", json!(yes)),
+        DialogClose::Answered(DialogAnswer::Filled(content)) => ("answered", json!(content)),
         DialogClose::Answered(DialogAnswer::Nothing) => ("answered", Value::Null),
         DialogClose::TimedOut => ("timed_out", Value::Null),
         DialogClose::Withdrawn => ("withdrawn", Value::Null),

@@ -312,6 +312,7 @@ pub(super) fn one_of_each_beside() -> Vec<EventKind> {
         dialog: Arc::new(Dialog {
             title: "t".into(),
             kind,
+            form: None,
             timeout_ms: Some(9),
         }),
     };

@@ -7,6 +7,19 @@ use crate::subagents::lifecycle::{is_lifecycle, office, subscribe};
 use crate::transcript::{answers_and_events, told, without_reports};
 
 #[test]
+fn the_stats_of_a_session_count_what_results_of_subagents_report() {
+    let folder = office(r#"{"task":"say hi"}"#);
+    let mut child = folder.child(&["--session-dir", "../sessions"]);
+    child.prompt("go");
+    let stats = child.data(json!({"type": "get_session_stats"}));
+    let usage_of_an_answer = (100, 0.000675);
+    assert_eq!(stats["assistantMessages"], 2);
+    assert_eq!(stats["tokens"]["input"], 3 * usage_of_an_answer.0);
+    let cost = stats["cost"].as_f64().unwrap();
+    assert!((cost - 3.0 * usage_of_an_answer.1).abs() < 1e-9, "{cost}");
+}
+
+#[test]
 fn one_of_two_is_cancelled_and_the_other_goes_on() {
     let folder = office(r#"{"tasks":[{"task":"never end"},{"task":"say hi"}]}"#);
     let mut child = folder.child(&["--session-dir", "../sessions"]);
