@@ -29,6 +29,12 @@ pub enum FleetError {
          [fleet]"
     )]
     Loses { stream: String, why: String },
+    /// Another prefix with another tenant gives the same names.
+    #[error(
+        "the stream `{stream}` is another tenant's, with the subjects {subjects}: `prefix` and \
+         `tenant` of both, joined with `_`, are the same. Use another `prefix` or `tenant` in [fleet]"
+    )]
+    OtherTenant { stream: String, subjects: String },
     /// What is acknowledged may be gone after a power loss.
     #[error(
         "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers \
