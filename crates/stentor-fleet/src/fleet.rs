@@ -222,9 +222,9 @@ impl Fleet {
         self.shared.view.orphans(self.lease())
     }
 
-    /// How many sessions of the tenant are open.
+    /// How many sessions of the tenant are open on a node that is there.
     pub(crate) fn open_sessions(&self) -> usize {
-        self.shared.view.open_sessions()
+        self.shared.view.open_sessions(self.lease())
     }
 
     /// Asks the servers which nodes and sessions there are.

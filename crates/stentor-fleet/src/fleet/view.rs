@@ -159,9 +159,12 @@ impl DirectoryView {
         records.map(|(_, record)| record.clone()).collect()
     }
 
-    /// How many sessions have an owner.
-    pub fn open_sessions(&self) -> usize {
-        self.lock().owned.values().map(HashSet::len).sum()
+    /// How many sessions have an owner that is there. Those of one that is gone are open nowhere.
+    pub fn open_sessions(&self, lease: Duration) -> usize {
+        let known = self.lock();
+        let there = known.owned.iter();
+        let there = there.filter(|(owner, _)| known.has(owner, lease));
+        there.map(|(_, ids)| ids.len()).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownDirectory> {
@@ -381,7 +384,7 @@ mod tests {
             }
         }
         assert_eq!(orphans(&view), ["gone", "handed"]);
-        assert_eq!(view.open_sessions(), 2);
+        assert_eq!(view.open_sessions(LEASE), 1);
         // Somebody takes one, and the other is removed.
         {
             let mut known = view.lock();
@@ -390,8 +393,9 @@ mod tests {
             known.set("handed", None);
         }
         assert_eq!(orphans(&view), Vec::<String>::new());
-        assert_eq!(view.open_sessions(), 2);
+        assert_eq!(view.open_sessions(LEASE), 2);
         view.lock().nodes.clear();
         assert_eq!(orphans(&view), ["gone", "there"]);
+        assert_eq!(view.open_sessions(LEASE), 0);
     }
 }

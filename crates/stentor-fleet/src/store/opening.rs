@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::message::PublishMessage;
 use stentor_journal::store::{self as files, OpenedSession, StoreError, short_id};
 
-use super::{FleetStore, OwnedSession};
-use crate::directory::SessionRecord;
+use super::capacity::Opening;
+use super::{FleetStore, OwnedSession, removal};
+use crate::directory::SessionActivity;
 use crate::error::FleetError;
 use crate::journal::ReadOnlyJournal;
 use crate::log::Log;
@@ -86,7 +87,11 @@ impl FleetStore {
         let mut capacity = None;
         let prepared = match self.places().folder_of(&held.record) {
             WorkingFolder::Here(_) => {
-                capacity = self.reserve_for(Some(id), &held.record.place)?;
+                let opening = match claim == Claim::InTurn || held.record.is_moving() {
+                    true => Opening::TakenOver,
+                    false => Opening::Another,
+                };
+                capacity = self.reserve_for(Some(id), &held.record.place, opening)?;
                 self.take(id, &path, &folder, claim).await?
             }
             WorkingFolder::Absent(why) => {
