@@ -5,7 +5,7 @@ mod control;
 mod membership;
 mod takeover;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,6 +50,8 @@ struct NodeShared {
     end: CancellationToken,
     /// The sessions that are being taken over.
     taking: Mutex<HashSet<String>>,
+    /// The sessions that could not be taken over, and when: for a lease it is the turn of others.
+    failed_to_take: Mutex<HashMap<String, Instant>>,
     /// When the last renewal began that was acknowledged.
     renewed: watch::Sender<Instant>,
     /// What this node says of itself has changed.
@@ -70,6 +72,7 @@ impl Node {
             failed: CancellationToken::new(),
             end: CancellationToken::new(),
             taking: Mutex::default(),
+            failed_to_take: Mutex::default(),
             renewed: watch::Sender::new(Instant::now()),
             changed: Notify::new(),
         };
@@ -278,6 +281,11 @@ impl Node {
     fn taking(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         let taking = &self.shared.taking;
         taking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed_to_take(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
+        let failed = &self.shared.failed_to_take;
+        failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -45,16 +45,20 @@ impl NodePlaces {
         }
     }
 
-    /// The labels of all of them.
+    /// The labels of all whose folders are here or can be made. Looks at the disk.
     pub fn labels(&self) -> Vec<String> {
-        let named = self.named.keys().cloned();
+        let named = self.there().map(|(label, _)| label.clone());
         named.chain([self.host.clone()]).collect()
     }
 
-    /// Where the named ones are, by label.
+    /// The label that every node has.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Where the named ones of them are, by label. Looks at the disk.
     pub fn folders(&self) -> BTreeMap<String, String> {
-        let named = self.named.iter();
-        named
+        self.there()
             .map(|(label, place)| (label.clone(), place.path().display().to_string()))
             .collect()
     }
@@ -78,7 +82,30 @@ impl NodePlaces {
         }
     }
 
-    /// Where a session works on this node.
+    /// Where a session works on this node, if its folder is here or is made when the session is taken.
+    /// Nothing runs in another one. Looks at the disk.
+    pub fn working_folder(&self, session: &SessionRecord) -> WorkingFolder {
+        let folder = match self.folder_of(session) {
+            WorkingFolder::Here(folder) => folder,
+            absent @ WorkingFolder::Absent(_) => return absent,
+        };
+        let is_made = match self.named.get(&session.place) {
+            Some(WorkPlace::Checkout(checkout)) => !checkout.path.exists(),
+            Some(WorkPlace::Folder(_)) | None => false,
+        };
+        match is_made || folder.is_dir() {
+            true => WorkingFolder::Here(folder),
+            false => WorkingFolder::Absent(format!(
+                "the folder {} of the place `{}` is not on this node, so the conversation can only be \
+                 read here; open it on a node that has the folder",
+                folder.display(),
+                session.place
+            )),
+        }
+    }
+
+    /// Where the folder of a session is on this node by the names of places, whether it is there or
+    /// not.
     pub fn folder_of(&self, session: &SessionRecord) -> WorkingFolder {
         if session.place == self.host {
             return WorkingFolder::Here(PathBuf::from(&session.cwd));
@@ -190,5 +217,71 @@ fn real(path: &Path) -> PathBuf {
         Some((real, rest)) if rest.as_os_str().is_empty() => real,
         Some((real, rest)) => real.join(rest),
         None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stentor_test_support::TemporaryFolder;
+
+    use super::*;
+    use crate::directory::SessionActivity;
+
+    fn session(place: &str, folder: &str, cwd: &Path) -> SessionRecord {
+        SessionRecord {
+            id: "s".to_owned(),
+            place: place.to_owned(),
+            folder: folder.to_owned(),
+            cwd: cwd.display().to_string(),
+            name: None,
+            first_message: None,
+            created: String::new(),
+            updated_ms: 0,
+            owner: None,
+            wanted: None,
+            kept_in: None,
+            state: SessionActivity::Idle,
+        }
+    }
+
+    #[test]
+    fn a_place_whose_folder_is_missing_is_none_of_this_node() {
+        let disk = TemporaryFolder::with(&["here", "here/sub"]);
+        let checkout = |name: &str| {
+            WorkPlace::Checkout(Checkout {
+                repository: "r".to_owned(),
+                commit: "c".to_owned(),
+                path: disk.path(name),
+            })
+        };
+        disk.file("file", "");
+        let named = [
+            ("here", WorkPlace::Folder(disk.path("here"))),
+            ("missing", WorkPlace::Folder(disk.path("missing"))),
+            ("made", checkout("made")),
+            ("in-the-way", checkout("file")),
+        ];
+        let named = named.map(|(label, place)| (label.to_owned(), place));
+        let places = NodePlaces::new(&named.into(), "n");
+        assert_eq!(places.labels(), ["here", "made", "host-n"]);
+        assert!(places.folders().keys().eq(["here", "made"]));
+        let host = disk.path("here");
+        for (place, folder, cwd, is_here) in [
+            ("here", "", "", true),
+            ("here", "sub", "", true),
+            ("here", "other", "", false),
+            ("missing", "", "", false),
+            // What is in it is known when it is there.
+            ("made", "sub", "", true),
+            ("in-the-way", "", "", false),
+            ("host-n", "", "here", true),
+            ("host-n", "", "missing", false),
+            ("unknown", "", "here", false),
+        ] {
+            let session = session(place, folder, &host.with_file_name(cwd));
+            let found = places.working_folder(&session);
+            let is_found = matches!(found, WorkingFolder::Here(_));
+            assert_eq!(is_found, is_here, "{place} {folder} {cwd}: {found:?}");
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::task::spawn_blocking;
 
 use super::{ControlRequest, Node};
 use crate::bucket;
@@ -11,6 +13,9 @@ use crate::nodes::NodeRecord;
 
 /// How long a node of the same name may take to say that it is there.
 const HELLO_WAIT: Duration = Duration::from_secs(2);
+
+/// The part of its lease that a node waits for its disks at most.
+const DISK_PART: u32 = 16;
 
 impl Node {
     /// An error when a node of this name is there. A record alone says little: it outlives a node that
@@ -31,7 +36,8 @@ impl Node {
     /// Enters the node. One of this name that was there before has lost it.
     pub(super) async fn enter(&self) -> Result<u64, FleetError> {
         let name = &self.fleet().this_node().name;
-        let put = self.fleet().node_bucket().put(name, self.record()?).await;
+        let record = self.record().await?;
+        let put = self.fleet().node_bucket().put(name, record).await;
         put.map_err(FleetError::nats("join"))
     }
 
@@ -40,7 +46,7 @@ impl Node {
         const DOING: &str = "renew the lease of this node";
         let name = &self.fleet().this_node().name;
         let bucket = self.fleet().node_bucket();
-        let renewed = bucket.update(name, self.record()?, revision).await;
+        let renewed = bucket.update(name, self.record().await?, revision).await;
         let why = match renewed {
             Ok(revision) => return Ok(revision),
             Err(why) => why,
@@ -57,8 +63,9 @@ impl Node {
         }
     }
 
-    fn record(&self) -> Result<Bytes, FleetError> {
+    async fn record(&self) -> Result<Bytes, FleetError> {
         let store = &self.shared.store;
+        let (places, folders) = self.places_there().await;
         let record = NodeRecord {
             id: self.fleet().this_node().clone(),
             places: store.places().labels(),
@@ -71,5 +78,17 @@ impl Node {
         };
         let text = serde_json::to_vec(&record).map_err(FleetError::nats("describe this node"))?;
         Ok(Bytes::from(text))
+    }
+
+    /// The places whose folders are there now, and where those are. A disk that does not answer has
+    /// none, and does not cost the node its lease.
+    async fn places_there(&self) -> (Vec<String>, BTreeMap<String, String>) {
+        let places = self.shared.store.places().clone();
+        let host = vec![places.host().to_owned()];
+        let looking = spawn_blocking(move || (places.labels(), places.folders()));
+        match tokio::time::timeout(self.fleet().lease() / DISK_PART, looking).await {
+            Ok(Ok(there)) => there,
+            Ok(Err(_)) | Err(_) => (host, BTreeMap::new()),
+        }
     }
 }
