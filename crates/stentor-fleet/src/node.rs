@@ -91,6 +91,7 @@ impl Node {
             tokio::spawn(node.clone().take_over()),
             tokio::spawn(node.clone().note_activities()),
             tokio::spawn(node.clone().follow()),
+            tokio::spawn(node.clone().remove_deleted()),
             tokio::spawn(node.clone().answer_control(control)),
         ] {
             // They end with the node.
@@ -199,6 +200,16 @@ impl Node {
         tokio::select! {
             () = self.fleet().follow() => {}
             () = self.shared.end.cancelled() => {}
+        }
+    }
+
+    /// Removes what this node has of sessions that are deleted, also while it was not there.
+    async fn remove_deleted(self) {
+        loop {
+            tokio::select! {
+                deleted = self.fleet().deleted() => self.shared.store.remove_copies(deleted).await,
+                () = self.shared.end.cancelled() => return,
+            }
         }
     }
 

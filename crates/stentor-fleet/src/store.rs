@@ -3,6 +3,7 @@
 
 mod capacity;
 mod opening;
+mod removal;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -20,12 +20,17 @@ use crate::nodes::{NodeId, NodeRecord};
 /// How long a watch that broke off is not begun again.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 
+/// How long deleted sessions are collected: what is left of them is looked for once.
+const DELETED_PAUSE: Duration = Duration::from_millis(200);
+
 /// A copy of the directory and of the list of nodes.
 #[derive(Default)]
 pub(super) struct DirectoryView {
     known: Mutex<KnownDirectory>,
     /// A node has left, or a session was handed over.
     orphaned: Notify,
+    /// A session was deleted.
+    deleted: Notify,
 }
 
 #[derive(Default)]
@@ -37,6 +42,8 @@ struct KnownDirectory {
     owned: HashMap<NodeId, HashSet<String>>,
     /// Those that nobody owns and somebody should.
     handed_over: HashSet<String>,
+    /// Those that were deleted, by whomever and whenever, and that nobody has asked for yet.
+    deleted: HashSet<String>,
 }
 
 struct KnownNode {
@@ -210,6 +217,14 @@ impl Fleet {
         self.shared.view.orphaned.notified().await;
     }
 
+    /// Waits until sessions were deleted: those since the last call, at first all that ever were.
+    pub(crate) async fn deleted(&self) -> HashSet<String> {
+        self.shared.view.deleted.notified().await;
+        // Many come at once when a watch begins.
+        tokio::time::sleep(DELETED_PAUSE).await;
+        std::mem::take(&mut self.shared.view.lock().deleted)
+    }
+
     /// Follows the directory and the nodes for as long as it is polled.
     pub async fn follow(&self) {
         let sessions = watch(&self.shared.storage.sessions, |entry| {
@@ -227,7 +242,10 @@ impl Fleet {
                 }
             }
             kv::Operation::Delete | kv::Operation::Purge => {
-                self.forget_session(&session_id(&entry.key));
+                let id = session_id(&entry.key);
+                self.forget_session(&id);
+                self.shared.view.lock().deleted.insert(id);
+                self.shared.view.deleted.notify_one();
             }
         }
     }

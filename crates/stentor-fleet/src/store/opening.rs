@@ -264,13 +264,15 @@ impl FleetStore {
                 .remove(self.fleet(), &Arc::new(file))
                 .await
                 .map_err(failed)?;
-            files::remove(path)?;
+            removal::remove_file(path)?;
         }
         // The record goes first: what the directory has can be opened.
         self.fleet().strike(id).await.map_err(failed)?;
         let subject = self.fleet().journal_subject(id);
         let purged = self.fleet().journal_stream().purge().filter(subject).await;
         purged.map_err(|why| failed(FleetError::nats("remove a journal")(why)))?;
+        // What was set aside beside it.
+        removal::remove_from(path.parent().unwrap_or(path), &|found| found == id);
         Ok(())
     }
 

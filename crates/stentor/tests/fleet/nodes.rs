@@ -12,7 +12,7 @@ use stentor_test_support::{Lines, Link, NatsServer, TemporaryFolder};
 use crate::world::{Child, World};
 
 /// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PAUSE: Duration = Duration::from_millis(20);
 
 /// NATS, and the folder that the nodes share.
 pub struct Fleet {
@@ -73,7 +73,7 @@ impl Fleet {
         Some(Self {
             nats: NatsServer::start()?,
             shared: TemporaryFolder::with(&["work"]),
-        })
+        }
     }
 
     /// The folder that nodes share as the place `work`.
