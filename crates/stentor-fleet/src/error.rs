@@ -69,6 +69,12 @@ fn known(nodes: &[String]) -> String {
 }
 
 impl FleetError {
+    /// True when the servers have answered and said no.
+    pub(crate) fn is_refusal(&self) -> bool {
+        // What a client library makes of an answer of JetStream ends with both numbers of it.
+        matches!(self, Self::Nats { why, .. } if why.contains("error code "))
+    }
+
     /// What the file system said, with what was being done to which file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_path_buf();

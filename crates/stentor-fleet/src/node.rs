@@ -34,6 +34,10 @@ const HAND_OVER_WAIT: Duration = Duration::from_secs(15);
 /// What is said of the sessions of a node that was not heard of for longer than its lease.
 const CUT_OFF: &str = "this node was cut off from the fleet, so another one may have taken it over";
 
+/// The same where its servers answer and refuse what it writes.
+const REFUSED: &str = "the servers of the fleet do not store what this node writes, so another one may \
+                       have taken it over";
+
 /// This node of the fleet. Clones are the same node.
 #[derive(Clone)]
 pub struct Node {
@@ -54,6 +58,8 @@ struct NodeShared {
     failed_to_take: Mutex<HashMap<String, Instant>>,
     /// When the last renewal began that was acknowledged.
     renewed: watch::Sender<Instant>,
+    /// What the servers said when they refused the last renewal.
+    refusal: Mutex<Option<String>>,
     /// What this node says of itself has changed.
     changed: Notify,
 }
@@ -74,6 +80,7 @@ impl Node {
             taking: Mutex::default(),
             failed_to_take: Mutex::default(),
             renewed: watch::Sender::new(Instant::now()),
+            refusal: Mutex::default(),
             changed: Notify::new(),
         };
         let node = Self {
@@ -157,6 +164,7 @@ impl Node {
             let began = Instant::now();
             match tokio::time::timeout(wait, self.renew(revision)).await {
                 Ok(Ok(renewed)) => {
+                    self.set_refusal(None);
                     revision = renewed;
                     self.shared.renewed.send_replace(began);
                 }
@@ -168,6 +176,7 @@ impl Node {
                 }
                 Ok(Err(why)) => {
                     tracing::warn!(%why, "the lease of this node could not be renewed");
+                    self.set_refusal(Some(&why));
                 }
                 Err(_) => tracing::warn!("the lease of this node could not be renewed in time"),
             }
@@ -184,7 +193,7 @@ impl Node {
             let deadline = *renewed.borrow_and_update() + safe;
             tokio::select! {
                 () = tokio::time::sleep_until(deadline) => {
-                    self.stop_all(CUT_OFF);
+                    self.stop_all(&self.why_silent());
                     tokio::select! {
                         _ = renewed.changed() => {}
                         () = self.shared.end.cancelled() => return,
@@ -193,6 +202,25 @@ impl Node {
                 _ = renewed.changed() => {}
                 () = self.shared.end.cancelled() => return,
             }
+        }
+    }
+
+    /// Notes what the servers said to the last renewal, if they refused it.
+    fn set_refusal(&self, why: Option<&FleetError>) {
+        let refusal = why
+            .filter(|why| why.is_refusal())
+            .map(FleetError::to_string);
+        let noted = self.shared.refusal.lock();
+        *noted.unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    /// Why the lease was not renewed.
+    fn why_silent(&self) -> String {
+        let refusal = self.shared.refusal.lock();
+        let refusal = refusal.unwrap_or_else(PoisonError::into_inner);
+        match &*refusal {
+            Some(why) => format!("{REFUSED}: {why}"),
+            None => CUT_OFF.to_owned(),
         }
     }
 

@@ -70,8 +70,13 @@ impl Page {
 impl Fleet {
     /// One without nodes, if there is a NATS server.
     pub fn new() -> Option<Self> {
-        Some(Self {
-            nats: NatsServer::start()?,
+        Some(Self::on(NatsServer::start()?))
+    }
+
+    /// One on this NATS server.
+    pub fn on(nats: NatsServer) -> Self {
+        Self {
+            nats,
             shared: TemporaryFolder::with(&["work"]),
         }
     }
