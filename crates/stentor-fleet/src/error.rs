@@ -45,6 +45,12 @@ pub enum FleetError {
     /// The folder that a session needs could not be checked out.
     #[error("cannot check out {}: {why}", path.display())]
     Checkout { path: PathBuf, why: String },
+    /// A session that moves would go on in other files.
+    #[error(
+        "the place `{label}` is another repository on the node `{node}`; give one of them another label \
+         in [fleet.places]"
+    )]
+    OtherRepository { label: String, node: String },
     /// What is stored of a session is not what this program writes.
     #[error("the journal of the session {id} cannot be read: {why}")]
     Journal { id: String, why: String },

@@ -87,6 +87,7 @@ impl Node {
             shared: Arc::new(shared),
         };
         node.check_name().await?;
+        node.check_places().await?;
         let began = Instant::now();
         let revision = node.enter().await?;
         node.shared.renewed.send_replace(began);

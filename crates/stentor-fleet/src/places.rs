@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
+use crate::nodes::{NodeRecord, Recipe};
 use crate::settings::{Checkout, WorkPlace};
+
+/// How much of a hash names a repository.
+const HASH_BYTES: usize = 16;
 
 /// The places that this node has.
 #[derive(Debug, Clone)]
@@ -61,6 +66,45 @@ impl NodePlaces {
         self.there()
             .map(|(label, place)| (label.clone(), place.path().display().to_string()))
             .collect()
+    }
+
+    /// What those are checked out of that are checkouts, by label.
+    pub fn recipes(&self) -> BTreeMap<String, Recipe> {
+        let recipes = self.named.iter().filter_map(|(label, place)| match place {
+            WorkPlace::Checkout(checkout) => Some((label.clone(), recipe(checkout))),
+            WorkPlace::Folder(_) => None,
+        });
+        recipes.collect()
+    }
+
+    /// An error when a place of this node is another repository on a node that is there: a session
+    /// that moves would go on in other files. Another commit may be on its way to all nodes.
+    pub fn check_against(&self, node: &NodeRecord) -> Result<(), FleetError> {
+        for (label, own) in self.recipes() {
+            match node.recipes.get(&label) {
+                Some(other) if other.repository != own.repository => {
+                    let node = node.id.name.clone();
+                    return Err(FleetError::OtherRepository { label, node });
+                }
+                Some(other) if other.commit != own.commit => tracing::warn!(
+                    "the place `{label}` is at {} here and at {} on the node `{}`",
+                    own.commit,
+                    other.commit,
+                    node.id.name
+                ),
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The named ones whose folders are here or can be made.
+    fn there(&self) -> impl Iterator<Item = (&String, &WorkPlace)> {
+        let is_there = |place: &WorkPlace| match place {
+            WorkPlace::Folder(path) => path.is_dir(),
+            WorkPlace::Checkout(checkout) => checkout.path.is_dir() || !checkout.path.exists(),
+        };
+        self.named.iter().filter(move |(_, place)| is_there(place))
     }
 
     /// True for the label of what is on this host and nowhere else.
@@ -144,6 +188,15 @@ impl NodePlaces {
             Some(WorkPlace::Checkout(checkout)) if !checkout.path.exists() => check_out(checkout),
             _ => Ok(()),
         }
+    }
+}
+
+fn recipe(checkout: &Checkout) -> Recipe {
+    let hash = Sha256::digest(checkout.repository.as_bytes());
+    let digits = hash.iter().take(HASH_BYTES);
+    Recipe {
+        repository: digits.map(|byte| format!("{byte:02x}")).collect(),
+        commit: checkout.commit.clone(),
     }
 }
 

@@ -376,6 +376,7 @@ mod tests {
             id: life("1"),
             places: Vec::new(),
             folders: BTreeMap::new(),
+            recipes: BTreeMap::new(),
             capacity: 1,
             sessions: 0,
             draining: false,

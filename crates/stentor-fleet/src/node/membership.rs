@@ -33,6 +33,15 @@ impl Node {
         }
     }
 
+    /// An error when a node that is there has other files under the name of a place of this one.
+    pub(super) async fn check_places(&self) -> Result<(), FleetError> {
+        self.fleet().look_at_nodes().await?;
+        let this = &self.fleet().this_node().name;
+        let nodes = self.fleet().nodes().into_iter();
+        let mut others = nodes.filter(|node| node.id.name != *this);
+        others.try_for_each(|node| self.shared.store.places().check_against(&node))
+    }
+
     /// Enters the node. One of this name that was there before has lost it.
     pub(super) async fn enter(&self) -> Result<u64, FleetError> {
         let name = &self.fleet().this_node().name;
@@ -68,8 +77,9 @@ impl Node {
         let (places, folders) = self.places_there().await;
         let record = NodeRecord {
             id: self.fleet().this_node().clone(),
-            places: store.places().labels(),
-            folders: store.places().folders(),
+            places,
+            folders,
+            recipes: store.places().recipes(),
             capacity: self.fleet().settings().capacity,
             sessions: store.count(),
             draining: self.is_draining(),

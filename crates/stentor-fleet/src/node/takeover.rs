@@ -173,6 +173,7 @@ mod tests {
             },
             places: places.iter().map(|place| (*place).to_owned()).collect(),
             folders: BTreeMap::new(),
+            recipes: BTreeMap::new(),
             capacity: 10,
             sessions,
             draining: false,

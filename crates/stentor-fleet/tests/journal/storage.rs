@@ -132,6 +132,7 @@ async fn the_nodes_of_a_fleet_have_one_lease_and_it_changes_when_no_other_is_the
         },
         places: Vec::new(),
         folders: [].into(),
+        recipes: [].into(),
         capacity: 1,
         sessions: 0,
         draining: false,

@@ -168,6 +168,49 @@ fn queued_messages_are_kept_when_a_node_dies() {
 }
 
 #[test]
+fn a_session_that_is_open_nowhere_is_opened_on_the_node_it_is_moved_to() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let elsewhere = fleet.node_with("elsewhere", ASKS, "");
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    client.end();
+    one.stop();
+    two.when(&session, |session| session["owner"].is_null());
+
+    let words = ["fleet", "move", &session, "elsewhere"];
+    let out = elsewhere.world.command(&words).output().unwrap();
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(why.contains("has no place `work`"), "{why}");
+    let said = two.world.asked(&["fleet", "move", &session, "two"]);
+    assert_eq!(said, "1 session(s) handed over\n");
+    two.when_owned_by(&session, "two");
+}
+
+#[test]
+fn an_owner_that_is_gone_is_shown_as_gone() {
+    let Some(fleet) = Fleet::new() else { return };
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &one.world.path("work"));
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    let there = two.when_owned_by(&session, "one");
+    assert_eq!(there["owner"]["gone"], false);
+    let said = two.world.asked(&["fleet", "sessions"]);
+    assert!(said.contains("  one  host-one  hello"), "{said}");
+    kill_process(one.process.pid(), Signal::KILL).unwrap();
+    two.when(&session, |session| session["owner"]["gone"] == true);
+    let said = two.world.asked(&["fleet", "sessions"]);
+    assert!(said.contains("  one (gone)  host-one  hello"), "{said}");
+}
+
+#[test]
 fn a_deleted_session_leaves_nothing_on_nodes_that_had_it_once_whether_they_are_there_or_not() {
     let Some(fleet) = Fleet::new() else { return };
     let work = fleet.work();

@@ -163,6 +163,25 @@ fn a_place_that_cannot_be_checked_out_is_refused_with_the_reason_and_leaves_noth
 }
 
 #[test]
+fn a_label_that_is_another_repository_on_another_node_is_refused() {
+    let Some(fleet) = Fleet::new() else { return };
+    let repository = Repository::new();
+    let one = fleet.node_with("one", ANSWERS, &repository.place(&repository.path("one")));
+    let two = repository.place(&repository.path("two"));
+    let other = two.replace("/origin\"", "/another\"");
+    let world = fleet.world("two", ANSWERS, "all", &other);
+    let socket = world.path("s").display().to_string();
+    let mut command = world.command(&["serve", "--socket", &socket, "--fleet"]);
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let why = "the place `site` is another repository on the node `one`";
+    assert!(said.contains(why), "{said}");
+    // Another commit may be on its way to all nodes.
+    fleet.node_with("two", ANSWERS, &two.replace("\"v1\"", "\"v2\""));
+    one.when_status(|nodes| nodes["two"].is_object());
+}
+
+#[test]
 fn a_place_whose_folder_is_missing_is_none_of_a_node_until_the_folder_is_there() {
     let Some(fleet) = Fleet::new() else { return };
     let disk = TemporaryFolder::with(&[]);
