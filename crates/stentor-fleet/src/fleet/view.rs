@@ -135,11 +135,13 @@ impl DirectoryView {
         known.sessions.get(id).map(|(_, record)| record.clone())
     }
 
-    /// All sessions, newest first.
-    pub fn sessions(&self) -> Vec<SessionRecord> {
+    /// The sessions that are meant, newest first. Only those are copied.
+    pub fn sessions(&self, is_meant: impl Fn(&SessionRecord) -> bool) -> Vec<SessionRecord> {
         let known = self.lock();
-        let records = known.sessions.values().map(|(_, record)| record.clone());
-        let mut sessions: Vec<_> = records.collect();
+        let records = known.sessions.values().map(|(_, record)| record);
+        let meant = records.filter(|record| is_meant(record));
+        let mut sessions: Vec<_> = meant.cloned().collect();
+        drop(known);
         sessions.sort_by(|one, other| {
             let newest = other.updated_ms.cmp(&one.updated_ms);
             newest.then_with(|| one.id.cmp(&other.id))

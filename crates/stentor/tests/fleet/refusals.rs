@@ -29,6 +29,9 @@ fn a_node_does_not_start_where_acknowledged_writes_may_be_lost() {
     assert!(unknown.contains("sync_interval: always"), "{unknown}");
     let seen = start(&format!("monitor = {:?}\n", nats.monitor));
     assert!(seen.contains("before they are on its disk"), "{seen}");
+    let https = nats.monitor.replace("http://", "https://");
+    let https = start(&format!("monitor = {https:?}\n"));
+    assert!(https.contains("only asked over http"), "{https}");
     let alone = start("durability = \"replicated\"\n");
     assert!(alone.contains("at least 3"), "{alone}");
 }
