@@ -7,6 +7,7 @@ mod takeover;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::log::Log;
 use crate::store::{FleetStore, NodeSessions};
+
+use membership::PlacesThere;
 
 pub use control::{ControlAnswer, ControlRequest};
 
@@ -58,6 +61,9 @@ struct NodeShared {
     failed_to_take: Mutex<HashMap<String, Instant>>,
     /// When the last renewal began that was acknowledged.
     renewed: watch::Sender<Instant>,
+    /// The disks are being asked which places are there, and what they said last, and when.
+    is_looking: AtomicBool,
+    seen_places: Mutex<Option<(Instant, PlacesThere)>>,
     /// What the servers said when they refused the last renewal.
     refusal: Mutex<Option<String>>,
     /// What this node says of itself has changed.
@@ -80,6 +86,8 @@ impl Node {
             taking: Mutex::default(),
             failed_to_take: Mutex::default(),
             renewed: watch::Sender::new(Instant::now()),
+            is_looking: AtomicBool::new(false),
+            seen_places: Mutex::default(),
             refusal: Mutex::default(),
             changed: Notify::new(),
         };

@@ -1,10 +1,13 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::{ControlRequest, Node};
 use crate::bucket;
@@ -16,6 +19,9 @@ const HELLO_WAIT: Duration = Duration::from_secs(2);
 
 /// The part of its lease that a node waits for its disks at most.
 const DISK_PART: u32 = 16;
+
+/// The labels of places, and the folders of the named ones.
+pub(super) type PlacesThere = (Vec<String>, BTreeMap<String, String>);
 
 impl Node {
     /// An error when a node of this name is there. A record alone says little: it outlives a node that
@@ -90,15 +96,31 @@ impl Node {
         Ok(Bytes::from(text))
     }
 
-    /// The places whose folders are there now, and where those are. A disk that does not answer has
-    /// none, and does not cost the node its lease.
-    async fn places_there(&self) -> (Vec<String>, BTreeMap<String, String>) {
-        let places = self.shared.store.places().clone();
-        let host = vec![places.host().to_owned()];
-        let looking = spawn_blocking(move || (places.labels(), places.folders()));
-        match tokio::time::timeout(self.fleet().lease() / DISK_PART, looking).await {
-            Ok(Ok(there)) => there,
-            Ok(Err(_)) | Err(_) => (host, BTreeMap::new()),
+    /// The places whose folders are there, and where those are, as the disks said within a lease. One
+    /// that does not answer is not asked again meanwhile, and does not cost the node its lease.
+    async fn places_there(&self) -> PlacesThere {
+        let lease = self.fleet().lease();
+        if !self.shared.is_looking.swap(true, Ordering::AcqRel) {
+            let node = self.clone();
+            let looking = spawn_blocking(move || {
+                let places = node.shared.store.places();
+                let there = (places.labels(), places.folders());
+                *node.seen_places() = Some((Instant::now(), there));
+                node.shared.is_looking.store(false, Ordering::Release);
+            });
+            tokio::time::timeout(lease / DISK_PART, looking).await.ok();
         }
+        match &*self.seen_places() {
+            Some((seen, there)) if seen.elapsed() <= lease => there.clone(),
+            _ => {
+                let host = self.shared.store.places().host().to_owned();
+                (vec![host], BTreeMap::new())
+            }
+        }
+    }
+
+    fn seen_places(&self) -> MutexGuard<'_, Option<(Instant, PlacesThere)>> {
+        let seen = self.shared.seen_places.lock();
+        seen.unwrap_or_else(PoisonError::into_inner)
     }
 }
