@@ -378,6 +378,16 @@ impl JournalStore for FleetStore {
         })
     }
 
+    /// Who opens a session may be on another machine.
+    fn working_folder(&self, path: &Path) -> Option<PathBuf> {
+        let record = self.fleet().session(&self.id_of(path)?)?;
+        match self.places().working_folder(&record) {
+            WorkingFolder::Here(folder) => Some(folder),
+            // It can only be read.
+            WorkingFolder::Absent(_) => None,
+        }
+    }
+
     fn prepare(&self, path: &Path) -> Result<(), StoreError> {
         match self.id_of(path) {
             Some(id) => self.block(self.prepare_session(&id, Claim::ForClient)),

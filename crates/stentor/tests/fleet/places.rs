@@ -252,3 +252,41 @@ fn a_session_goes_on_where_its_folder_is_and_runs_nothing_elsewhere() {
     assert_eq!(ran.lines().count(), sessions.len(), "{ran}");
     assert!(ran.lines().all(|line| Path::new(line) == folder), "{ran}");
 }
+
+#[test]
+fn a_session_runs_in_its_own_folder_wherever_its_client_is() {
+    const RUNS: &str = "on_exhausted = \"repeat-last\"\n\
+        [[turn]]\nwhen = { last_user_contains = \"where\" }\ntool = \"bash\"\n\
+        arguments = { command = \"pwd >> pwd.txt\" }\n[[turn]]\ntext = \"Answered.\"\n";
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", RUNS);
+    let two = fleet.node("two", RUNS);
+    let elsewhere = fleet.node_with("elsewhere", RUNS, "");
+    let mut client = one.acp();
+    let sessions = [4, 5].map(|id| {
+        let session = new_session(&mut client, &work);
+        prompt(&mut client, id, &session, "hello");
+        client.until_answer(id);
+        session
+    });
+    client.end();
+    one.stop();
+    for session in &sessions {
+        two.when(session, |session| session["owner"].is_null());
+    }
+    let away = elsewhere.world.path("work");
+    let mut named = elsewhere.omp_in(&away, &sessions[0]);
+    let mut switched = elsewhere.omp(&away);
+    let path = format!("/of/another/node/time_{}.jsonl", sessions[1]);
+    let switch = json!({ "id": "s", "type": "switch_session", "sessionPath": path });
+    switched.send(&switch.to_string());
+    switched.until(|line| line.contains(r#""command":"switch_session""#));
+    for client in [&mut named, &mut switched] {
+        client.send(r#"{"id":"a","type":"prompt","message":"where"}"#);
+        client.until_type("agent_settled");
+    }
+    let ran = std::fs::read_to_string(work.join("pwd.txt")).unwrap();
+    assert_eq!(ran.lines().count(), 2, "{ran}");
+    assert!(!away.join("pwd.txt").exists());
+}
