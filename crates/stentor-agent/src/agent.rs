@@ -218,6 +218,12 @@ impl Agent {
         }
     }
 
+    /// The folder in which the session in a file is gone on with by a client that is in `cwd`. Blocks.
+    pub fn working_folder(&self, path: &Path, cwd: &Path) -> PathBuf {
+        let folder = self.environment.journals.working_folder(path);
+        folder.unwrap_or_else(|| cwd.to_owned())
+    }
+
     /// Starts a session in `cwd`.
     pub fn start(&self, cwd: &Path, new: NewSession) -> Result<Session, AgentError> {
         self.start_with(self.options(cwd)?, new)

@@ -36,6 +36,14 @@ pub struct SessionRecord {
     pub state: SessionActivity,
 }
 
+impl SessionRecord {
+    /// True when it was open and should be again somewhere, if its owner is not there: it has one, or
+    /// that has handed it over.
+    pub fn is_moving(&self) -> bool {
+        self.owner.is_some() || self.state == SessionActivity::HandedOver
+    }
+}
+
 /// What goes on in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -149,6 +149,9 @@ impl Fleet {
 
 /// What a monitoring address says.
 async fn asked(monitor: &str) -> Result<Varz, NoAnswer> {
+    if monitor.starts_with("https://") {
+        return Err(NoAnswer::Https);
+    }
     let answer = tokio::time::timeout(WAIT, get(monitor)).await;
     let answer = answer.map_err(|_| NoAnswer::Late)??;
     let begin = memchr::memmem::find(&answer, b"\r\n\r\n").map(|at| at + 4);
@@ -159,6 +162,8 @@ async fn asked(monitor: &str) -> Result<Varz, NoAnswer> {
 /// Why a monitoring address says nothing.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
+    #[error("it is only asked over http, not over https")]
+    Https,
     #[error("it does not answer")]
     Late,
     #[error(transparent)]

@@ -29,6 +29,12 @@ pub enum FleetError {
          [fleet]"
     )]
     Loses { stream: String, why: String },
+    /// Another prefix with another tenant gives the same names.
+    #[error(
+        "the stream `{stream}` is another tenant's, with the subjects {subjects}: `prefix` and \
+         `tenant` of both, joined with `_`, are the same. Use another `prefix` or `tenant` in [fleet]"
+    )]
+    OtherTenant { stream: String, subjects: String },
     /// What is acknowledged may be gone after a power loss.
     #[error(
         "{0}. Set `jetstream {{ sync_interval: always }}` in the configuration of the NATS servers \
@@ -39,6 +45,12 @@ pub enum FleetError {
     /// The folder that a session needs could not be checked out.
     #[error("cannot check out {}: {why}", path.display())]
     Checkout { path: PathBuf, why: String },
+    /// A session that moves would go on in other files.
+    #[error(
+        "the place `{label}` is another repository on the node `{node}`; give one of them another label \
+         in [fleet.places]"
+    )]
+    OtherRepository { label: String, node: String },
     /// What is stored of a session is not what this program writes.
     #[error("the journal of the session {id} cannot be read: {why}")]
     Journal { id: String, why: String },
@@ -63,6 +75,12 @@ fn known(nodes: &[String]) -> String {
 }
 
 impl FleetError {
+    /// True when the servers have answered and said no.
+    pub(crate) fn is_refusal(&self) -> bool {
+        // What a client library makes of an answer of JetStream ends with both numbers of it.
+        matches!(self, Self::Nats { why, .. } if why.contains("error code "))
+    }
+
     /// What the file system said, with what was being done to which file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_path_buf();

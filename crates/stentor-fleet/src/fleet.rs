@@ -199,9 +199,10 @@ impl Fleet {
             let random = record.id.rsplit_once('-').map_or("", |(_, random)| random);
             record.id.starts_with(wanted) || random.starts_with(wanted)
         };
-        let mut found = self.sessions();
-        found.retain(|record| !wanted.is_empty() && begins(record));
-        found
+        match wanted.is_empty() {
+            true => Vec::new(),
+            false => self.shared.view.sessions(begins),
+        }
     }
 
     /// The newest session that is kept by a folder and in which something was said.
@@ -214,7 +215,7 @@ impl Fleet {
 
     /// All sessions of the tenant, newest first.
     pub fn sessions(&self) -> Vec<SessionRecord> {
-        self.shared.view.sessions()
+        self.shared.view.sessions(|_| true)
     }
 
     /// The sessions whose owner is gone or has handed them over.
@@ -222,9 +223,9 @@ impl Fleet {
         self.shared.view.orphans(self.lease())
     }
 
-    /// How many sessions of the tenant are open.
+    /// How many sessions of the tenant are open on a node that is there.
     pub(crate) fn open_sessions(&self) -> usize {
-        self.shared.view.open_sessions()
+        self.shared.view.open_sessions(self.lease())
     }
 
     /// Asks the servers which nodes and sessions there are.

@@ -21,7 +21,15 @@ pub(crate) struct FleetJournal {
 }
 
 impl FleetJournal {
-    pub fn new(working_copy: Box<dyn Journal>, file: Arc<File>, begin: u64, log: Arc<Log>) -> Self {
+    pub fn new(
+        mut working_copy: Box<dyn Journal>,
+        file: Arc<File>,
+        begin: u64,
+        log: Arc<Log>,
+    ) -> Self {
+        // Pictures go into the object store. So it is for programs, too, that read files and look nowhere
+        // else: they do not read working copies.
+        working_copy.put_out_pictures();
         Self {
             working_copy,
             file,
@@ -51,10 +59,6 @@ impl Journal for FleetJournal {
         })?;
         self.log.appended(entry, size.saturating_sub(self.begin));
         Ok(())
-    }
-
-    fn keep_pictures_inline(&mut self) {
-        self.working_copy.keep_pictures_inline();
     }
 
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {

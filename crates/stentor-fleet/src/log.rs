@@ -132,6 +132,15 @@ impl Log {
         *self.after.lock().unwrap_or_else(PoisonError::into_inner) = (state, wanted);
     }
 
+    /// It is open for good: when it is closed, it need not go on elsewhere, unless somebody else has said
+    /// so meanwhile.
+    pub fn taken_up(&self) {
+        let mut after = self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        if *after == (SessionActivity::HandedOver, None) {
+            after.0 = SessionActivity::Stored;
+        }
+    }
+
     /// What the directory says of it when this node has it no more.
     pub fn released(&self) -> SessionRecord {
         let after = self.after.lock().unwrap_or_else(PoisonError::into_inner);

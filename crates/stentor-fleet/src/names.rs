@@ -56,6 +56,11 @@ impl TenantNames {
         ]
     }
 
+    /// The subjects with the journals of all sessions.
+    pub fn journal_subjects(&self) -> String {
+        self.subject(&["journal", "*"])
+    }
+
     /// The subject with the journal of a session.
     pub fn journal(&self, session_id: &str) -> String {
         self.subject(&["journal", &token(session_id)])

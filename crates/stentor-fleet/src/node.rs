@@ -5,8 +5,9 @@ mod control;
 mod membership;
 mod takeover;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::log::Log;
 use crate::store::{FleetStore, NodeSessions};
+
+use membership::PlacesThere;
 
 pub use control::{ControlAnswer, ControlRequest};
 
@@ -33,6 +36,10 @@ const HAND_OVER_WAIT: Duration = Duration::from_secs(15);
 
 /// What is said of the sessions of a node that was not heard of for longer than its lease.
 const CUT_OFF: &str = "this node was cut off from the fleet, so another one may have taken it over";
+
+/// The same where its servers answer and refuse what it writes.
+const REFUSED: &str = "the servers of the fleet do not store what this node writes, so another one may \
+                       have taken it over";
 
 /// This node of the fleet. Clones are the same node.
 #[derive(Clone)]
@@ -50,8 +57,15 @@ struct NodeShared {
     end: CancellationToken,
     /// The sessions that are being taken over.
     taking: Mutex<HashSet<String>>,
+    /// The sessions that could not be taken over, and when: for a lease it is the turn of others.
+    failed_to_take: Mutex<HashMap<String, Instant>>,
     /// When the last renewal began that was acknowledged.
     renewed: watch::Sender<Instant>,
+    /// The disks are being asked which places are there, and what they said last, and when.
+    is_looking: AtomicBool,
+    seen_places: Mutex<Option<(Instant, PlacesThere)>>,
+    /// What the servers said when they refused the last renewal.
+    refusal: Mutex<Option<String>>,
     /// What this node says of itself has changed.
     changed: Notify,
 }
@@ -70,13 +84,18 @@ impl Node {
             failed: CancellationToken::new(),
             end: CancellationToken::new(),
             taking: Mutex::default(),
+            failed_to_take: Mutex::default(),
             renewed: watch::Sender::new(Instant::now()),
+            is_looking: AtomicBool::new(false),
+            seen_places: Mutex::default(),
+            refusal: Mutex::default(),
             changed: Notify::new(),
         };
         let node = Self {
             shared: Arc::new(shared),
         };
         node.check_name().await?;
+        node.check_places().await?;
         let began = Instant::now();
         let revision = node.enter().await?;
         node.shared.renewed.send_replace(began);
@@ -88,6 +107,7 @@ impl Node {
             tokio::spawn(node.clone().take_over()),
             tokio::spawn(node.clone().note_activities()),
             tokio::spawn(node.clone().follow()),
+            tokio::spawn(node.clone().remove_deleted()),
             tokio::spawn(node.clone().answer_control(control)),
         ] {
             // They end with the node.
@@ -153,6 +173,7 @@ impl Node {
             let began = Instant::now();
             match tokio::time::timeout(wait, self.renew(revision)).await {
                 Ok(Ok(renewed)) => {
+                    self.set_refusal(None);
                     revision = renewed;
                     self.shared.renewed.send_replace(began);
                 }
@@ -164,6 +185,7 @@ impl Node {
                 }
                 Ok(Err(why)) => {
                     tracing::warn!(%why, "the lease of this node could not be renewed");
+                    self.set_refusal(Some(&why));
                 }
                 Err(_) => tracing::warn!("the lease of this node could not be renewed in time"),
             }
@@ -180,7 +202,7 @@ impl Node {
             let deadline = *renewed.borrow_and_update() + safe;
             tokio::select! {
                 () = tokio::time::sleep_until(deadline) => {
-                    self.stop_all(CUT_OFF);
+                    self.stop_all(&self.why_silent());
                     tokio::select! {
                         _ = renewed.changed() => {}
                         () = self.shared.end.cancelled() => return,
@@ -192,10 +214,39 @@ impl Node {
         }
     }
 
+    /// Notes what the servers said to the last renewal, if they refused it.
+    fn set_refusal(&self, why: Option<&FleetError>) {
+        let refusal = why
+            .filter(|why| why.is_refusal())
+            .map(FleetError::to_string);
+        let noted = self.shared.refusal.lock();
+        *noted.unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    /// Why the lease was not renewed.
+    fn why_silent(&self) -> String {
+        let refusal = self.shared.refusal.lock();
+        let refusal = refusal.unwrap_or_else(PoisonError::into_inner);
+        match &*refusal {
+            Some(why) => format!("{REFUSED}: {why}"),
+            None => CUT_OFF.to_owned(),
+        }
+    }
+
     async fn follow(self) {
         tokio::select! {
             () = self.fleet().follow() => {}
             () = self.shared.end.cancelled() => {}
+        }
+    }
+
+    /// Removes what this node has of sessions that are deleted, also while it was not there.
+    async fn remove_deleted(self) {
+        loop {
+            tokio::select! {
+                deleted = self.fleet().deleted() => self.shared.store.remove_copies(deleted).await,
+                () = self.shared.end.cancelled() => return,
+            }
         }
     }
 
@@ -278,6 +329,11 @@ impl Node {
     fn taking(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         let taking = &self.shared.taking;
         taking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed_to_take(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
+        let failed = &self.shared.failed_to_take;
+        failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

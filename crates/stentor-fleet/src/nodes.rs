@@ -23,6 +23,9 @@ pub struct NodeRecord {
     /// Where the named ones are on its disk, by label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub folders: BTreeMap<String, String>,
+    /// What those are that it checks out, by label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recipes: BTreeMap<String, Recipe>,
     /// Sessions that it owns at most.
     pub capacity: u32,
     /// Sessions that it owns.
@@ -34,6 +37,14 @@ pub struct NodeRecord {
     pub version: String,
     #[serde(default)]
     pub started_ms: u64,
+}
+
+/// What a place is checked out of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// A hash of the repository: its address may have a password in it.
+    pub repository: String,
+    pub commit: String,
 }
 
 impl NodeRecord {

@@ -23,6 +23,14 @@ pub struct HeldRecord {
     pub revision: u64,
 }
 
+/// A session that was claimed.
+#[derive(Debug, Clone)]
+pub struct ClaimedRecord {
+    pub held: HeldRecord,
+    /// What its record is to say if this node does not open it after all.
+    pub unopened: SessionRecord,
+}
+
 /// On whose behalf a session is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
@@ -111,7 +119,7 @@ impl Fleet {
     }
 
     /// Makes this node the owner of a session that has none that is there.
-    pub async fn claim(&self, id: &str, claim: Claim) -> Result<HeldRecord, NotHeld> {
+    pub async fn claim(&self, id: &str, claim: Claim) -> Result<ClaimedRecord, NotHeld> {
         for _ in 0..CLAIM_TRIES {
             let held = self.read_record(id).await?.ok_or(NotHeld::Unknown)?;
             if let Some(owner) = &held.record.owner
@@ -135,7 +143,13 @@ impl Fleet {
             // Its former owner may just have noted something, or released it.
             match self.change(&held, record).await {
                 Err(NotHeld::Raced | NotHeld::Contested | NotHeld::OwnedBy(_)) => {}
-                changed => return changed,
+                Err(why) => return Err(why),
+                Ok(changed) => {
+                    return Ok(ClaimedRecord {
+                        held: changed,
+                        unopened: unopened(held.record),
+                    });
+                }
             }
             tokio::time::sleep(CLAIM_PAUSE).await;
         }
@@ -148,6 +162,21 @@ impl Fleet {
         struck.map_err(FleetError::nats("remove a session from its directory"))?;
         self.forget_session(id);
         Ok(())
+    }
+}
+
+/// The record of a session that was claimed and not opened: as it was before, without an owner. One that
+/// was open is somebody else's turn.
+fn unopened(before: SessionRecord) -> SessionRecord {
+    let state = match before.is_moving() {
+        true => SessionActivity::HandedOver,
+        false => before.state,
+    };
+    SessionRecord {
+        owner: None,
+        wanted: None,
+        state,
+        ..before
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +36,7 @@ impl Pictures {
     pub fn beside(file: &Path, session_id: &str) -> Self {
         let folder = file.parent().unwrap_or(Path::new("."));
         Self {
-            folder: folder.join("blobs"),
+            folder: folder_beside(folder),
             session: token(session_id),
             sent: Arc::default(),
         }
@@ -95,16 +96,13 @@ impl Pictures {
 
     /// All that a session file refers to.
     async fn all(&self, file: &Arc<File>) -> Result<HashSet<String>, FleetError> {
-        let size = file.metadata().map(|about| about.len());
-        let size = size.map_err(FleetError::io("look at", &self.folder))?;
-        let (mut at, mut all) = (0, HashSet::new());
-        while at < size {
-            let length = usize::try_from(size - at).unwrap_or(usize::MAX);
-            let length = length.min(PART_BYTES);
-            all.extend(referred(file, at, length).await);
-            at += length as u64;
-        }
-        Ok(all)
+        let (file, folder) = (Arc::clone(file), self.folder.clone());
+        let searched = spawn_blocking(move || {
+            all_hashes(&file).map_err(FleetError::io("read what is beside", &folder))
+        });
+        searched
+            .await
+            .map_err(FleetError::nats("look for pictures"))?
     }
 
     fn name(&self, hash: &str) -> String {
@@ -132,14 +130,39 @@ impl Pictures {
     }
 }
 
+/// Where the pictures of the session files in a folder are.
+pub(crate) fn folder_beside(files: &Path) -> PathBuf {
+    files.join("blobs")
+}
+
+/// The hashes of the pictures that a file refers to. Blocks.
+pub(crate) fn referred_in(path: &Path) -> io::Result<HashSet<String>> {
+    all_hashes(&File::open(path)?)
+}
+
 /// How much of a file is searched at once.
-const PART_BYTES: usize = 1024 * 1024;
+const PART_BYTES: u64 = 1024 * 1024;
+
+/// How much before a part a reference in it may have begun.
+const OVERLAP_BYTES: u64 = (REFERENCE.len() + HASH_DIGITS) as u64;
+
+fn all_hashes(file: &File) -> io::Result<HashSet<String>> {
+    let size = file.metadata()?.len();
+    let (mut at, mut all, mut part) = (0, HashSet::new(), Vec::new());
+    while at < size {
+        let begin = at.saturating_sub(OVERLAP_BYTES);
+        at = size.min(at + PART_BYTES);
+        part.resize(usize::try_from(at - begin).unwrap_or_default(), 0);
+        file.read_exact_at(&mut part, begin)?;
+        all.extend(hashes(&part));
+    }
+    Ok(all)
+}
 
 /// The hashes of the pictures that a part of a file refers to.
 async fn referred(file: &Arc<File>, at: u64, length: usize) -> Vec<String> {
     let file = Arc::clone(file);
-    let overlap = (REFERENCE.len() + HASH_DIGITS) as u64;
-    let begin = at.saturating_sub(overlap);
+    let begin = at.saturating_sub(OVERLAP_BYTES);
     let length = length + usize::try_from(at - begin).unwrap_or(0);
     let searched = spawn_blocking(move || {
         let mut part = vec![0; length];

@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::directory::SessionRecord;
 use crate::error::FleetError;
+use crate::nodes::{NodeRecord, Recipe};
 use crate::settings::{Checkout, WorkPlace};
+
+/// How much of a hash names a repository.
+const HASH_BYTES: usize = 16;
 
 /// The places that this node has.
 #[derive(Debug, Clone)]
@@ -45,18 +50,61 @@ impl NodePlaces {
         }
     }
 
-    /// The labels of all of them.
+    /// The labels of all whose folders are here or can be made. Looks at the disk.
     pub fn labels(&self) -> Vec<String> {
-        let named = self.named.keys().cloned();
+        let named = self.there().map(|(label, _)| label.clone());
         named.chain([self.host.clone()]).collect()
     }
 
-    /// Where the named ones are, by label.
+    /// The label that every node has.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Where the named ones of them are, by label. Looks at the disk.
     pub fn folders(&self) -> BTreeMap<String, String> {
-        let named = self.named.iter();
-        named
+        self.there()
             .map(|(label, place)| (label.clone(), place.path().display().to_string()))
             .collect()
+    }
+
+    /// What those are checked out of that are checkouts, by label.
+    pub fn recipes(&self) -> BTreeMap<String, Recipe> {
+        let recipes = self.named.iter().filter_map(|(label, place)| match place {
+            WorkPlace::Checkout(checkout) => Some((label.clone(), recipe(checkout))),
+            WorkPlace::Folder(_) => None,
+        });
+        recipes.collect()
+    }
+
+    /// An error when a place of this node is another repository on a node that is there: a session
+    /// that moves would go on in other files. Another commit may be on its way to all nodes.
+    pub fn check_against(&self, node: &NodeRecord) -> Result<(), FleetError> {
+        for (label, own) in self.recipes() {
+            match node.recipes.get(&label) {
+                Some(other) if other.repository != own.repository => {
+                    let node = node.id.name.clone();
+                    return Err(FleetError::OtherRepository { label, node });
+                }
+                Some(other) if other.commit != own.commit => tracing::warn!(
+                    "the place `{label}` is at {} here and at {} on the node `{}`",
+                    own.commit,
+                    other.commit,
+                    node.id.name
+                ),
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The named ones whose folders are here or can be made.
+    fn there(&self) -> impl Iterator<Item = (&String, &WorkPlace)> {
+        let is_there = |place: &WorkPlace| match place {
+            WorkPlace::Folder(path) => path.is_dir(),
+            WorkPlace::Checkout(checkout) => checkout.path.is_dir() || !checkout.path.exists(),
+        };
+        self.named.iter().filter(move |(_, place)| is_there(place))
     }
 
     /// True for the label of what is on this host and nowhere else.
@@ -78,7 +126,30 @@ impl NodePlaces {
         }
     }
 
-    /// Where a session works on this node.
+    /// Where a session works on this node, if its folder is here or is made when the session is taken.
+    /// Nothing runs in another one. Looks at the disk.
+    pub fn working_folder(&self, session: &SessionRecord) -> WorkingFolder {
+        let folder = match self.folder_of(session) {
+            WorkingFolder::Here(folder) => folder,
+            absent @ WorkingFolder::Absent(_) => return absent,
+        };
+        let is_made = match self.named.get(&session.place) {
+            Some(WorkPlace::Checkout(checkout)) => !checkout.path.exists(),
+            Some(WorkPlace::Folder(_)) | None => false,
+        };
+        match is_made || folder.is_dir() {
+            true => WorkingFolder::Here(folder),
+            false => WorkingFolder::Absent(format!(
+                "the folder {} of the place `{}` is not on this node, so the conversation can only be \
+                 read here; open it on a node that has the folder",
+                folder.display(),
+                session.place
+            )),
+        }
+    }
+
+    /// Where the folder of a session is on this node by the names of places, whether it is there or
+    /// not.
     pub fn folder_of(&self, session: &SessionRecord) -> WorkingFolder {
         if session.place == self.host {
             return WorkingFolder::Here(PathBuf::from(&session.cwd));
@@ -117,6 +188,15 @@ impl NodePlaces {
             Some(WorkPlace::Checkout(checkout)) if !checkout.path.exists() => check_out(checkout),
             _ => Ok(()),
         }
+    }
+}
+
+fn recipe(checkout: &Checkout) -> Recipe {
+    let hash = Sha256::digest(checkout.repository.as_bytes());
+    let digits = hash.iter().take(HASH_BYTES);
+    Recipe {
+        repository: digits.map(|byte| format!("{byte:02x}")).collect(),
+        commit: checkout.commit.clone(),
     }
 }
 
@@ -190,5 +270,71 @@ fn real(path: &Path) -> PathBuf {
         Some((real, rest)) if rest.as_os_str().is_empty() => real,
         Some((real, rest)) => real.join(rest),
         None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stentor_test_support::TemporaryFolder;
+
+    use super::*;
+    use crate::directory::SessionActivity;
+
+    fn session(place: &str, folder: &str, cwd: &Path) -> SessionRecord {
+        SessionRecord {
+            id: "s".to_owned(),
+            place: place.to_owned(),
+            folder: folder.to_owned(),
+            cwd: cwd.display().to_string(),
+            name: None,
+            first_message: None,
+            created: String::new(),
+            updated_ms: 0,
+            owner: None,
+            wanted: None,
+            kept_in: None,
+            state: SessionActivity::Idle,
+        }
+    }
+
+    #[test]
+    fn a_place_whose_folder_is_missing_is_none_of_this_node() {
+        let disk = TemporaryFolder::with(&["here", "here/sub"]);
+        let checkout = |name: &str| {
+            WorkPlace::Checkout(Checkout {
+                repository: "r".to_owned(),
+                commit: "c".to_owned(),
+                path: disk.path(name),
+            })
+        };
+        disk.file("file", "");
+        let named = [
+            ("here", WorkPlace::Folder(disk.path("here"))),
+            ("missing", WorkPlace::Folder(disk.path("missing"))),
+            ("made", checkout("made")),
+            ("in-the-way", checkout("file")),
+        ];
+        let named = named.map(|(label, place)| (label.to_owned(), place));
+        let places = NodePlaces::new(&named.into(), "n");
+        assert_eq!(places.labels(), ["here", "made", "host-n"]);
+        assert!(places.folders().keys().eq(["here", "made"]));
+        let host = disk.path("here");
+        for (place, folder, cwd, is_here) in [
+            ("here", "", "", true),
+            ("here", "sub", "", true),
+            ("here", "other", "", false),
+            ("missing", "", "", false),
+            // What is in it is known when it is there.
+            ("made", "sub", "", true),
+            ("in-the-way", "", "", false),
+            ("host-n", "", "here", true),
+            ("host-n", "", "missing", false),
+            ("unknown", "", "here", false),
+        ] {
+            let session = session(place, folder, &host.with_file_name(cwd));
+            let found = places.working_folder(&session);
+            let is_found = matches!(found, WorkingFolder::Here(_));
+            assert_eq!(is_found, is_here, "{place} {folder} {cwd}: {found:?}");
+        }
     }
 }

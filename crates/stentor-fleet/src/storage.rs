@@ -36,6 +36,7 @@ impl TenantStorage {
         };
         let journals = jetstream.get_stream(names.bucket("journals")).await;
         let journals = journals.map_err(|why| missing(why.to_string()))?;
+        check_is_ours(&journals.cached_info().config, names)?;
         let bucket = async |what| {
             let found = jetstream.get_key_value(names.bucket(what)).await;
             found.map_err(|why| missing(why.to_string()))
@@ -61,8 +62,11 @@ impl TenantStorage {
         let replicas = settings.replicas.unwrap_or(1);
         let bucket =
             async |what, age| bucket_of(jetstream, names.bucket(what), age, replicas).await;
+        let journals = journals(jetstream, names, replicas).await?;
+        // Before the buckets are touched, which say nothing of whose they are.
+        check_is_ours(&journals.cached_info().config, names)?;
         let mut storage = Self {
-            journals: journals(jetstream, names, replicas).await?,
+            journals,
             sessions: bucket("sessions", Duration::ZERO).await?,
             nodes: bucket("nodes", settings.lease()).await?,
             pictures: pictures(jetstream, names.bucket("pictures"), replicas).await?,
@@ -111,12 +115,26 @@ impl TenantStorage {
     }
 }
 
+/// An error when the stream of journals is another tenant's: names of streams have no dots, so that
+/// prefix and tenant of two tenants can give one name. Their subjects differ.
+fn check_is_ours(config: &stream::Config, names: &TenantNames) -> Result<(), FleetError> {
+    match config.subjects.contains(&names.journal_subjects()) {
+        true => Ok(()),
+        false => Err(FleetError::OtherTenant {
+            stream: config.name.clone(),
+            subjects: config.subjects.join(", "),
+        }),
+    }
+}
+
 /// An error when a stream that is there would lose what was acknowledged.
 fn check(config: &stream::Config, settings: &FleetSettings) -> Result<(), FleetError> {
     let is_limited = config.max_bytes > 0 || config.max_messages > 0;
     let is_bucket = config.name.starts_with("KV_");
     let why = if config.storage != stream::StorageType::File {
         "it is in memory only (`storage`)".to_owned()
+    } else if config.persist_mode == Some(stream::PersistenceMode::Async) {
+        "messages are acknowledged before they are stored (`persist_mode`)".to_owned()
     } else if config.retention != stream::RetentionPolicy::Limits {
         "messages are removed when they were read (`retention`)".to_owned()
     } else if !config.max_age.is_zero() {
@@ -155,7 +173,7 @@ async fn journals(
     }
     let config = stream::Config {
         name,
-        subjects: vec![names.subject(&["journal", "*"])],
+        subjects: vec![names.journal_subjects()],
         storage: stream::StorageType::File,
         discard: stream::DiscardPolicy::New,
         duplicate_window: DUPLICATE_WINDOW,
@@ -233,6 +251,14 @@ mod tests {
                 ..fine()
             },
             "`storage`",
+        );
+        let persist_mode = Some(stream::PersistenceMode::Async);
+        refused(
+            &stream::Config {
+                persist_mode,
+                ..fine()
+            },
+            "`persist_mode`",
         );
         let retention = stream::RetentionPolicy::Interest;
         refused(

@@ -3,6 +3,7 @@
 
 mod capacity;
 mod opening;
+mod removal;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -375,6 +376,16 @@ impl JournalStore for FleetStore {
             path: cwd.to_owned(),
             why: why.to_string(),
         })
+    }
+
+    /// Who opens a session may be on another machine.
+    fn working_folder(&self, path: &Path) -> Option<PathBuf> {
+        let record = self.fleet().session(&self.id_of(path)?)?;
+        match self.places().working_folder(&record) {
+            WorkingFolder::Here(folder) => Some(folder),
+            // It can only be read.
+            WorkingFolder::Absent(_) => None,
+        }
     }
 
     fn prepare(&self, path: &Path) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use stentor_agent::agent::Agent;
+use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::live_sessions::LiveSessions;
 use stentor_agent::reservations::Reservations;
 use stentor_journal::session_files::SessionFiles;
@@ -84,6 +84,8 @@ impl fmt::Debug for Storing {
 /// Why a client could not be served at all.
 #[derive(Debug, thiserror::Error)]
 pub enum DialectError {
+    #[error(transparent)]
+    Omp(AgentError),
     #[error(transparent)]
     Synaps(#[from] SynapsError),
     #[error("the page cannot be served: {0}")]
@@ -178,7 +180,9 @@ impl Frontend {
     pub async fn serve(self, connection: Connection) -> Result<u8, DialectError> {
         match self {
             Self::Acp(agent, options) => Ok(acp::serve(agent, connection, options).await),
-            Self::Omp(agent, options) => Ok(omp::serve(agent, connection, options).await),
+            Self::Omp(agent, options) => omp::serve(agent, connection, options)
+                .await
+                .map_err(DialectError::Omp),
             Self::Psi(agent, options) => Ok(psi::serve(agent, connection, options).await),
             Self::Synaps(agent, options) => Ok(synaps::serve(agent, connection, options).await?),
             Self::Page(agent, options) => page::serve(agent, connection, options)

@@ -100,9 +100,15 @@ impl PreparedFrontend {
         if let Some(stream) = relay::connect_as_configured(self.attach)? {
             return Ok(relay::run(stream, invocation, pipes)?);
         }
-        Ok(serve_frontend(
-            self.frontend.serve(Connection::stdio(pipes)),
-        )??)
+        let served = serve_frontend(self.frontend.serve(Connection::stdio(pipes)))?;
+        match served {
+            // Bridges look for it among what is logged.
+            Err(DialectError::Omp(why)) => {
+                tracing::error!("{why}");
+                Ok(FAILED)
+            }
+            served => Ok(served?),
+        }
     }
 }
 

@@ -20,12 +20,17 @@ use crate::nodes::{NodeId, NodeRecord};
 /// How long a watch that broke off is not begun again.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 
+/// How long deleted sessions are collected: what is left of them is looked for once.
+const DELETED_PAUSE: Duration = Duration::from_millis(200);
+
 /// A copy of the directory and of the list of nodes.
 #[derive(Default)]
 pub(super) struct DirectoryView {
     known: Mutex<KnownDirectory>,
     /// A node has left, or a session was handed over.
     orphaned: Notify,
+    /// A session was deleted.
+    deleted: Notify,
 }
 
 #[derive(Default)]
@@ -37,6 +42,8 @@ struct KnownDirectory {
     owned: HashMap<NodeId, HashSet<String>>,
     /// Those that nobody owns and somebody should.
     handed_over: HashSet<String>,
+    /// Those that were deleted, by whomever and whenever, and that nobody has asked for yet.
+    deleted: HashSet<String>,
 }
 
 struct KnownNode {
@@ -128,11 +135,13 @@ impl DirectoryView {
         known.sessions.get(id).map(|(_, record)| record.clone())
     }
 
-    /// All sessions, newest first.
-    pub fn sessions(&self) -> Vec<SessionRecord> {
+    /// The sessions that are meant, newest first. Only those are copied.
+    pub fn sessions(&self, is_meant: impl Fn(&SessionRecord) -> bool) -> Vec<SessionRecord> {
         let known = self.lock();
-        let records = known.sessions.values().map(|(_, record)| record.clone());
-        let mut sessions: Vec<_> = records.collect();
+        let records = known.sessions.values().map(|(_, record)| record);
+        let meant = records.filter(|record| is_meant(record));
+        let mut sessions: Vec<_> = meant.cloned().collect();
+        drop(known);
         sessions.sort_by(|one, other| {
             let newest = other.updated_ms.cmp(&one.updated_ms);
             newest.then_with(|| one.id.cmp(&other.id))
@@ -159,9 +168,12 @@ impl DirectoryView {
         records.map(|(_, record)| record.clone()).collect()
     }
 
-    /// How many sessions have an owner.
-    pub fn open_sessions(&self) -> usize {
-        self.lock().owned.values().map(HashSet::len).sum()
+    /// How many sessions have an owner that is there. Those of one that is gone are open nowhere.
+    pub fn open_sessions(&self, lease: Duration) -> usize {
+        let known = self.lock();
+        let there = known.owned.iter();
+        let there = there.filter(|(owner, _)| known.has(owner, lease));
+        there.map(|(_, ids)| ids.len()).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownDirectory> {
@@ -207,6 +219,14 @@ impl Fleet {
         self.shared.view.orphaned.notified().await;
     }
 
+    /// Waits until sessions were deleted: those since the last call, at first all that ever were.
+    pub(crate) async fn deleted(&self) -> HashSet<String> {
+        self.shared.view.deleted.notified().await;
+        // Many come at once when a watch begins.
+        tokio::time::sleep(DELETED_PAUSE).await;
+        std::mem::take(&mut self.shared.view.lock().deleted)
+    }
+
     /// Follows the directory and the nodes for as long as it is polled.
     pub async fn follow(&self) {
         let sessions = watch(&self.shared.storage.sessions, |entry| {
@@ -224,7 +244,10 @@ impl Fleet {
                 }
             }
             kv::Operation::Delete | kv::Operation::Purge => {
-                self.forget_session(&session_id(&entry.key));
+                let id = session_id(&entry.key);
+                self.forget_session(&id);
+                self.shared.view.lock().deleted.insert(id);
+                self.shared.view.deleted.notify_one();
             }
         }
     }
@@ -355,6 +378,7 @@ mod tests {
             id: life("1"),
             places: Vec::new(),
             folders: BTreeMap::new(),
+            recipes: BTreeMap::new(),
             capacity: 1,
             sessions: 0,
             draining: false,
@@ -381,7 +405,7 @@ mod tests {
             }
         }
         assert_eq!(orphans(&view), ["gone", "handed"]);
-        assert_eq!(view.open_sessions(), 2);
+        assert_eq!(view.open_sessions(LEASE), 1);
         // Somebody takes one, and the other is removed.
         {
             let mut known = view.lock();
@@ -390,8 +414,9 @@ mod tests {
             known.set("handed", None);
         }
         assert_eq!(orphans(&view), Vec::<String>::new());
-        assert_eq!(view.open_sessions(), 2);
+        assert_eq!(view.open_sessions(LEASE), 2);
         view.lock().nodes.clear();
         assert_eq!(orphans(&view), ["gone", "there"]);
+        assert_eq!(view.open_sessions(LEASE), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What a node is asked by others: to move a session, and to hand over all of them.
+//! What a node is asked by others: to move or to take a session, and to hand over all of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub enum ControlRequest {
     Drain,
     /// To let another node have a session.
     Move { session: String, to: String },
+    /// To open a session that is open nowhere.
+    Take { session: String },
 }
 
 /// What it answers.
@@ -115,6 +117,7 @@ impl Node {
             },
             ControlRequest::Drain => self.drain().await,
             ControlRequest::Move { session, to } => self.move_session(&session, to).await,
+            ControlRequest::Take { session } => self.take_session(&session).await,
         }
     }
 
@@ -164,6 +167,24 @@ impl Node {
             },
             Some(owner) => refusal(format!("the node `{owner}` has taken it instead")),
             None => refusal(format!("the node `{to}` has not taken it yet")),
+        }
+    }
+
+    async fn take_session(&self, session: &str) -> ControlAnswer {
+        let found = match self.fleet().read_record(session).await {
+            Ok(found) => found,
+            Err(why) => return refusal(why.to_string()),
+        };
+        let Some(held) = found else {
+            return refusal(format!("the fleet has no session {session}"));
+        };
+        // Whoever owns it and is there keeps it: this is checked when it is claimed.
+        match self.take(&held.record).await {
+            Ok(()) => ControlAnswer {
+                moved: 1,
+                error: None,
+            },
+            Err(why) => refusal(why.to_string()),
         }
     }
 

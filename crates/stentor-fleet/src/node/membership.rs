@@ -1,8 +1,13 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::{ControlRequest, Node};
 use crate::bucket;
@@ -11,6 +16,12 @@ use crate::nodes::NodeRecord;
 
 /// How long a node of the same name may take to say that it is there.
 const HELLO_WAIT: Duration = Duration::from_secs(2);
+
+/// The part of its lease that a node waits for its disks at most.
+const DISK_PART: u32 = 16;
+
+/// The labels of places, and the folders of the named ones.
+pub(super) type PlacesThere = (Vec<String>, BTreeMap<String, String>);
 
 impl Node {
     /// An error when a node of this name is there. A record alone says little: it outlives a node that
@@ -28,10 +39,20 @@ impl Node {
         }
     }
 
+    /// An error when a node that is there has other files under the name of a place of this one.
+    pub(super) async fn check_places(&self) -> Result<(), FleetError> {
+        self.fleet().look_at_nodes().await?;
+        let this = &self.fleet().this_node().name;
+        let nodes = self.fleet().nodes().into_iter();
+        let mut others = nodes.filter(|node| node.id.name != *this);
+        others.try_for_each(|node| self.shared.store.places().check_against(&node))
+    }
+
     /// Enters the node. One of this name that was there before has lost it.
     pub(super) async fn enter(&self) -> Result<u64, FleetError> {
         let name = &self.fleet().this_node().name;
-        let put = self.fleet().node_bucket().put(name, self.record()?).await;
+        let record = self.record().await?;
+        let put = self.fleet().node_bucket().put(name, record).await;
         put.map_err(FleetError::nats("join"))
     }
 
@@ -40,7 +61,7 @@ impl Node {
         const DOING: &str = "renew the lease of this node";
         let name = &self.fleet().this_node().name;
         let bucket = self.fleet().node_bucket();
-        let renewed = bucket.update(name, self.record()?, revision).await;
+        let renewed = bucket.update(name, self.record().await?, revision).await;
         let why = match renewed {
             Ok(revision) => return Ok(revision),
             Err(why) => why,
@@ -57,12 +78,14 @@ impl Node {
         }
     }
 
-    fn record(&self) -> Result<Bytes, FleetError> {
+    async fn record(&self) -> Result<Bytes, FleetError> {
         let store = &self.shared.store;
+        let (places, folders) = self.places_there().await;
         let record = NodeRecord {
             id: self.fleet().this_node().clone(),
-            places: store.places().labels(),
-            folders: store.places().folders(),
+            places,
+            folders,
+            recipes: store.places().recipes(),
             capacity: self.fleet().settings().capacity,
             sessions: store.count(),
             draining: self.is_draining(),
@@ -71,5 +94,33 @@ impl Node {
         };
         let text = serde_json::to_vec(&record).map_err(FleetError::nats("describe this node"))?;
         Ok(Bytes::from(text))
+    }
+
+    /// The places whose folders are there, and where those are, as the disks said within a lease. One
+    /// that does not answer is not asked again meanwhile, and does not cost the node its lease.
+    async fn places_there(&self) -> PlacesThere {
+        let lease = self.fleet().lease();
+        if !self.shared.is_looking.swap(true, Ordering::AcqRel) {
+            let node = self.clone();
+            let looking = spawn_blocking(move || {
+                let places = node.shared.store.places();
+                let there = (places.labels(), places.folders());
+                *node.seen_places() = Some((Instant::now(), there));
+                node.shared.is_looking.store(false, Ordering::Release);
+            });
+            tokio::time::timeout(lease / DISK_PART, looking).await.ok();
+        }
+        match &*self.seen_places() {
+            Some((seen, there)) if seen.elapsed() <= lease => there.clone(),
+            _ => {
+                let host = self.shared.store.places().host().to_owned();
+                (vec![host], BTreeMap::new())
+            }
+        }
+    }
+
+    fn seen_places(&self) -> MutexGuard<'_, Option<(Instant, PlacesThere)>> {
+        let seen = self.shared.seen_places.lock();
+        seen.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use stentor_journal::store::StoreError;
+use tokio::time::Instant;
+
 use super::{Node, RENEWALS};
 use crate::directory::SessionRecord;
 use crate::nodes::NodeRecord;
@@ -16,6 +19,27 @@ const AT_ONCE: usize = 16;
 #[derive(Default)]
 pub(super) struct Orphans {
     seen: HashMap<String, usize>,
+}
+
+/// Why a session was not taken over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TakeoverFailure {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Opening(String),
+}
+
+impl TakeoverFailure {
+    /// True when another node may succeed where this one does not. When the servers cannot be asked,
+    /// nobody does; and as long as the record names another owner, that one is not gone yet or was quicker.
+    fn is_of_this_node(&self, now: Option<&SessionRecord>) -> bool {
+        match self {
+            Self::Opening(_) => true,
+            Self::Store(StoreError::Unacknowledged { .. }) => false,
+            Self::Store(_) => now.is_some_and(|now| now.owner.is_none()),
+        }
+    }
 }
 
 impl Node {
@@ -48,13 +72,18 @@ impl Node {
             return;
         }
         let nodes = self.fleet().nodes();
+        let lease = self.fleet().lease();
+        self.failed_to_take()
+            .retain(|_, since| since.elapsed() <= lease);
         let mut seen = HashMap::new();
         for session in without {
             let before = orphans.seen.get(&session.id).copied().unwrap_or_default();
             seen.insert(session.id.clone(), before + usize::from(is_tick));
             let turn = turn_of(&session, &nodes, &self.fleet().this_node().name);
             let is_turn = turn.is_some_and(|turn| turn == 0 || is_tick && before >= turn);
-            if is_turn && !self.shared.store.has(&session.id) {
+            let is_wanted = session.wanted.as_ref() == Some(&self.fleet().this_node().name);
+            let has_failed = !is_wanted && self.failed_to_take().contains_key(&session.id);
+            if is_turn && !has_failed && !self.shared.store.has(&session.id) {
                 self.begin_to_take(session);
             }
         }
@@ -72,20 +101,30 @@ impl Node {
         tokio::spawn(async move {
             if let Err(why) = node.take(&session).await {
                 tracing::warn!(session = %session.id, "not taken over: {why}");
+                let record = node.fleet().session(&session.id);
+                if why.is_of_this_node(record.as_ref()) {
+                    let now = Instant::now();
+                    node.failed_to_take().insert(session.id.clone(), now);
+                }
             }
             node.taking().remove(&session.id);
         });
     }
 
-    async fn take(&self, session: &SessionRecord) -> Result<(), String> {
-        let WorkingFolder::Here(folder) = self.shared.store.places().folder_of(session) else {
-            return Ok(());
+    /// Takes a session and opens it.
+    pub(super) async fn take(&self, session: &SessionRecord) -> Result<(), TakeoverFailure> {
+        let folder = match self.shared.store.places().working_folder(session) {
+            WorkingFolder::Here(folder) => folder,
+            WorkingFolder::Absent(why) => return Err(TakeoverFailure::Opening(why)),
         };
         let store = &self.shared.store;
-        let (file, _) = store.path_of(session).map_err(|why| why.to_string())?;
-        let prepared = store.prepare_session(&session.id, Claim::InTurn).await;
-        prepared.map_err(|why| why.to_string())?;
-        self.shared.sessions.take_up(file, folder).await?;
+        let (file, _) = store.path_of(session)?;
+        store.prepare_session(&session.id, Claim::InTurn).await?;
+        if let Err(why) = self.shared.sessions.take_up(file, folder).await {
+            store.let_go_prepared(&session.id).await;
+            return Err(TakeoverFailure::Opening(why));
+        }
+        store.taken_up(&session.id);
         tracing::info!(session = %session.id, "a session was taken over");
         Ok(())
     }
@@ -134,6 +173,7 @@ mod tests {
             },
             places: places.iter().map(|place| (*place).to_owned()).collect(),
             folders: BTreeMap::new(),
+            recipes: BTreeMap::new(),
             capacity: 10,
             sessions,
             draining: false,

@@ -16,6 +16,15 @@ pub(super) struct ReservedCapacity {
     key: String,
 }
 
+/// Whether the tenant has one more session open afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    Another,
+    /// It was open on a node that is gone or has handed it over. A limit must not keep a session from
+    /// going on.
+    TakenOver,
+}
+
 impl Reservation for ReservedCapacity {
     fn assign(&mut self, session_id: &str) {
         let mut sessions = self.store.lock();
@@ -60,7 +69,7 @@ impl FleetStore {
             return Ok(None);
         }
         let (place, _) = self.shared.places.of(cwd);
-        self.reserve_for(id, &place)
+        self.reserve_for(id, &place, Opening::Another)
     }
 
     /// Reserves capacity for a session of a place; nothing when the session has it already. An error
@@ -69,6 +78,7 @@ impl FleetStore {
         &self,
         id: Option<&str>,
         place: &str,
+        opening: Opening,
     ) -> Result<Option<ReservedCapacity>, StoreError> {
         let settings = self.fleet().settings();
         let why = {
@@ -84,7 +94,7 @@ impl FleetStore {
                 format!(
                     "this node has as many sessions open as it may ({most}, `capacity` in [fleet])"
                 )
-            } else if let Some(limit) = settings.tenant_limit
+            } else if let (Some(limit), Opening::Another) = (settings.tenant_limit, opening)
                 && self.fleet().open_sessions() >= usize::try_from(limit).unwrap_or(usize::MAX)
             {
                 return Err(no_capacity(

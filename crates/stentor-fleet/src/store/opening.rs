@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::message::PublishMessage;
 use stentor_journal::store::{self as files, OpenedSession, StoreError, short_id};
 
-use super::{FleetStore, OwnedSession};
-use crate::directory::SessionRecord;
+use super::capacity::Opening;
+use super::{FleetStore, OwnedSession, removal};
+use crate::directory::SessionActivity;
 use crate::error::FleetError;
 use crate::journal::ReadOnlyJournal;
 use crate::log::Log;
 use crate::message::{KIND, MessageKind, OFFSET, WRITER};
-use crate::ownership::{Claim, HeldRecord, NotHeld};
+use crate::ownership::{Claim, ClaimedRecord, HeldRecord, NotHeld};
 use crate::pictures::Pictures;
 use crate::places::WorkingFolder;
 use crate::sequence::misplaced;
@@ -43,7 +44,8 @@ const MAX_CANDIDATES: usize = 5;
 pub(super) enum PreparedOpening {
     /// It is this node's.
     Taken {
-        held: Box<HeldRecord>,
+        claimed: Box<ClaimedRecord>,
+        claim: Claim,
         copy: WorkingCopy,
         /// The sequence of the message that says so.
         sequence: u64,
@@ -84,15 +86,16 @@ impl FleetStore {
         let held = self.known(id).await?;
         let (path, folder) = self.path_of(&held.record)?;
         let mut capacity = None;
-        let prepared = match self.places().folder_of(&held.record) {
+        let prepared = match self.places().working_folder(&held.record) {
             WorkingFolder::Here(_) => {
-                capacity = self.reserve_for(Some(id), &held.record.place)?;
+                let opening = match claim == Claim::InTurn || held.record.is_moving() {
+                    true => Opening::TakenOver,
+                    false => Opening::Another,
+                };
+                capacity = self.reserve_for(Some(id), &held.record.place, opening)?;
                 self.take(id, &path, &folder, claim).await?
             }
-            WorkingFolder::Absent(why) => {
-                self.copy(id, &path, &folder).await?;
-                PreparedOpening::ToRead { why }
-            }
+            WorkingFolder::Absent(why) => self.to_read(id, &path, &folder, claim, why).await?,
         };
         self.lock()
             .insert(id.to_owned(), OwnedSession::prepared(prepared));
@@ -115,9 +118,35 @@ impl FleetStore {
             prepared.collect()
         };
         for prepared in old {
-            if let PreparedOpening::Taken { held, .. } = prepared {
-                self.let_go(*held).await;
+            if let PreparedOpening::Taken { claimed, .. } = prepared {
+                self.let_go(*claimed).await;
             }
+        }
+    }
+
+    /// Lets go of a session that was prepared and cannot be opened here.
+    pub(crate) async fn let_go_prepared(&self, id: &str) {
+        let prepared = match self.lock().entry(id.to_owned()) {
+            Entry::Occupied(found) if matches!(found.get(), OwnedSession::Prepared { .. }) => {
+                found.remove()
+            }
+            Entry::Occupied(_) | Entry::Vacant(_) => return,
+        };
+        if let OwnedSession::Prepared { prepared, .. } = prepared
+            && let PreparedOpening::Taken { claimed, .. } = *prepared
+        {
+            self.let_go(*claimed).await;
+        }
+    }
+
+    /// A session that this node has taken over is open for good: when it is closed, it is not somebody
+    /// else's turn.
+    pub(crate) fn taken_up(&self, id: &str) {
+        let sessions = self.lock();
+        if let (Some(OwnedSession::Open { log, .. }), false) =
+            (sessions.get(id), self.is_draining())
+        {
+            log.taken_up();
         }
     }
 
@@ -152,7 +181,8 @@ impl FleetStore {
         opened.journal = match prepared {
             PreparedOpening::ToRead { why } => Box::new(ReadOnlyJournal::new(opened.journal, why)),
             PreparedOpening::Taken {
-                held,
+                claimed,
+                claim,
                 copy,
                 sequence,
             } => {
@@ -162,7 +192,13 @@ impl FleetStore {
                     source,
                 })?;
                 let lease = self.fleet().lease();
+                let held = claimed.held;
                 let log = Log::new(held.record.clone(), copy.size, copy.size, lease);
+                if claim == Claim::InTurn {
+                    // Until it is taken up: what else fails may succeed on another node.
+                    log.hand_over(SessionActivity::HandedOver, None);
+                }
+                let held = Box::new(held);
                 let beginning = WriterStart::Taken { held, sequence };
                 let place = (copy.path, file, copy.begin);
                 self.write(opened.journal, place, log, beginning)
@@ -228,13 +264,15 @@ impl FleetStore {
                 .remove(self.fleet(), &Arc::new(file))
                 .await
                 .map_err(failed)?;
-            files::remove(path)?;
+            removal::remove_file(path)?;
         }
         // The record goes first: what the directory has can be opened.
         self.fleet().strike(id).await.map_err(failed)?;
         let subject = self.fleet().journal_subject(id);
         let purged = self.fleet().journal_stream().purge().filter(subject).await;
         purged.map_err(|why| failed(FleetError::nats("remove a journal")(why)))?;
+        // What was set aside beside it.
+        removal::remove_from(path.parent().unwrap_or(path), &|found| found == id);
         Ok(())
     }
 
@@ -274,47 +312,71 @@ impl FleetStore {
         folder: &Path,
         claim: Claim,
     ) -> Result<PreparedOpening, StoreError> {
-        let held = self.claimed(id, claim).await?;
-        let label = held.record.place.clone();
+        let claimed = self.claimed(id, claim).await?;
+        let label = claimed.held.record.place.clone();
         let places = self.places().clone();
         let made = tokio::task::spawn_blocking(move || places.prepare(&label)).await;
         if let Ok(Err(why)) = made {
-            self.let_go(held).await;
+            self.let_go(claimed).await;
             return Err(not_ours(id, &why.to_string()));
+        }
+        // What was checked out may not have the folder.
+        if let WorkingFolder::Absent(why) = self.places().working_folder(&claimed.held.record) {
+            self.let_go(claimed).await;
+            return self.to_read(id, path, folder, claim, why).await;
         }
         for _ in 0..TRIES {
             let copy = match self.copy(id, path, folder).await {
                 Ok(copy) => copy,
                 Err(why) => {
-                    self.let_go(held).await;
+                    self.let_go(claimed).await;
                     return Err(why);
                 }
             };
             match self.fence(id, &copy).await {
                 Ok(Some(sequence)) => {
                     return Ok(PreparedOpening::Taken {
-                        held: Box::new(held),
+                        claimed: Box::new(claimed),
+                        claim,
                         copy,
                         sequence,
                     });
                 }
                 Ok(None) => {}
                 Err(why) => {
-                    self.let_go(held).await;
+                    self.let_go(claimed).await;
                     return Err(unreachable(id, &why));
                 }
             }
         }
-        self.let_go(held).await;
+        self.let_go(claimed).await;
         Err(not_ours(id, "another node goes on writing to it"))
     }
 
+    /// Prepares a session that a client can only read here. Nobody takes one over for that.
+    async fn to_read(
+        &self,
+        id: &str,
+        path: &Path,
+        folder: &Path,
+        claim: Claim,
+        why: String,
+    ) -> Result<PreparedOpening, StoreError> {
+        match claim {
+            Claim::InTurn => Err(not_ours(id, &why)),
+            Claim::ForClient => {
+                self.copy(id, path, folder).await?;
+                Ok(PreparedOpening::ToRead { why })
+            }
+        }
+    }
+
     /// Claims a session for as long as a node that should take it might still do so.
-    async fn claimed(&self, id: &str, claim: Claim) -> Result<HeldRecord, StoreError> {
+    async fn claimed(&self, id: &str, claim: Claim) -> Result<ClaimedRecord, StoreError> {
         let until = Instant::now() + WANTED_WAIT;
         loop {
             match self.fleet().claim(id, claim).await {
-                Ok(held) => return Ok(held),
+                Ok(claimed) => return Ok(claimed),
                 Err(NotHeld::Wanted(_)) if Instant::now() < until => {
                     tokio::time::sleep(WANTED_PAUSE).await;
                 }
@@ -351,12 +413,9 @@ impl FleetStore {
     }
 
     /// Somebody else may have the session after all.
-    async fn let_go(&self, held: HeldRecord) {
-        let record = SessionRecord {
-            owner: None,
-            ..held.record.clone()
-        };
-        if let Err(why) = self.fleet().change(&held, record).await {
+    async fn let_go(&self, claimed: ClaimedRecord) {
+        let ClaimedRecord { held, unopened } = claimed;
+        if let Err(why) = self.fleet().change(&held, unopened).await {
             tracing::warn!(session = %held.record.id, "not released: {why}");
         }
     }

@@ -14,7 +14,7 @@ use super::ends::{ReadyItem, Sink, TunnelSource};
 use super::limits::{
     BEAT_EVERY, MAX_CONTENT_BYTES, MESSAGE_COST, REPORT_BYTES, SILENCE, WINDOW_BYTES,
 };
-use super::message::{BadTunnelMessage, TunnelEnd, TunnelMessage};
+use super::message::{BadTunnelMessage, HEADER_BYTES, TunnelEnd, TunnelMessage};
 use crate::fleet::Fleet;
 use crate::nodes::NodeId;
 
@@ -162,12 +162,19 @@ impl TunnelCarrier {
         Ok(false)
     }
 
+    /// Content of one message at most: the servers may take less than this program would send.
+    fn max_content(&self) -> usize {
+        let most = self.fleet.client().server_info().max_payload;
+        most.saturating_sub(HEADER_BYTES)
+            .clamp(1, MAX_CONTENT_BYTES)
+    }
+
     /// The bytes with those that are ready behind them, up to a message, and what came instead.
     fn batch(&mut self, first: Bytes) -> (Bytes, Option<FromUpstream>) {
         let mut batch: Option<BytesMut> = None;
         let mut len = first.len();
         let mut other = None;
-        while len < MAX_CONTENT_BYTES {
+        while len < self.max_content() {
             match self.source.ready_bytes() {
                 ReadyItem::Bytes(bytes) => {
                     len += bytes.len();
@@ -190,7 +197,7 @@ impl TunnelCarrier {
         progress: &mut TunnelProgress,
     ) -> Result<(), TunnelBroken> {
         while !bytes.is_empty() {
-            let part = bytes.split_to(bytes.len().min(MAX_CONTENT_BYTES));
+            let part = bytes.split_to(bytes.len().min(self.max_content()));
             self.send(TunnelMessage::Data(part), progress).await?;
         }
         Ok(())

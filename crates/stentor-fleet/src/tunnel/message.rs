@@ -5,7 +5,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 /// A byte and a number.
-const HEADER_BYTES: usize = 9;
+pub(super) const HEADER_BYTES: usize = 9;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use super::limits::OPEN_WAIT;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::nodes::NodeId;
-use crate::places::NodePlaces;
+use crate::places::{NodePlaces, WorkingFolder};
 
 /// The word of all subjects of tunnels.
 const TUNNEL: &str = "tunnel";
@@ -141,7 +141,7 @@ impl Listener {
         client.env.clone_from(&self.place.env);
         let cwd = Path::new(&client.cwd);
         if !cwd.is_dir() && !self.places.can_make(cwd) {
-            client.cwd.clone_from(&self.place.cwd);
+            client.cwd = self.folder_for(&client)?;
         }
         let fleet = &self.fleet;
         let subject = fleet.subject(&[TUNNEL, &open.tunnel, "in"]);
@@ -160,6 +160,25 @@ impl Listener {
             sink,
         };
         Ok((open.tunnel, carrier))
+    }
+
+    /// Where a client is here whose folder is not: in that of the session it goes on with, else where this
+    /// node is. A session that begins in its client's folder begins nowhere else.
+    fn folder_for(&self, client: &ClientHello) -> Result<String, AttachRefusal> {
+        let mut named = client.args.iter();
+        let named = named.find_map(|word| self.fleet.session(word));
+        if let Some(WorkingFolder::Here(folder)) = named.map(|it| self.places.working_folder(&it)) {
+            return Ok(folder.display().to_string());
+        }
+        // In ACP, whoever begins a session says where.
+        match client.begins && client.dialect != "acp" {
+            true => Err(refused(format!(
+                "the folder {} is not on the node `{}`",
+                client.cwd,
+                self.fleet.this_node().name
+            ))),
+            false => Ok(self.place.cwd.clone()),
+        }
     }
 
     fn tunnels(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Capacity>>> {

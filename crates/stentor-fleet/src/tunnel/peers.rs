@@ -63,7 +63,17 @@ impl FleetPeers {
     /// True when a node can take a session over.
     fn can_be_taken(&self, session: &SessionRecord) -> bool {
         let nodes = self.fleet.nodes();
-        nodes.iter().any(|node| can_take(node, session))
+        let can = |node: &NodeRecord| match node.id == *self.fleet.this_node() {
+            // Only a node itself knows what is in its places.
+            true => can_take(node, session) && self.has_folder(session),
+            false => can_take(node, session),
+        };
+        nodes.iter().any(can)
+    }
+
+    fn has_folder(&self, session: &SessionRecord) -> bool {
+        let folder = self.places.working_folder(session);
+        matches!(folder, WorkingFolder::Here(_))
     }
 
     /// Who should open a session that nobody has: this node if it has the session's place and capacity
@@ -74,10 +84,12 @@ impl FleetPeers {
         if nodes
             .iter()
             .any(|node| node.id.name == *this && can_take(node, session))
+            && self.has_folder(session)
         {
             return Owner::Nobody;
         }
         let able = nodes.into_iter().filter(|node| can_take(node, session));
+        let able = able.filter(|node| node.id.name != *this);
         match able.max_by_key(NodeRecord::free) {
             Some(node) => Owner::Node(node.id.name),
             None => Owner::Nobody,

@@ -55,6 +55,44 @@ async fn a_stream_that_somebody_made_otherwise_is_not_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_acknowledges_before_it_stores_is_not_used() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let made = stream::Config {
+        name: "stentor_default_journals".to_owned(),
+        subjects: vec!["stentor.default.journal.*".to_owned()],
+        persist_mode: Some(stream::PersistenceMode::Async),
+        ..stream::Config::default()
+    };
+    client_of(&nats).await.create_stream(made).await.unwrap();
+    let why = refused(settings(&nats.url)).await;
+    assert!(why.contains("`persist_mode`"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_whose_names_come_to_the_same_do_not_share_what_they_have() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let tenant = |prefix: &str, tenant: &str| FleetSettings {
+        prefix: prefix.to_owned(),
+        tenant: tenant.to_owned(),
+        ..settings(&nats.url)
+    };
+    Fleet::connect(tenant("p", "x_y"), "life").await.unwrap();
+    let why = refused(tenant("p_x", "y")).await;
+    assert!(why.contains("`p_x_y_journals`"), "{why}");
+    assert!(why.contains("p.x_y.journal.*"), "{why}");
+    // Who only looks sees nothing of it either.
+    let Err(why) = Fleet::open(tenant("p_x", "y")).await else {
+        panic!("it was accepted");
+    };
+    assert!(matches!(why, FleetError::OtherTenant { .. }), "{why}");
+    Fleet::open(tenant("p", "x_y")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_only_looks_makes_nothing() {
     let Some(nats) = NatsServer::start() else {
         return;
@@ -94,6 +132,7 @@ async fn the_nodes_of_a_fleet_have_one_lease_and_it_changes_when_no_other_is_the
         },
         places: Vec::new(),
         folders: [].into(),
+        recipes: [].into(),
         capacity: 1,
         sessions: 0,
         draining: false,

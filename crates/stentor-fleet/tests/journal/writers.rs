@@ -159,7 +159,13 @@ async fn a_session_is_the_same_on_another_machine_but_for_its_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_picture_goes_with_its_session() {
+async fn a_picture_goes_with_its_session_whatever_its_size() {
+    for size in [1, 100_000] {
+        a_picture_goes_with_its_session(&"QUJD".repeat(size)).await;
+    }
+}
+
+async fn a_picture_goes_with_its_session(picture: &str) {
     let Some(nats) = NatsServer::start() else {
         return;
     };
@@ -168,8 +174,7 @@ async fn a_large_picture_goes_with_its_session() {
         Machine::new(&nats, "two").await,
     );
     let mut first = one.create("session-1");
-    let picture = "QUJD".repeat(100_000);
-    let message = Message::user(vec![ContentBlock::image(picture.as_str(), "image/png")], 0);
+    let message = Message::user(vec![ContentBlock::image(picture, "image/png")], 0);
     let shown = Entry {
         kind: EntryKind::Message {
             message: Arc::new(message),
@@ -191,11 +196,14 @@ async fn a_large_picture_goes_with_its_session() {
     let pictures = jetstream.get_object_store(bucket).await.unwrap();
     assert_eq!(pictures.list().await.unwrap().count().await, 1);
     let path = second.path().unwrap().to_owned();
+    let beside = path.with_file_name("blobs");
+    assert_eq!(std::fs::read_dir(&beside).unwrap().count(), 1);
     drop(second);
     let store = two.store.clone();
     let removed = tokio::task::spawn_blocking(move || store.remove(&path));
     removed.await.unwrap().unwrap();
     assert_eq!(pictures.list().await.unwrap().count().await, 0);
+    assert_eq!(std::fs::read_dir(&beside).unwrap().count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 //! A picture whose base64 text is longer than [`INLINE_BYTES`] is written to
 //! `<session folder>/blobs/<sha256 of the decoded bytes>`, and the entry holds
 //! `"data":"blob:sha256:<hex>"`, omp's form. Shorter ones stay in the entry, where every program
-//! finds them.
+//! finds them, unless whoever has the journal wants all of them put out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use super::names::hex;
 use crate::message::{ContentBlock, ImageBlock, KnownBlock, KnownMessage, Message, UserContent};
 use crate::private_file::{FileReplacement, PRIVATE, create_folder};
 
-/// The longest base64 text that stays in the entry.
+/// The longest base64 text that usually stays in the entry.
 pub(super) const INLINE_BYTES: usize = 64 * 1024;
 pub(super) const REFERENCE: &str = "blob:sha256:";
 const HASH_DIGITS: usize = 64;
@@ -38,8 +38,8 @@ pub(super) struct Blobs {
     /// Where omp keeps its blobs: beside its `sessions` folder, two levels up from a session.
     of_omp: Option<PathBuf>,
     unsynced: Arc<std::sync::Mutex<Vec<PathBuf>>>,
-    /// Pictures stay in their entries, whatever their size.
-    inline: bool,
+    /// The longest base64 text that stays in its entry.
+    inline_bytes: usize,
 }
 
 impl Blobs {
@@ -51,13 +51,18 @@ impl Blobs {
             dir: folder.join("blobs"),
             of_omp: of_omp.map(|root| root.join("blobs")),
             unsynced: Arc::default(),
-            inline: false,
+            inline_bytes: INLINE_BYTES,
         }
     }
 
     /// From here on pictures stay in their entries. Those that are blobs are still found.
     pub(super) fn keep_inline(&mut self) {
-        self.inline = true;
+        self.inline_bytes = usize::MAX;
+    }
+
+    /// From here on no picture stays in its entry.
+    pub(super) fn put_out_all(&mut self) {
+        self.inline_bytes = 0;
     }
 
     /// `entry` as it is to be written: large pictures replaced by references to their blobs,
@@ -65,15 +70,15 @@ impl Blobs {
     pub(super) fn put_out<'e>(&self, entry: &'e Entry) -> Result<Cow<'e, Entry>, StoreError> {
         let is_large = |block: &ContentBlock| {
             matches!(block, ContentBlock::Known(KnownBlock::Image(image))
-                if image.data.len() > INLINE_BYTES)
+                if image.data.len() > self.inline_bytes)
         };
-        if self.inline || !blocks(&entry.kind).iter().any(is_large) {
+        if !blocks(&entry.kind).iter().any(is_large) {
             return Ok(Cow::Borrowed(entry));
         }
         let mut entry = entry.clone();
         for block in blocks_mut(&mut entry.kind) {
             if let ContentBlock::Known(KnownBlock::Image(image)) = block
-                && image.data.len() > INLINE_BYTES
+                && image.data.len() > self.inline_bytes
                 // Only what decodes to the very same text again may be replaced.
                 && let Ok(bytes) = STANDARD.decode(image.data.as_bytes())
             {

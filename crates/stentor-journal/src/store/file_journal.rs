@@ -141,6 +141,10 @@ impl Journal for FileJournal {
         self.blobs.keep_inline();
     }
 
+    fn put_out_pictures(&mut self) {
+        self.blobs.put_out_all();
+    }
+
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let file = Arc::clone(&self.file);
         let name_is_synced = Arc::clone(&self.name_is_synced);

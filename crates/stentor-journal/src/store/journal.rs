@@ -31,6 +31,9 @@ pub trait Journal: Send {
     /// else.
     fn keep_pictures_inline(&mut self) {}
 
+    /// From here on no picture stays in its entry, however small: for who stores pictures elsewhere.
+    fn put_out_pictures(&mut self) {}
+
     /// Makes everything appended before the call survive a power loss, including the pictures the
     /// entries refer to and the file's own name in its folder. Call at decision points: it takes
     /// about a millisecond, off the async threads.

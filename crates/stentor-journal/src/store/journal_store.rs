@@ -68,6 +68,11 @@ pub trait JournalStore: Send + Sync {
         Ok(())
     }
 
+    /// The folder that the session in a file works in, where that is not up to who opens it.
+    fn working_folder(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
     /// What has to come before a session is opened and may take long: nobody waits for anything else
     /// meanwhile. Blocks.
     fn prepare(&self, _path: &Path) -> Result<(), StoreError> {

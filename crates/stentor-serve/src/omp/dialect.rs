@@ -225,7 +225,12 @@ impl OmpDialect {
 
     /// The options of a further conversation.
     pub fn options_for_next(&self) -> Result<SessionOptions, AgentError> {
-        let mut options = self.agent.options(&self.options.cwd)?;
+        self.options_in(&self.options.cwd)
+    }
+
+    /// The same for one that works in another folder.
+    pub fn options_in(&self, cwd: &Path) -> Result<SessionOptions, AgentError> {
+        let mut options = self.agent.options(cwd)?;
         prepare(&self.agent, &self.options, &mut options);
         options.place = announced_place(&self.connection);
         Ok(options)
@@ -363,6 +368,13 @@ pub(super) fn begin(
         session_options.name = options.name.clone();
         return NextConversation::first(agent, session_options);
     };
+    let cwd = agent.working_folder(&path, &options.cwd);
+    if cwd != options.cwd {
+        let place = session_options.place;
+        session_options = agent.options(&cwd)?;
+        prepare(agent, options, &mut session_options);
+        session_options.place = place;
+    }
     if !options.model_asked_for {
         session_options.prefer_stored_model();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stentor_agent::agent::Agent;
+use stentor_agent::agent::{Agent, AgentError};
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
 use stentor_wire::omp::command::{Command, CommandBody, Inbound, Refused, Side};
@@ -25,8 +25,12 @@ use crate::signals::EndSignal;
 /// Exit code for a child that could not start (section 2).
 const FAILED: u8 = 1;
 
-/// Serves one client until it goes away. Returns the exit code.
-pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 {
+/// Serves one client until it goes away. Returns the exit code, or why there is no session.
+pub async fn serve(
+    agent: Agent,
+    client: Connection,
+    options: OmpOptions,
+) -> Result<u8, AgentError> {
     let OpenedConnection {
         source,
         output,
@@ -35,28 +39,16 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
         Ok(opened) => opened,
         Err(error) => {
             tracing::error!(%error, "the process cannot be set up");
-            return FAILED;
+            return Ok(FAILED);
         }
     };
-    let mut session_options = match agent.options(&options.cwd) {
-        Ok(session_options) => session_options,
-        Err(error) => {
-            tracing::error!("{error}");
-            return FAILED;
-        }
-    };
+    let mut session_options = agent.options(&options.cwd)?;
     if output.send(&ready()).await.is_err() {
-        return 0;
+        return Ok(0);
     }
     let input = InputLines::read(source, limits::INPUT_LINE_BYTES);
     prepare(&agent, &options, &mut session_options);
-    let dialect = match OmpDialect::start(agent, options, output.clone(), session_options) {
-        Ok(dialect) => dialect,
-        Err(error) => {
-            tracing::error!("{error}");
-            return FAILED;
-        }
-    };
+    let dialect = OmpDialect::start(agent, options, output.clone(), session_options)?;
     if dialect.options.wants_dialogs {
         dialect.connection.answers_dialogs();
     }
@@ -83,10 +75,10 @@ pub async fn serve(agent: Agent, client: Connection, options: OmpOptions) -> u8 
         output.finish().await;
     };
     signals.wind_down(limits::WIND_DOWN, winding_down).await;
-    match end {
+    Ok(match end {
         ServingEnd::Input | ServingEnd::Output | ServingEnd::Asked => 0,
         ServingEnd::Signal(signal) => signal.exit_code(),
-    }
+    })
 }
 
 /// Takes line after line until the client closes our stdin.

@@ -1,5 +1,6 @@
 //! Which session the child has, and with which model.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use stentor_agent::agent::{Agent, AgentError, NewSession};
@@ -24,14 +25,15 @@ const NEW: NewSession = NewSession {
 
 /// The session `--continue` names, or a new one. It is on disk when this returns (section 15).
 pub(super) fn open(agent: &Agent, options: &SynapsOptions) -> Result<Session, AgentError> {
-    let mut session = session_options(agent, options)?;
     let Some(wanted) = &options.resume else {
-        return agent.start_first(session, NEW);
+        return agent.start_first(session_options(agent, options)?, NEW);
     };
+    let path = find(agent, wanted)?;
+    let mut session = options_in(agent, options, &agent.working_folder(&path, &options.cwd))?;
     if options.model.is_none() {
         session.prefer_stored_model();
     }
-    agent.resume_first(&find(agent, wanted)?, session)
+    agent.resume_first(&path, session)
 }
 
 /// A new session, on disk.
@@ -44,7 +46,15 @@ pub(super) fn session_options(
     agent: &Agent,
     options: &SynapsOptions,
 ) -> Result<SessionOptions, AgentError> {
-    let mut session = agent.options(&options.cwd)?;
+    options_in(agent, options, &options.cwd)
+}
+
+fn options_in(
+    agent: &Agent,
+    options: &SynapsOptions,
+    cwd: &Path,
+) -> Result<SessionOptions, AgentError> {
+    let mut session = agent.options(cwd)?;
     if let Some(name) = &options.model {
         session.model = Some(model(agent, name).unwrap_or_else(|| unknown(name)));
     }

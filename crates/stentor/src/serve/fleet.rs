@@ -12,7 +12,8 @@ use stentor_agent::tasks;
 use stentor_fleet::settings::{FleetSecret, WorkPlace};
 use stentor_fleet::tunnel::{self, FleetPeers};
 use stentor_fleet::{
-    ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeSessions, SessionActivity,
+    ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeId, NodeSessions,
+    SessionActivity,
 };
 use stentor_serve::frontend::{Frontend, Storing};
 use stentor_serve::http::DefaultClientPlace;
@@ -54,8 +55,6 @@ pub enum FleetFailure {
     NoUrl,
     #[error("there is no folder for the sessions of the fleet; set `data_dir`")]
     NoFolder,
-    #[error("session {0} is not open on any node")]
-    NotOpen(String),
     #[error("the fleet has no session {0}")]
     NoSession(String),
     #[error("several sessions begin with {0}; give more of the id")]
@@ -204,7 +203,7 @@ pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), 
                 show_nodes(&fleet, as_json, out)
             }
             FleetAction::Sessions => {
-                fleet.look_at_sessions().await?;
+                fleet.look().await?;
                 show_sessions(&fleet, as_json, out)
             }
             FleetAction::Drain { node } => {
@@ -219,11 +218,18 @@ pub fn run(args: &FleetArgs, as_json: bool, out: &mut impl Write) -> Result<(), 
             FleetAction::Move { session, node } => {
                 fleet.look().await?;
                 let session = one_session(&fleet, session)?;
-                let owner = fleet.owner_of(&session);
-                let owner = owner.ok_or_else(|| FleetFailure::NotOpen(session.clone()))?;
                 let to = node.clone();
-                let asked = ControlRequest::Move { session, to };
-                ask(&fleet, &owner.name, &asked, as_json, out).await
+                match fleet.owner_of(&session) {
+                    Some(owner) => {
+                        let asked = ControlRequest::Move { session, to };
+                        ask(&fleet, &owner.name, &asked, as_json, out).await
+                    }
+                    // Nobody has it who could hand it over.
+                    None => {
+                        let asked = ControlRequest::Take { session };
+                        ask(&fleet, &to, &asked, as_json, out).await
+                    }
+                }
             }
         }
     })
@@ -275,18 +281,30 @@ fn show_nodes(fleet: &Fleet, as_json: bool, out: &mut impl Write) -> Result<(), 
 
 fn show_sessions(fleet: &Fleet, as_json: bool, out: &mut impl Write) -> Result<(), FleetFailure> {
     let sessions = fleet.sessions();
+    let is_gone = |owner: &NodeId| !fleet.has_node(owner);
     if as_json {
+        let sessions = sessions.iter().map(|session| {
+            let mut shown = json!(session);
+            if let Some(owner) = &session.owner {
+                shown["owner"]["gone"] = json!(is_gone(owner));
+            }
+            shown
+        });
+        let sessions: Vec<_> = sessions.collect();
         return Ok(writeln!(out, "{}", json!({ "sessions": sessions }))?);
     }
     for session in sessions {
-        let owner = session.owner.as_ref();
+        let owner = session.owner.as_ref().map(|owner| match is_gone(owner) {
+            true => format!("{} (gone)", visible(&owner.name)),
+            false => visible(&owner.name).into_owned(),
+        });
         let title = session.name.or(session.first_message).unwrap_or_default();
         writeln!(
             out,
             "{}  {}  {}  {}  {}",
             visible(&session.id),
             session.state.word(),
-            owner.map_or("-", |owner| &owner.name),
+            owner.as_deref().unwrap_or("-"),
             visible(&session.place),
             visible(title.lines().next().unwrap_or_default())
         )?;

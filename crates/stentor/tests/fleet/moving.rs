@@ -1,10 +1,13 @@
-//! Sessions that are handed from node to node.
+//! Sessions that are handed from node to node, and what is left of them there.
 
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use stentor_test_support::when_written;
 
-use crate::nodes::{Fleet, answer, load, new_session, prompt};
-use crate::world::Child;
+use crate::nodes::{Fleet, Node, PAUSE, answer, load, new_session, prompt};
+use crate::world::{Child, World};
 
 /// A call that somebody has to permit.
 const ASKS: &str = "[[turn]]\nwhen = { last_user_contains = \"run\" }\ntool = \"bash\"\n\
@@ -162,4 +165,98 @@ fn queued_messages_are_kept_when_a_node_dies() {
     let state = client.until(|line| line.contains(r#""command":"get_state""#));
     let state: Value = serde_json::from_str(state.last().unwrap()).unwrap();
     assert_eq!(state["data"]["queuedMessageCount"], 1, "{state}");
+}
+
+#[test]
+fn a_session_that_is_open_nowhere_is_opened_on_the_node_it_is_moved_to() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let elsewhere = fleet.node_with("elsewhere", ASKS, "");
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    client.end();
+    one.stop();
+    two.when(&session, |session| session["owner"].is_null());
+
+    let words = ["fleet", "move", &session, "elsewhere"];
+    let out = elsewhere.world.command(&words).output().unwrap();
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(why.contains("has no place `work`"), "{why}");
+    let said = two.world.asked(&["fleet", "move", &session, "two"]);
+    assert_eq!(said, "1 session(s) handed over\n");
+    two.when_owned_by(&session, "two");
+}
+
+#[test]
+fn an_owner_that_is_gone_is_shown_as_gone() {
+    let Some(fleet) = Fleet::new() else { return };
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &one.world.path("work"));
+    prompt(&mut client, 4, &session, "hello");
+    client.until_answer(4);
+    let there = two.when_owned_by(&session, "one");
+    assert_eq!(there["owner"]["gone"], false);
+    let said = two.world.asked(&["fleet", "sessions"]);
+    assert!(said.contains("  one  host-one  hello"), "{said}");
+    kill_process(one.process.pid(), Signal::KILL).unwrap();
+    two.when(&session, |session| session["owner"]["gone"] == true);
+    let said = two.world.asked(&["fleet", "sessions"]);
+    assert!(said.contains("  one (gone)  host-one  hello"), "{said}");
+}
+
+#[test]
+fn a_deleted_session_leaves_nothing_on_nodes_that_had_it_once_whether_they_are_there_or_not() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.asking_node("one", ASKS);
+    let two = fleet.asking_node("two", ASKS);
+    let three = fleet.asking_node("three", ASKS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, "secret-words");
+    client.until_answer(4);
+    client.end();
+    for node in ["three", "two"] {
+        one.world.asked(&["fleet", "move", &session, node]);
+        one.when_owned_by(&session, node);
+    }
+    let copies = |world: &World| {
+        let data = world.path("home/.local/share/stentor/fleet");
+        files_below(&data, |name| name.contains(&session))
+    };
+    assert_eq!(copies(&one.world).len(), 1);
+    assert_eq!(copies(&three.world).len(), 1);
+    let Node { world, process } = three;
+    kill_process(process.pid(), Signal::TERM).unwrap();
+    assert_eq!(process.exit_code(), Some(143));
+
+    let mut client = two.acp();
+    let delete = serde_json::json!({ "sessionId": session });
+    let deleted = answer(&client.ask_acp(5, "session/delete", delete));
+    assert!(deleted.get("result").is_some(), "{deleted}");
+    assert_eq!(copies(&two.world), Vec::<PathBuf>::new());
+    while !copies(&one.world).is_empty() {
+        std::thread::sleep(PAUSE);
+    }
+    let three = fleet.start(world);
+    while !copies(&three.world).is_empty() {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The files below a folder whose names fit.
+fn files_below(folder: &Path, fits: impl Fn(&str) -> bool + Copy) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.flat_map(|entry| match entry.path() {
+        path if path.is_dir() => files_below(&path, fits),
+        path => vec![path],
+    });
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    paths.filter(|path| fits(&name(path))).collect()
 }

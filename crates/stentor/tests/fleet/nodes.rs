@@ -12,7 +12,7 @@ use stentor_test_support::{Lines, Link, NatsServer, TemporaryFolder};
 use crate::world::{Child, World};
 
 /// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PAUSE: Duration = Duration::from_millis(20);
 
 /// NATS, and the folder that the nodes share.
 pub struct Fleet {
@@ -70,10 +70,15 @@ impl Page {
 impl Fleet {
     /// One without nodes, if there is a NATS server.
     pub fn new() -> Option<Self> {
-        Some(Self {
-            nats: NatsServer::start()?,
+        Some(Self::on(NatsServer::start()?))
+    }
+
+    /// One on this NATS server.
+    pub fn on(nats: NatsServer) -> Self {
+        Self {
+            nats,
             shared: TemporaryFolder::with(&["work"]),
-        })
+        }
     }
 
     /// The folder that nodes share as the place `work`.

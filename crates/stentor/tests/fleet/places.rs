@@ -1,10 +1,11 @@
-//! Places that are checked out.
+//! Places that are checked out, and those whose folders are missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
-use stentor_test_support::TemporaryFolder;
+use stentor_test_support::{TemporaryFolder, when_written};
 
 use crate::nodes::{Fleet, answer, load, new_session, prompt};
 
@@ -159,4 +160,133 @@ fn a_place_that_cannot_be_checked_out_is_refused_with_the_reason_and_leaves_noth
     assert!(why.contains("v9"), "{refused}");
     let left = std::fs::read_dir(repository.folder.path("disk")).unwrap();
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_label_that_is_another_repository_on_another_node_is_refused() {
+    let Some(fleet) = Fleet::new() else { return };
+    let repository = Repository::new();
+    let one = fleet.node_with("one", ANSWERS, &repository.place(&repository.path("one")));
+    let two = repository.place(&repository.path("two"));
+    let other = two.replace("/origin\"", "/another\"");
+    let world = fleet.world("two", ANSWERS, "all", &other);
+    let socket = world.path("s").display().to_string();
+    let mut command = world.command(&["serve", "--socket", &socket, "--fleet"]);
+    let out = command.output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let why = "the place `site` is another repository on the node `one`";
+    assert!(said.contains(why), "{said}");
+    // Another commit may be on its way to all nodes.
+    fleet.node_with("two", ANSWERS, &two.replace("\"v1\"", "\"v2\""));
+    one.when_status(|nodes| nodes["two"].is_object());
+}
+
+#[test]
+fn a_place_whose_folder_is_missing_is_none_of_a_node_until_the_folder_is_there() {
+    let Some(fleet) = Fleet::new() else { return };
+    let disk = TemporaryFolder::with(&[]);
+    let folder = disk.path("mount");
+    let work = fleet.work();
+    let one = fleet.node("one", ANSWERS);
+    let two = fleet.node_with("two", ANSWERS, &format!("work = {folder:?}\n"));
+    one.when_status(|nodes| nodes["two"]["places"] == json!(["host-two"]));
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 3, &session, "hello");
+    client.until_answer(3);
+    kill_process(one.process.pid(), Signal::KILL).unwrap();
+
+    two.when_status(|nodes| nodes["one"].is_null());
+    let mut client = two.acp();
+    let said = load(&mut client, &session, &two.world.path("work")).concat();
+    assert!(said.contains("Answered."), "{said}");
+    prompt(&mut client, 4, &session, "go on");
+    let refused = answer(&client.until_answer(4));
+    let why = refused["error"]["message"].to_string();
+    assert!(
+        why.contains("of the place `work` is not on this node"),
+        "{refused}"
+    );
+    std::fs::create_dir(&folder).unwrap();
+    two.when_status(|nodes| nodes["two"]["places"] == json!(["work", "host-two"]));
+}
+
+#[test]
+fn a_session_goes_on_where_its_folder_is_and_runs_nothing_elsewhere() {
+    const RUNS: &str = "on_exhausted = \"repeat-last\"\n\
+        [[turn]]\nwhen = { last_user_contains = \"begin\" }\ntool = \"bash\"\n\
+        arguments = { command = \"echo begun >> begun.txt; sleep 600\" }\n\
+        [[turn]]\nwhen = { last_user_contains = \"again\" }\ntool = \"bash\"\n\
+        arguments = { command = \"pwd >> pwd.txt\" }\n[[turn]]\ntext = \"Answered.\"\n";
+    let Some(fleet) = Fleet::new() else { return };
+    let elsewhere = TemporaryFolder::with(&["mount"]);
+    let folder = fleet.work().join("proj");
+    std::fs::create_dir(&folder).unwrap();
+    let one = fleet.node("one", RUNS);
+    // It has the place and not the folder in it, and is the first for some of the sessions.
+    let mount = format!("work = {:?}\n", elsewhere.path("mount"));
+    let without = fleet.node_with("without", RUNS, &mount);
+    let with = fleet.node("with", RUNS);
+    let mut clients = [one.acp(), one.acp(), one.acp(), one.acp(), one.acp()];
+    let sessions: Vec<String> = clients
+        .iter_mut()
+        .map(|client| {
+            let session = new_session(client, &folder);
+            prompt(client, 3, &session, "begin");
+            when_written(&folder.join("begun.txt"));
+            std::fs::remove_file(folder.join("begun.txt")).unwrap();
+            session
+        })
+        .collect();
+    kill_process(one.process.pid(), Signal::KILL).unwrap();
+
+    for session in &sessions {
+        with.when_owned_by(session, "with");
+        let mut client = without.acp();
+        load(&mut client, session, &without.world.path("work"));
+        prompt(&mut client, 4, session, "again");
+        let answered = answer(&client.until_answer(4));
+        assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+    }
+    let ran = std::fs::read_to_string(folder.join("pwd.txt")).unwrap();
+    assert_eq!(ran.lines().count(), sessions.len(), "{ran}");
+    assert!(ran.lines().all(|line| Path::new(line) == folder), "{ran}");
+}
+
+#[test]
+fn a_session_runs_in_its_own_folder_wherever_its_client_is() {
+    const RUNS: &str = "on_exhausted = \"repeat-last\"\n\
+        [[turn]]\nwhen = { last_user_contains = \"where\" }\ntool = \"bash\"\n\
+        arguments = { command = \"pwd >> pwd.txt\" }\n[[turn]]\ntext = \"Answered.\"\n";
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", RUNS);
+    let two = fleet.node("two", RUNS);
+    let elsewhere = fleet.node_with("elsewhere", RUNS, "");
+    let mut client = one.acp();
+    let sessions = [4, 5].map(|id| {
+        let session = new_session(&mut client, &work);
+        prompt(&mut client, id, &session, "hello");
+        client.until_answer(id);
+        session
+    });
+    client.end();
+    one.stop();
+    for session in &sessions {
+        two.when(session, |session| session["owner"].is_null());
+    }
+    let away = elsewhere.world.path("work");
+    let mut named = elsewhere.omp_in(&away, &sessions[0]);
+    let mut switched = elsewhere.omp(&away);
+    let path = format!("/of/another/node/time_{}.jsonl", sessions[1]);
+    let switch = json!({ "id": "s", "type": "switch_session", "sessionPath": path });
+    switched.send(&switch.to_string());
+    switched.until(|line| line.contains(r#""command":"switch_session""#));
+    for client in [&mut named, &mut switched] {
+        client.send(r#"{"id":"a","type":"prompt","message":"where"}"#);
+        client.until_type("agent_settled");
+    }
+    let ran = std::fs::read_to_string(work.join("pwd.txt")).unwrap();
+    assert_eq!(ran.lines().count(), 2, "{ran}");
+    assert!(!away.join("pwd.txt").exists());
 }

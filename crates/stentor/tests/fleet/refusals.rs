@@ -2,10 +2,10 @@
 
 use stentor_test_support::NatsServer;
 
-use crate::nodes::{Fleet, answer, load, new_session, prompt};
+use crate::nodes::{Fleet, PAUSE, answer, load, new_session, prompt};
 use crate::world::World;
 
-const ANSWERS: &str = "[[turn]]\ntext = \"Answered.\"\n";
+const ANSWERS: &str = "on_exhausted = \"repeat-last\"\n[[turn]]\ntext = \"Answered.\"\n";
 
 fn refused(world: &World, words: &[&str]) -> String {
     let out = world.command(words).output().unwrap();
@@ -29,6 +29,9 @@ fn a_node_does_not_start_where_acknowledged_writes_may_be_lost() {
     assert!(unknown.contains("sync_interval: always"), "{unknown}");
     let seen = start(&format!("monitor = {:?}\n", nats.monitor));
     assert!(seen.contains("before they are on its disk"), "{seen}");
+    let https = nats.monitor.replace("http://", "https://");
+    let https = start(&format!("monitor = {https:?}\n"));
+    assert!(https.contains("only asked over http"), "{https}");
     let alone = start("durability = \"replicated\"\n");
     assert!(alone.contains("at least 3"), "{alone}");
 }
@@ -122,5 +125,56 @@ fn what_is_wrong_with_the_settings_is_said_with_its_line() {
         let number = text.unwrap().lines().position(|own| own == line).unwrap() + 1;
         assert!(said.contains(why), "{said}");
         assert!(said.contains(&format!("config.toml:{number}:1")), "{said}");
+    }
+}
+
+#[test]
+fn frames_go_between_nodes_however_small_the_messages_of_the_servers_are() {
+    let nats = NatsServer::configured("sync_interval: always", "max_payload: 32KB", &[]);
+    let Some(fleet) = nats.map(Fleet::on) else {
+        return;
+    };
+    let work = fleet.work();
+    let one = fleet.node("one", ANSWERS);
+    let two = fleet.node("two", ANSWERS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    prompt(&mut client, 4, &session, &"long ".repeat(30_000));
+    client.until_answer(4);
+    two.when_owned_by(&session, "one");
+    let mut client = two.acp();
+    let lines = load(&mut client, &session, &work);
+    assert!(answer(&lines).get("result").is_some(), "{lines:#?}");
+    prompt(&mut client, 5, &session, &"long ".repeat(30_000));
+    let answered = answer(&client.until_answer(5));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+}
+
+#[test]
+fn servers_that_are_full_are_the_reason_that_clients_learn() {
+    let nats = NatsServer::with("sync_interval: always, max_file_store: 3MB");
+    let Some(fleet) = nats.map(Fleet::on) else {
+        return;
+    };
+    let work = fleet.work();
+    let one = fleet.node("one", ANSWERS);
+    let mut client = one.acp();
+    let session = new_session(&mut client, &work);
+    let refused = (4..).find_map(|id| {
+        prompt(&mut client, id, &session, &"x".repeat(900_000));
+        let answered = answer(&client.until_answer(id));
+        (answered["result"]["stopReason"] != "end_turn").then_some(answered)
+    });
+    let refused = refused.unwrap().to_string();
+    assert!(refused.contains("insufficient resources"), "{refused}");
+    // Who opens it then learns the same, as soon as it is closed here.
+    client.end();
+    loop {
+        let mut client = one.acp();
+        let refused = answer(&load(&mut client, &session, &work)).to_string();
+        match refused.contains("already") {
+            true => std::thread::sleep(PAUSE),
+            false => break assert!(refused.contains("insufficient resources"), "{refused}"),
+        }
     }
 }

@@ -145,3 +145,36 @@ fn a_node_that_stops_hands_its_sessions_over_at_once() {
     );
     two.when_owned_by(&idle, "two");
 }
+
+#[test]
+fn a_session_that_one_node_fails_to_take_over_is_taken_by_another() {
+    let Some(fleet) = Fleet::new() else { return };
+    let work = fleet.work();
+    let one = fleet.node("one", BEGINS);
+    // It has the place as far as it knows, and is the first for some of the sessions.
+    let missing = fleet.work().join("missing");
+    let broken = format!(
+        "work = {{ repository = {:?}, commit = \"v1\", path = {:?} }}\n",
+        missing.join("origin"),
+        missing.join("checkout"),
+    );
+    let broken = fleet.node_with("broken", BEGINS, &broken);
+    let two = fleet.node("two", BEGINS);
+    let mut clients = [one.acp(), one.acp(), one.acp(), one.acp(), one.acp()];
+    let sessions: Vec<String> = clients
+        .iter_mut()
+        .map(|client| {
+            let session = new_session(client, &work);
+            prompt(client, 4, &session, "run it");
+            when_written(&work.join("ran.txt"));
+            std::fs::remove_file(work.join("ran.txt")).unwrap();
+            session
+        })
+        .collect();
+    broken.when_status(|nodes| nodes["two"].is_object());
+    kill_process(one.process.pid(), Signal::KILL).unwrap();
+    for session in &sessions {
+        two.when_owned_by(session, "two");
+    }
+    std::fs::write(work.join("go"), "").unwrap();
+}

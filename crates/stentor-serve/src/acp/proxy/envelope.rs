@@ -33,6 +33,14 @@ struct LineNames<'a> {
     request_id: Option<&'a RawValue>,
 }
 
+/// What is looked at in errors.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct LineError<'a> {
+    #[serde(borrow)]
+    message: Cow<'a, str>,
+}
+
 impl<'a> LineEnvelope<'a> {
     /// Reads a line; `None` when it is none.
     pub fn read(line: &'a [u8]) -> Option<Self> {
@@ -50,6 +58,12 @@ pub(super) fn session_in(raw: Option<&RawValue>) -> Option<String> {
 pub(super) fn request_in(raw: Option<&RawValue>) -> Option<String> {
     let names: LineNames<'_> = serde_json::from_str(raw?.get()).ok()?;
     names.request_id.map(|id| id.get().to_owned())
+}
+
+/// What an error says.
+pub(super) fn message_in(error: &RawValue) -> String {
+    let read: Option<LineError<'_>> = serde_json::from_str(error.get()).ok();
+    read.unwrap_or_default().message.into_owned()
 }
 
 /// True for the id of one of the proxy's own requests.

@@ -62,8 +62,8 @@ impl Multiplexer {
                 }
             }
             (None, Some(id)) if envelope::is_own(id.get()) => {
-                let is_fine = envelope.error.is_none();
-                self.own_answer(id.get(), is_fine);
+                let refusal = envelope.error.map(envelope::message_in);
+                self.own_answer(id.get(), refusal);
             }
             (None, Some(id)) => {
                 self.to_client.extend_from_slice(line);

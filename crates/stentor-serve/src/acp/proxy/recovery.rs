@@ -44,6 +44,8 @@ pub(super) struct Recovery {
     is_sought: bool,
     /// It has left the node that is about to answer the request.
     has_moved: bool,
+    /// Why it could not be loaded the last time.
+    refusal: Option<String>,
     /// What its client has not seen, as far as it has been replayed.
     missed: MissedUpdates,
     held: Vec<Bytes>,
@@ -58,6 +60,7 @@ impl Recovery {
             leaving: None,
             is_sought: false,
             has_moved: false,
+            refusal: None,
             missed: MissedUpdates::default(),
             held: Vec::new(),
         }
@@ -266,8 +269,8 @@ impl Multiplexer {
         self.send(number, line.into());
     }
 
-    /// A node has answered the proxy.
-    pub(super) fn own_answer(&mut self, id: &str, is_fine: bool) {
+    /// A node has answered the proxy, or refused what that asked.
+    pub(super) fn own_answer(&mut self, id: &str, refusal: Option<String>) {
         let answered = self.sessions.iter().find_map(|(session, open)| {
             let recovery = open.recovery.as_ref()?;
             let has_left = recovery.leaving.as_deref() == Some(id);
@@ -281,12 +284,15 @@ impl Multiplexer {
         if has_left {
             return self.has_left(session);
         }
-        if !is_fine {
-            return self.look_later(session);
-        }
         let Some(open) = self.sessions.get_mut(&session) else {
             return;
         };
+        if refusal.is_some() {
+            if let Some(recovery) = &mut open.recovery {
+                recovery.refusal = refusal;
+            }
+            return self.look_later(session);
+        }
         let number = open.node;
         if let Some(recovery) = open.recovery.take() {
             let missed = &recovery.missed;
@@ -345,11 +351,14 @@ impl Multiplexer {
 
     fn give_up(&mut self, session: &str) {
         let open = self.sessions.remove(session);
-        let held = open.and_then(|open| open.recovery).map(|it| it.held);
-        for line in held.unwrap_or_default() {
+        let Some(recovery) = open.and_then(|open| open.recovery) else {
+            return;
+        };
+        let why = recovery.refusal.as_deref();
+        let why = why.unwrap_or("no node has the session");
+        for line in recovery.held {
             let envelope = envelope::LineEnvelope::read(&line);
             if let Some(id) = envelope.and_then(|envelope| envelope.id) {
-                let why = "no node has the session";
                 envelope::refuse(&mut self.to_client, id.get(), why);
             }
         }

@@ -56,7 +56,14 @@ pub(super) async fn switch(dialect: &Arc<OmpDialect>, switch: SwitchSession) -> 
 
 /// Goes on with the conversation in a file.
 pub(super) async fn resume(dialect: &Arc<OmpDialect>, path: &Path) -> Result<(), CommandFailure> {
-    let mut options = options_like_now(dialect).await?;
+    let cwd = tasks::spawn_blocking({
+        let (agent, path) = (dialect.agent.clone(), path.to_owned());
+        let cwd = dialect.options.cwd.clone();
+        move || agent.working_folder(&path, &cwd)
+    });
+    let cwd = cwd.await;
+    let cwd = cwd.map_err(|error| CommandFailure::new(error.to_string()))?;
+    let mut options = options_like_now_in(dialect, &cwd).await?;
     // Both come from the file, if they can.
     options.prefer_stored_model();
     options.thinking = None;
@@ -201,7 +208,15 @@ async fn view_of(session: &Session) -> Result<SessionView, CommandFailure> {
 /// The options of another conversation with the settings of the one that is left: a client sets
 /// them once and for all.
 pub(super) async fn options_like_now(dialect: &OmpDialect) -> Result<SessionOptions, AgentError> {
-    let mut options = dialect.options_for_next()?;
+    options_like_now_in(dialect, &dialect.options.cwd).await
+}
+
+/// The same in another folder.
+async fn options_like_now_in(
+    dialect: &OmpDialect,
+    cwd: &Path,
+) -> Result<SessionOptions, AgentError> {
+    let mut options = dialect.options_in(cwd)?;
     let state = dialect.session().state().await?;
     options.model = state.model.or(options.model);
     options.thinking = Some(state.thinking);
