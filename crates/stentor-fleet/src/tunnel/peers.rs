@@ -11,6 +11,7 @@ use stentor_serve::proxy::{
 use stentor_wire::attach::{AttachRefusal, ClientHello};
 
 use super::opening;
+use super::table::TunnelTable;
 use crate::directory::{SessionActivity, SessionRecord};
 use crate::fleet::Fleet;
 use crate::kept_in::KeptIn;
@@ -26,14 +27,19 @@ const GONE_SHOWN: Duration = Duration::from_secs(3600);
 /// The other nodes of a fleet.
 pub struct FleetPeers {
     fleet: Fleet,
+    tunnels: TunnelTable,
     places: NodePlaces,
 }
 
 impl FleetPeers {
-    /// Those of the fleet.
-    pub fn new(fleet: Fleet) -> Self {
+    /// Those of the fleet, with the tunnels of this node.
+    pub fn new(fleet: Fleet, tunnels: TunnelTable) -> Self {
         let places = NodePlaces::new(&fleet.settings().places, &fleet.this_node().name);
-        Self { fleet, places }
+        Self {
+            fleet,
+            tunnels,
+            places,
+        }
     }
 
     /// The session that a client names: by its id, its file, the unique beginning of its id, or its
@@ -181,7 +187,7 @@ impl Peers for FleetPeers {
                 message: format!("the node {node} is gone"),
                 status: 1,
             })?;
-            opening::open(&self.fleet, found, client).await
+            opening::open(&self.fleet, &self.tunnels, found, client).await
         })
     }
 

@@ -478,7 +478,10 @@ impl Proxy {
     async fn recover(&mut self, has_moved: bool) -> Result<(), SingleProxyEnd> {
         let mut why = match &self.current.place {
             NodePlace::Home => "this node no longer has the session".to_owned(),
-            NodePlace::Node(node) => format!("the node {node} no longer has the session"),
+            NodePlace::Node(node) if has_moved => {
+                format!("the node {node} no longer has the session")
+            }
+            NodePlace::Node(node) => format!("the connection to the node {node} broke"),
         };
         self.dialect.lost(&why, &mut self.to_client);
         self.flush().await?;

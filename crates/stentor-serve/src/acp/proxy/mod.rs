@@ -284,8 +284,8 @@ impl Multiplexer {
                 message: "internal error of the server".to_owned(),
                 status: 1,
             })),
-            Some(FromUpstream::Ended(_)) | None => {
-                self.lose(number);
+            from @ (Some(FromUpstream::Ended(_)) | None) => {
+                self.lose(number, from.is_some());
                 Ok(())
             }
         }

@@ -94,13 +94,16 @@ impl Multiplexer {
 
     /// A node is lost: what it was asked is refused, what it asked is withdrawn, and its sessions are
     /// looked for elsewhere.
-    pub(super) fn lose(&mut self, number: NodeNumber) {
+    pub(super) fn lose(&mut self, number: NodeNumber, has_ended: bool) {
         let Some(node) = self.nodes.remove(&number) else {
             return;
         };
         let why = match &node.place {
             NodePlace::Home => "the session is no longer here".to_owned(),
-            NodePlace::Node(name) => format!("the node {name} no longer has the session"),
+            NodePlace::Node(name) if has_ended => {
+                format!("the node {name} no longer has the session")
+            }
+            NodePlace::Node(name) => format!("the connection to the node {name} broke"),
         };
         self.refuse_requests(&why, |request| request.node == number);
         for asked in node.asked.into_values() {
@@ -205,7 +208,7 @@ impl Multiplexer {
                 });
             }
         }
-        self.lose(number);
+        self.lose(number, false);
     }
 
     fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::ProxiedRequest) -> bool) {
