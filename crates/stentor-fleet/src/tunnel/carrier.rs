@@ -209,7 +209,7 @@ impl TunnelCarrier {
     /// Sends what was not sent, and asks for what did not come.
     async fn catch_up(&mut self) -> Result<(), TunnelBroken> {
         if self.is_connected()
-            && let Some(from) = self.incoming.to_ask_for(Instant::now())
+            && let Some(from) = self.incoming.next_asked_for(Instant::now())
         {
             self.send(TunnelMessage::Again(from)).await?;
         }

@@ -60,7 +60,7 @@ impl ReceivedItems {
     }
 
     /// From which number on items are to be asked for again, if it is time.
-    pub fn to_ask_for(&mut self, now: Instant) -> Option<u64> {
+    pub fn next_asked_for(&mut self, now: Instant) -> Option<u64> {
         let from = self.last + 1;
         let is_asked_for = |(asked, when): (u64, Instant)| {
             asked == from && now.saturating_duration_since(when) < RETRY_EVERY
@@ -145,15 +145,15 @@ mod tests {
         let now = Instant::now();
         let mut items = ReceivedItems::default();
         items.take(1, data("a")).unwrap();
-        assert_eq!(items.to_ask_for(now), None);
+        assert_eq!(items.next_asked_for(now), None);
         for (number, text) in [(3, "c"), (4, "d"), (1, "a")] {
             items.take(number, data(text)).unwrap();
         }
-        assert_eq!(items.to_ask_for(now), Some(2));
+        assert_eq!(items.next_asked_for(now), Some(2));
         // It is on its way, until that takes too long.
         items.take(5, data("e")).unwrap();
-        assert_eq!(items.to_ask_for(now), None);
-        assert_eq!(items.to_ask_for(now + RETRY_EVERY), Some(2));
+        assert_eq!(items.next_asked_for(now), None);
+        assert_eq!(items.next_asked_for(now + RETRY_EVERY), Some(2));
         for (number, text) in [(2, "b"), (3, "c"), (2, "b"), (4, "d"), (5, "e")] {
             items.take(number, data(text)).unwrap();
         }
@@ -162,9 +162,9 @@ mod tests {
         assert_eq!(items.report(), 5);
         // The last ones can be lost as well: then the other side says how far it is.
         items.take(5, TunnelMessage::Received(0)).unwrap();
-        assert_eq!(items.to_ask_for(now), None);
+        assert_eq!(items.next_asked_for(now), None);
         items.take(7, TunnelMessage::Received(0)).unwrap();
-        assert_eq!(items.to_ask_for(now), Some(6));
+        assert_eq!(items.next_asked_for(now), Some(6));
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
                 items.take(out.published(), beat).unwrap();
                 got.push_str(&taken(&mut items));
                 now += RETRY_EVERY;
-                if let Some(from) = items.to_ask_for(now)
+                if let Some(from) = items.next_asked_for(now)
                     && !is_lost(&mut state)
                 {
                     out.again_from(from).unwrap();

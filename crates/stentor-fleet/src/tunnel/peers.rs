@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_nats::connection::State;
 use futures_util::future::BoxFuture;
 use stentor_serve::proxy::{
     FleetNode, LiveActivity, LocatedSession, NodePlace, NodeState, OpenAt, Owner, Peers, Upstream,
@@ -220,6 +221,12 @@ impl Peers for FleetPeers {
             node: owner.name,
             activity,
         })
+    }
+
+    fn is_connected(&self) -> bool {
+        // Its own lease is renewed over the same servers as that of the others, and seen behind it.
+        let is_seen = self.fleet.has_node(self.fleet.this_node());
+        is_seen && self.fleet.client().connection_state() == State::Connected
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {

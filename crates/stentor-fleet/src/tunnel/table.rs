@@ -8,9 +8,11 @@ use stentor_serve::proxy::Capacity;
 /// The tunnels of a node, by their names. Clones are the same table.
 #[derive(Clone, Default)]
 pub struct TunnelTable {
-    /// Where the sessions of the client have their capacity from, if it is served here.
-    tunnels: Arc<Mutex<HashMap<String, Option<Arc<dyn Capacity>>>>>,
+    tunnels: Arc<Mutex<TunnelsByName>>,
 }
+
+/// Where the sessions of each tunnel's client have their capacity from, if it is served here.
+type TunnelsByName = HashMap<String, Option<Arc<dyn Capacity>>>;
 
 /// A tunnel that the node has. Dropping it forgets it.
 pub(super) struct KnownTunnel {
@@ -37,7 +39,7 @@ impl TunnelTable {
         self.lock().get(name).cloned().flatten()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Option<Arc<dyn Capacity>>>> {
+    fn lock(&self) -> MutexGuard<'_, TunnelsByName> {
         self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

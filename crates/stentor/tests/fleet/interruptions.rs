@@ -1,11 +1,16 @@
 //! NATS that is gone for a while, between a client of one node and its session on another: the client
 //! sees everything, once.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use stentor_test_support::{NatsCluster, TemporaryFolder};
 
-use crate::nodes::{Node, answer, load, new_session, prompt};
+use crate::nodes::{Fleet, Node, answer, load, new_session, prompt};
 use crate::world::{Child, World};
+
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many words the long answer has.
 const WORDS: usize = 150;
@@ -165,5 +170,50 @@ fn what_a_client_asks_while_nats_is_gone_is_done_once() {
     );
     prompt(&mut pair.first, 10, &pair.session, "hello");
     let answered = answer(&pair.first.until_answer(10));
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+}
+
+#[test]
+fn a_run_goes_on_for_a_client_whose_node_was_cut_off_for_longer_than_its_lease() {
+    let Some(fleet) = Fleet::new() else { return };
+    let gate = fleet.work().join("gate");
+    let scenario = format!(
+        "on_exhausted = \"repeat-last\"\n[[turn]]\nwhen = {{ last_user_contains = \"wait\" }}\n\
+         steps = [{{ text = \"Begun \" }}, {{ wait_for = {gate:?} }}, {{ text = \"ended.\" }}]\n\
+         [[turn]]\ntext = \"Answered.\"\n"
+    );
+    let link = fleet.link();
+    let one = fleet.node("one", &scenario);
+    let two = fleet.node_behind(&link, "two", &scenario);
+    let mut first = one.acp();
+    let session = new_session(&mut first, &fleet.work());
+    prompt(&mut first, 9, &session, "hello");
+    first.until_answer(9);
+    two.when_owned_by(&session, "one");
+    let mut omp = two.omp_in(&fleet.work(), &session);
+    prompt(&mut first, 10, &session, "wait");
+    omp.until(|line| line.contains("Begun"));
+    link.cut();
+    // Until its node has given it up.
+    let socket = one.world.path("s").display().to_string();
+    let status = ["serve", "status", "--json", "--socket", &socket];
+    while one.world.asked(&status).contains("\"omp\"") {
+        std::thread::sleep(PAUSE);
+    }
+    link.mend();
+    // It is said why, and the client is in the session again.
+    let mut lines = omp.until(|line| line.contains("the connection to the node one broke"));
+    omp.send(r#"{"id":"g","type":"get_state"}"#);
+    lines.extend(omp.until(|line| line.contains(r#""id":"g""#)));
+    std::fs::write(&gate, "").unwrap();
+    lines.extend(omp.until(|line| line.contains("agent_settled")));
+    let said = lines.concat();
+    assert_eq!(
+        said.matches(r#"{"type":"agent_end""#).count(),
+        1,
+        "{lines:#?}"
+    );
+    assert!(said.contains("ended."), "{lines:#?}");
+    let answered = answer(&first.until_answer(10));
     assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
 }
