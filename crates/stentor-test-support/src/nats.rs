@@ -120,7 +120,8 @@ fn ports(folder: &Path, process: &mut KillOnDrop) -> Value {
     }
 }
 
-/// Three servers that hold everything three times. Each can be killed, paused and started again.
+/// Servers that hold everything together, usually three. Each can be killed, paused and started again:
+/// one that stands alone, too.
 pub struct NatsCluster {
     folder: TemporaryFolder,
     program: PathBuf,
@@ -147,16 +148,20 @@ impl NatsCluster {
         for (number, name) in names.iter().enumerate() {
             let port = |group: usize| ports[group * SERVERS + number];
             let jetstream = jetstream[number];
-            let config = format!(
+            let mut config = format!(
                 "server_name: {name}\nlisten: \"127.0.0.1:{}\"\nhttp: \"127.0.0.1:{}\"\n\
-                 jetstream {{ store_dir: {:?}, {jetstream} }}\n\
-                 cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?}, \
-                 no_advertise: true }}\n",
+                 jetstream {{ store_dir: {:?}, {jetstream} }}\n",
                 port(0),
                 port(1),
                 folder.path(&format!("{name}-stored")),
-                port(2),
             );
+            if SERVERS > 1 {
+                config.push_str(&format!(
+                    "cluster {{ name: test, listen: \"127.0.0.1:{}\", routes: {routes:?}, \
+                     no_advertise: true }}\n",
+                    port(2),
+                ));
+            }
             folder.file(&format!("{name}.conf"), &config);
         }
         let addresses = |group: usize, scheme: &str| {

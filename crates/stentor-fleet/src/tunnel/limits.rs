@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Bytes that a side may have sent and the other not yet handed on.
+/// Bytes that a side may have sent and the other not yet handed on. So many are held to be sent again.
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
 /// What each message counts for besides its content: small ones take room as well.
@@ -17,8 +17,15 @@ pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
 /// How often a side says that it is there, and looks whether the other is.
 pub const BEAT_EVERY: Duration = Duration::from_secs(2);
 
-/// How long the other side may be silent.
+/// How long a side waits for items that it asked for before it asks again, and how often one that
+/// could not send tries again.
+pub const RETRY_EVERY: Duration = Duration::from_millis(250);
+
+/// How long the other side may be silent before its node is asked whether it knows the tunnel.
 pub const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long an answer to such questions is waited for.
+pub const ASK_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a node may take to serve a client.
 pub const OPEN_WAIT: Duration = Duration::from_secs(10);

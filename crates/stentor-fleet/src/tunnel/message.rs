@@ -1,8 +1,11 @@
-//! What goes through a tunnel: a byte for the kind, the number of the message in its direction, most
-//! significant byte first, and the content.
+//! What goes through a tunnel: a byte for the kind, a number, most significant byte first, and the
+//! content. Items, which are handed on there, are numbered in their order; everything else has the
+//! number of the last item before it and may be lost.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
+
+use super::limits::MESSAGE_COST;
 
 /// A byte and a number.
 pub(super) const HEADER_BYTES: usize = 9;
@@ -12,7 +15,7 @@ pub(super) const HEADER_BYTES: usize = 9;
 pub(super) enum TunnelMessage {
     /// Bytes of the dialect.
     Data(Bytes),
-    /// How much has been handed on so far, in all.
+    /// It is there, and has handed on the items up to this number.
     Received(u64),
     /// The client is in the session with this id now.
     Session(String),
@@ -20,8 +23,8 @@ pub(super) enum TunnelMessage {
     Moved(String),
     /// Nothing follows. From the client's side: its input has ended.
     End(TunnelEnd),
-    /// It is there, and has sent all that was numbered before.
-    Beat,
+    /// It lacks items from this number on: they are to be sent again.
+    Again(u64),
     /// It gives up.
     Break,
 }
@@ -49,6 +52,15 @@ pub(super) enum BadTunnelMessage {
 }
 
 impl TunnelMessage {
+    /// What it takes of the window: what is not handed on takes nothing.
+    pub fn cost(&self) -> u64 {
+        match self {
+            Self::Data(bytes) => bytes.len() as u64 + MESSAGE_COST,
+            Self::Session(_) | Self::Moved(_) | Self::End(_) => MESSAGE_COST,
+            Self::Received(_) | Self::Again(_) | Self::Break => 0,
+        }
+    }
+
     /// The message with its number.
     pub fn write(&self, number: u64) -> Bytes {
         let (kind, content): (u8, &[u8]) = match self {
@@ -57,7 +69,7 @@ impl TunnelMessage {
             Self::Session(id) => (2, id.as_bytes()),
             // It is plain data and can be written.
             Self::End(end) => (3, &serde_json::to_vec(end).unwrap_or_default()),
-            Self::Beat => (4, &[]),
+            Self::Again(number) => (4, &number.to_be_bytes()),
             Self::Break => (5, &[]),
             Self::Moved(id) => (6, id.as_bytes()),
         };
@@ -81,7 +93,7 @@ impl TunnelMessage {
             3 => {
                 Self::End(serde_json::from_slice(&payload).map_err(|_| BadTunnelMessage::Content)?)
             }
-            4 => Self::Beat,
+            4 => Self::Again(content_number(&payload)?),
             5 => Self::Break,
             6 => Self::Moved(text(&payload)?),
             other => return Err(BadTunnelMessage::Kind(*other)),
@@ -119,7 +131,7 @@ mod tests {
             TunnelMessage::Session("s-1".to_owned()),
             TunnelMessage::Moved("s-2".to_owned()),
             TunnelMessage::End(end),
-            TunnelMessage::Beat,
+            TunnelMessage::Again(3),
             TunnelMessage::Break,
         ]
         .into_iter()
@@ -139,6 +151,7 @@ mod tests {
             (b"\x09\0\0\0\0\0\0\0\x01", BadTunnelMessage::Kind(9)),
             (b"\x01\0\0\0\0\0\0\0\x01abc", BadTunnelMessage::Content),
             (b"\x02\0\0\0\0\0\0\0\x01\xff", BadTunnelMessage::Content),
+            (b"\x04\0\0\0\0\0\0\0\x01", BadTunnelMessage::Content),
             (b"\x03\0\0\0\0\0\0\0\x01{", BadTunnelMessage::Content),
         ] {
             assert_eq!(TunnelMessage::read(Bytes::from_static(bytes)), Err(why));

@@ -1,10 +1,9 @@
 //! How a tunnel begins: one node asks another to serve a client of its own.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use async_nats::{Message as NatsMessage, RequestErrorKind};
+use async_nats::Message as NatsMessage;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -13,29 +12,19 @@ use stentor_serve::http::DefaultClientPlace;
 use stentor_serve::proxy::{Capacity, Upstream};
 use stentor_serve::server::Server;
 use stentor_wire::attach::{AttachRefusal, ClientHello};
-use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::carrier::TunnelCarrier;
+use super::asking::{
+    FULL, KNOWN, KNOWS, OPEN, RESERVE, RESERVED, TUNNEL, UNKNOWN, ask, asked_subject,
+};
+use super::carrier::{TunnelCarrier, TunnelRoute};
 use super::ends;
 use super::limits::OPEN_WAIT;
+use super::table::TunnelTable;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::nodes::NodeId;
 use crate::places::{NodePlaces, WorkingFolder};
-
-/// The word of all subjects of tunnels.
-const TUNNEL: &str = "tunnel";
-
-/// The word of what a node is asked, and the words for what that is: to serve a client, and to reserve
-/// capacity for the next session of one that it serves.
-const ASKED: &str = "asked";
-const OPEN: &str = "open";
-const RESERVE: &str = "reserve";
-
-/// What a node answers to the latter.
-const RESERVED: &str = "reserved";
-const FULL: &str = "full";
 
 const FAILED: u8 = 1;
 
@@ -61,6 +50,7 @@ enum TunnelOpened {
 /// their folder may not be here: `place` has those of this node.
 pub async fn listen(
     fleet: Fleet,
+    tunnels: TunnelTable,
     server: Server,
     place: DefaultClientPlace,
 ) -> Result<(), FleetError> {
@@ -75,7 +65,7 @@ pub async fn listen(
         server,
         place,
         places,
-        tunnels: Mutex::default(),
+        tunnels,
     });
     tokio::spawn(async move {
         loop {
@@ -97,22 +87,14 @@ struct Listener {
     server: Server,
     place: DefaultClientPlace,
     places: NodePlaces,
-    /// Where the clients of the tunnels have the capacity for their sessions from.
-    tunnels: Mutex<HashMap<String, Arc<dyn Capacity>>>,
+    tunnels: TunnelTable,
 }
 
 impl Listener {
     async fn answer(&self, request: NatsMessage) {
         let Some(reply) = request.reply else { return };
         let client = self.fleet.client();
-        if request.subject.ends_with(RESERVE) {
-            let tunnel = std::str::from_utf8(&request.payload).unwrap_or_default();
-            let capacity = self.tunnels().get(tunnel).cloned();
-            let reserved = match capacity {
-                Some(capacity) => capacity.reserve().await,
-                None => false,
-            };
-            let answer = if reserved { RESERVED } else { FULL };
+        if let Some(answer) = self.answer_about(&request.subject, &request.payload).await {
             client.publish(reply, answer.into()).await.ok();
             return;
         }
@@ -128,15 +110,33 @@ impl Listener {
             return;
         };
         let answered = client.publish(reply, answer.into()).await;
-        if let Some((tunnel, carrier)) = served {
-            if answered.is_ok() {
-                carrier.run().await;
-            }
-            self.tunnels().remove(&tunnel);
+        if let Some(carrier) = served
+            && answered.is_ok()
+        {
+            carrier.run().await;
         }
     }
 
-    async fn serve(&self, open: OpenTunnel) -> Result<(String, TunnelCarrier), AttachRefusal> {
+    /// The answer to a question about a tunnel that is there, if it is one.
+    async fn answer_about(&self, subject: &str, tunnel: &[u8]) -> Option<&'static str> {
+        let tunnel = std::str::from_utf8(tunnel).unwrap_or_default();
+        match subject.rsplit('.').next() {
+            Some(RESERVE) => {
+                let reserved = match self.tunnels.capacity(tunnel) {
+                    Some(capacity) => capacity.reserve().await,
+                    None => false,
+                };
+                Some(if reserved { RESERVED } else { FULL })
+            }
+            Some(KNOWS) => Some(match self.tunnels.knows(tunnel) {
+                true => KNOWN,
+                false => UNKNOWN,
+            }),
+            _ => None,
+        }
+    }
+
+    async fn serve(&self, open: OpenTunnel) -> Result<TunnelCarrier, AttachRefusal> {
         let mut client = open.client;
         client.env.clone_from(&self.place.env);
         let cwd = Path::new(&client.cwd);
@@ -149,17 +149,14 @@ impl Listener {
         let subscriber = subscriber.map_err(|error| refused(error.to_string()))?;
         let upstream = self.server.upstream(client).await?;
         let capacity = Arc::clone(&upstream.capacity);
-        self.tunnels().insert(open.tunnel.clone(), capacity);
-        let (source, sink) = ends::of_dialect(upstream);
-        let carrier = TunnelCarrier {
-            fleet: fleet.clone(),
+        let known = self.tunnels.enter(open.tunnel.clone(), Some(capacity));
+        let route = TunnelRoute {
             other: open.from,
             subject: fleet.subject(&[TUNNEL, &open.tunnel, "out"]),
             subscriber,
-            source,
-            sink,
         };
-        Ok((open.tunnel, carrier))
+        let ends = ends::of_dialect(upstream);
+        Ok(TunnelCarrier::new(fleet.clone(), known, route, ends))
     }
 
     /// Where a client is here whose folder is not: in that of the session it goes on with, else where this
@@ -180,10 +177,6 @@ impl Listener {
             false => Ok(self.place.cwd.clone()),
         }
     }
-
-    fn tunnels(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Capacity>>> {
-        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The capacity of another node, for a client that it serves.
@@ -198,20 +191,16 @@ impl Capacity for CapacityThere {
         let subject = asked_subject(&self.fleet, &self.node, RESERVE);
         let tunnel = Bytes::copy_from_slice(self.tunnel.as_bytes());
         Box::pin(async move {
-            let answer = ask(&self.fleet, subject, tunnel).await;
+            let answer = ask(&self.fleet, subject, tunnel, OPEN_WAIT).await;
             answer.is_ok_and(|answer| answer == RESERVED)
         })
     }
 }
 
-/// Where a node is asked for something.
-fn asked_subject(fleet: &Fleet, node: &NodeId, what: &str) -> String {
-    fleet.subject(&[TUNNEL, ASKED, &node.name, &node.life, what])
-}
-
 /// Has a node serve a client of this one.
 pub(super) async fn open(
     fleet: &Fleet,
+    tunnels: &TunnelTable,
     node: NodeId,
     client: ClientHello,
 ) -> Result<Upstream, AttachRefusal> {
@@ -229,7 +218,8 @@ pub(super) async fn open(
     };
     let request = serde_json::to_vec(&request).map_err(|error| gone(error.to_string()))?;
     let subject = asked_subject(fleet, &node, OPEN);
-    let answer = ask(fleet, subject, request.into()).await.map_err(&gone)?;
+    let answer = ask(fleet, subject, request.into(), OPEN_WAIT).await;
+    let answer = answer.map_err(&gone)?;
     let answer = serde_json::from_slice(&answer).map_err(|error| gone(error.to_string()))?;
     if let TunnelOpened::Refused(why) = answer {
         return Err(why);
@@ -240,33 +230,15 @@ pub(super) async fn open(
         tunnel: tunnel.clone(),
     };
     let (upstream, end) = Upstream::pair(Arc::new(capacity));
-    let (source, sink) = ends::of_client(end);
-    let carrier = TunnelCarrier {
-        fleet: fleet.clone(),
+    let known = tunnels.enter(tunnel.clone(), None);
+    let route = TunnelRoute {
         other: node,
         subject: fleet.subject(&[TUNNEL, &tunnel, "in"]),
         subscriber,
-        source,
-        sink,
     };
+    let carrier = TunnelCarrier::new(fleet.clone(), known, route, ends::of_client(end));
     tokio::spawn(carrier.run());
     Ok(upstream)
-}
-
-async fn ask(fleet: &Fleet, subject: String, request: Bytes) -> Result<Bytes, String> {
-    let client = fleet.client();
-    let request = async_nats::Request::new()
-        .payload(request)
-        .timeout(Some(OPEN_WAIT));
-    let asking = client.send_request(subject, request);
-    match timeout(OPEN_WAIT, asking).await {
-        Ok(Ok(answer)) => Ok(answer.payload),
-        Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
-            Err("it is not there".to_owned())
-        }
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("it does not answer in time".to_owned()),
-    }
 }
 
 fn refused(message: String) -> AttachRefusal {

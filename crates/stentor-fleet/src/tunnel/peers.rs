@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_nats::connection::State;
 use futures_util::future::BoxFuture;
 use stentor_serve::proxy::{
     FleetNode, LiveActivity, LocatedSession, NodePlace, NodeState, OpenAt, Owner, Peers, Upstream,
@@ -11,6 +12,7 @@ use stentor_serve::proxy::{
 use stentor_wire::attach::{AttachRefusal, ClientHello};
 
 use super::opening;
+use super::table::TunnelTable;
 use crate::directory::{SessionActivity, SessionRecord};
 use crate::fleet::Fleet;
 use crate::kept_in::KeptIn;
@@ -26,14 +28,19 @@ const GONE_SHOWN: Duration = Duration::from_secs(3600);
 /// The other nodes of a fleet.
 pub struct FleetPeers {
     fleet: Fleet,
+    tunnels: TunnelTable,
     places: NodePlaces,
 }
 
 impl FleetPeers {
-    /// Those of the fleet.
-    pub fn new(fleet: Fleet) -> Self {
+    /// Those of the fleet, with the tunnels of this node.
+    pub fn new(fleet: Fleet, tunnels: TunnelTable) -> Self {
         let places = NodePlaces::new(&fleet.settings().places, &fleet.this_node().name);
-        Self { fleet, places }
+        Self {
+            fleet,
+            tunnels,
+            places,
+        }
     }
 
     /// The session that a client names: by its id, its file, the unique beginning of its id, or its
@@ -193,7 +200,7 @@ impl Peers for FleetPeers {
                 message: format!("the node {node} is gone"),
                 status: 1,
             })?;
-            opening::open(&self.fleet, found, client).await
+            opening::open(&self.fleet, &self.tunnels, found, client).await
         })
     }
 
@@ -226,6 +233,12 @@ impl Peers for FleetPeers {
             node: owner.name,
             activity,
         })
+    }
+
+    fn is_connected(&self) -> bool {
+        // Its own lease is renewed over the same servers as that of the others, and seen behind it.
+        let is_seen = self.fleet.has_node(self.fleet.this_node());
+        is_seen && self.fleet.client().connection_state() == State::Connected
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {

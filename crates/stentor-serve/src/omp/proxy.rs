@@ -73,6 +73,10 @@ pub(crate) struct OmpProxy {
     commands: HashMap<String, String>,
     /// Prompts that were accepted and whose result has not come, by id.
     prompts: HashSet<String>,
+    /// Those of a run that the client has joined again: its end is theirs.
+    orphans: HashSet<String>,
+    /// The next beginning of a run is that of one that the client knows.
+    rejoins: bool,
     /// Questions to the client without an answer.
     questions: HashSet<String>,
     is_running: bool,
@@ -102,6 +106,8 @@ struct OmpLineHead<'a> {
     target_id: Option<Cow<'a, str>>,
     #[serde(default)]
     success: bool,
+    #[serde(default)]
+    aborted: bool,
 }
 
 impl OmpProxy {
@@ -157,6 +163,31 @@ impl OmpProxy {
         }
     }
 
+    /// Answers commands, withdraws questions and says why.
+    fn answer_open(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        for (id, command) in self.commands.drain() {
+            let id = RawValue::from_string(id).ok();
+            let failure = Response::failure(id.as_deref(), &command, why);
+            write(to_client, "response", &failure);
+        }
+        for question in self.questions.drain() {
+            let cancelled = UiRequest {
+                id: &format!("{OWN_ID}{question}"),
+                method: UiMethod::Cancel {
+                    target_id: &question,
+                },
+            };
+            let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(cancelled);
+            write(to_client, "extension_ui_request", &frame);
+        }
+        let level = "warning";
+        let notice: AgentFrame<'_> = Frame::Notice {
+            level,
+            message: why,
+        };
+        write(to_client, "notice", &notice);
+    }
+
     /// A line that may be an answer, or a question.
     fn note(&mut self, line: &[u8], to_client: &mut Vec<u8>) {
         let Ok(head) = serde_json::from_slice::<OmpLineHead<'_>>(line) else {
@@ -181,8 +212,18 @@ impl OmpProxy {
             Some("prompt_result") => {
                 self.prompts.remove(id);
             }
-            Some("agent_start") => self.is_running = true,
-            Some("agent_settled") => self.is_running = false,
+            Some("agent_start") => {
+                if std::mem::take(&mut self.rejoins) && self.is_running {
+                    return;
+                }
+                self.is_running = true;
+            }
+            Some("agent_settled") => {
+                self.is_running = false;
+                let status = if head.aborted { "aborted" } else { "completed" };
+                let orphans = std::mem::take(&mut self.orphans);
+                write_results(orphans, status, None, to_client);
+            }
             Some("extension_ui_request") => match head.method.as_deref() {
                 Some("select" | "confirm" | "input" | "editor")
                     if self.questions.len() < MAX_TRACKED =>
@@ -310,29 +351,22 @@ impl ProxiedDialect for OmpProxy {
     }
 
     fn lost(&mut self, why: &str, to_client: &mut Vec<u8>) {
-        for (id, command) in self.commands.drain() {
-            let id = RawValue::from_string(id).ok();
-            let failure = Response::failure(id.as_deref(), &command, why);
-            write(to_client, "response", &failure);
-        }
-        for question in self.questions.drain() {
-            let cancelled = UiRequest {
-                id: &format!("{OWN_ID}{question}"),
-                method: UiMethod::Cancel {
-                    target_id: &question,
-                },
-            };
-            let frame: AgentFrame<'_> = Frame::ExtensionUiRequest(cancelled);
-            write(to_client, "extension_ui_request", &frame);
-        }
-        let level = "warning";
-        let notice: AgentFrame<'_> = Frame::Notice {
-            level,
-            message: why,
-        };
-        write(to_client, "notice", &notice);
-        if !std::mem::take(&mut self.is_running) {
+        self.answer_open(why, to_client);
+        if !self.is_running {
             self.prompts.clear();
+        }
+        self.end_run(why, to_client);
+    }
+
+    fn interrupted(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        self.answer_open(why, to_client);
+        self.orphans.extend(self.prompts.drain());
+        self.rejoins = true;
+    }
+
+    fn end_run(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        self.rejoins = false;
+        if !std::mem::take(&mut self.is_running) {
             return;
         }
         let ended: AgentFrame<'_> = Frame::AgentEnd {
@@ -343,24 +377,8 @@ impl ProxiedDialect for OmpProxy {
             message_count: 0,
         };
         write(to_client, "agent_end", &ended);
-        for id in self.prompts.drain() {
-            let id = RawValue::from_string(id).ok();
-            let error = PromptError {
-                message: why,
-                provider: None,
-                model: None,
-                http_status: None,
-                retryable: true,
-            };
-            let result: AgentFrame<'_> = Frame::PromptResult {
-                id: id.as_deref(),
-                agent_invoked: true,
-                status: "error",
-                error: Some(error),
-                session_settled: true,
-            };
-            write(to_client, "prompt_result", &result);
-        }
+        let prompts = self.prompts.drain().chain(self.orphans.drain());
+        write_results(prompts, "error", Some(why), to_client);
         let settled: AgentFrame<'_> = Frame::SessionSettled;
         write(to_client, "session_settled", &settled);
         let settled: AgentFrame<'_> = Frame::AgentSettled { aborted: false };
@@ -370,6 +388,33 @@ impl ProxiedDialect for OmpProxy {
     fn give_up(&mut self, why: &str, to_client: &mut Vec<u8>) {
         let failure = Response::failure(None, "attach", why);
         write(to_client, "response", &failure);
+    }
+}
+
+/// Writes how prompts ended.
+fn write_results(
+    prompts: impl IntoIterator<Item = String>,
+    status: &str,
+    why: Option<&str>,
+    to_client: &mut Vec<u8>,
+) {
+    for id in prompts {
+        let id = RawValue::from_string(id).ok();
+        let error = why.map(|message| PromptError {
+            message,
+            provider: None,
+            model: None,
+            http_status: None,
+            retryable: true,
+        });
+        let result: AgentFrame<'_> = Frame::PromptResult {
+            id: id.as_deref(),
+            agent_invoked: true,
+            status,
+            error,
+            session_settled: true,
+        };
+        write(to_client, "prompt_result", &result);
     }
 }
 

@@ -48,6 +48,15 @@ pub trait ProxiedDialect: Send {
     /// The upstream is gone in the middle: answers what was under way and ends what was begun.
     fn lost(&mut self, why: &str, to_client: &mut Vec<u8>);
 
+    /// The connection to the upstream broke, and what runs there goes on: answers what cannot be
+    /// answered any more, and ends no run.
+    fn interrupted(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        self.lost(why, to_client);
+    }
+
+    /// A run that went on without the client has ended, and the client may not have seen that.
+    fn end_run(&mut self, _why: &str, _to_client: &mut Vec<u8>) {}
+
     /// The last line of a client that cannot be served any more.
     fn give_up(&mut self, why: &str, to_client: &mut Vec<u8>);
 }

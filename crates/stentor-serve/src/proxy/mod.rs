@@ -85,6 +85,11 @@ pub trait Peers: Send + Sync {
         None
     }
 
+    /// False while this node is cut off from the others: what it knows of them may be old.
+    fn is_connected(&self) -> bool {
+        true
+    }
+
     /// Waits until it may have changed which node has which session.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }

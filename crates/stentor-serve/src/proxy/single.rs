@@ -1,6 +1,8 @@
 //! The proxy of a client that has one session at a time: all of its connection is on one node, and
 //! moves when it opens a session of another.
 
+mod recovery;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,23 +13,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+
+use recovery::{RejoinedRun, look_at};
 
 use super::{
     CHUNK_BYTES, Capacity, DialectEnding, FirstSession, FromClient, FromUpstream, GoesOn,
-    LineBuffer, NodePlace, PREPARE_WAIT, Preparation, ProxiedDialect, TAKEOVER_WAIT, Upstream,
-    UpstreamStart, Upstreams,
+    LineBuffer, NodePlace, PREPARE_WAIT, Preparation, ProxiedDialect, Upstream, UpstreamStart,
+    Upstreams,
 };
-
-/// How long a session may be without a node before its clients are given up.
-const RECOVER_WAIT: Duration = Duration::from_secs(60);
-
-/// How often it is looked for meanwhile, if nothing changes before.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-
-/// How long the fleet may not know a session before it is taken for one in which nothing was said, and
-/// which is gone with its node.
-const UNKNOWN_WAIT: Duration = Duration::from_secs(3);
 
 /// How long a dialect that is left may take for its last frames.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
@@ -100,6 +94,7 @@ impl BegunProxy {
             to_upstream: Vec::new(),
             to_client: Vec::new(),
             current: self.current,
+            rejoined: None,
         };
         match proxy.run().await {
             SingleProxyEnd::Ended(status) => Ok(status),
@@ -161,6 +156,7 @@ struct Proxy {
     to_upstream: Vec<u8>,
     to_client: Vec<u8>,
     current: CurrentUpstream,
+    rejoined: Option<RejoinedRun>,
 }
 
 /// Where the dialect runs now.
@@ -233,6 +229,7 @@ impl Proxy {
                 let written = written.map_err(|_| SingleProxyEnd::ClientGone)?;
                 self.to_client.drain(..written);
             }
+            () = look_at(self.rejoined.as_ref()), if self.rejoined.is_some() => self.check_run(),
             () = self.upstreams.end.cancelled(), if has_end => {
                 self.drain().await?;
                 return Err(SingleProxyEnd::Ended(STOPPED));
@@ -451,106 +448,6 @@ impl Proxy {
             }),
             None => SingleProxyEnd::Ended(ending.status),
         })
-    }
-
-    /// A session is no longer where it was.
-    async fn moved(&mut self, session: &str) -> Result<(), SingleProxyEnd> {
-        if self.current.session.as_deref() != Some(session) || self.input_ended {
-            return Ok(());
-        }
-        self.drain().await?;
-        self.recover(true).await
-    }
-
-    /// Nothing more comes, without an end.
-    async fn broken(&mut self) -> Result<(), SingleProxyEnd> {
-        match self.current.place {
-            NodePlace::Home => Err(SingleProxyEnd::Refused(failed(
-                "internal error of the server",
-            ))),
-            NodePlace::Node(_) if self.input_ended => Err(SingleProxyEnd::Ended(0)),
-            NodePlace::Node(_) => self.recover(false).await,
-        }
-    }
-
-    /// Goes on where the session is now. Until then the client is not read. A node from which the
-    /// session `has_moved` is not asked for it again before another one should have taken it.
-    async fn recover(&mut self, has_moved: bool) -> Result<(), SingleProxyEnd> {
-        let mut why = match &self.current.place {
-            NodePlace::Home => "this node no longer has the session".to_owned(),
-            NodePlace::Node(node) => format!("the node {node} no longer has the session"),
-        };
-        self.dialect.lost(&why, &mut self.to_client);
-        self.flush().await?;
-        let session = self.current.session.take();
-        let left = self.current.place.clone();
-        let began = Instant::now();
-        while began.elapsed() < RECOVER_WAIT {
-            let left = Some(&left).filter(|_| has_moved && began.elapsed() < TAKEOVER_WAIT);
-            let reopened = self.reopened(session.as_deref(), left, began);
-            match reopened.await {
-                Ok((next, before)) => {
-                    self.current = next;
-                    self.to_client.extend_from_slice(&before);
-                    return Ok(());
-                }
-                Err(refused) => why = refused.message,
-            }
-            tokio::select! {
-                () = self.upstreams.changed() => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = self.upstreams.end.cancelled() => return Err(SingleProxyEnd::Ended(STOPPED)),
-            }
-        }
-        self.dialect.give_up(&why, &mut self.to_client);
-        self.flush().await?;
-        Err(SingleProxyEnd::Ended(FAILED))
-    }
-
-    async fn reopened(
-        &mut self,
-        session: Option<&str>,
-        left: Option<&NodePlace>,
-        began: Instant,
-    ) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
-        let Some(session) = session else {
-            if self.dialect.begins_with_session() && !self.upstreams.observes() {
-                return self.begun_anew().await;
-            }
-            let UpstreamStart { flags, first } = self.dialect.arrival(self.upstreams.flags(), None);
-            let goes_on = GoesOn::ByItself;
-            return self.prepared(NodePlace::Home, flags, first, goes_on).await;
-        };
-        let is_known = self.upstreams.locate(session).await.is_some();
-        let place = self.upstreams.place_of(session, &NodePlace::Home).await;
-        if left == Some(&place) {
-            return Err(failed("no other node has taken the session"));
-        }
-        let flags = self.dialect.flags_in(self.upstreams.flags(), session);
-        let first = FirstSession::AsFlagged;
-        let goes_on = GoesOn::With(session);
-        match self.prepared(place, flags, first, goes_on).await {
-            Err(_) if !is_known && began.elapsed() > UNKNOWN_WAIT => self.begun_anew().await,
-            reopened => reopened,
-        }
-    }
-
-    /// An upstream with a new session, for a client whose session is gone with nothing in it.
-    async fn begun_anew(&mut self) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
-        let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
-        let mut refused = failed("no node has capacity");
-        for place in self
-            .upstreams
-            .places_for(self.upstreams.folder(), &NodePlace::Home)
-        {
-            let first = FirstSession::New;
-            let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
-            match prepared.await {
-                Ok(prepared) => return Ok(prepared),
-                Err(why) => refused = why,
-            }
-        }
-        Err(refused)
     }
 
     /// Ends the input of the dialect and lets its last frames out.

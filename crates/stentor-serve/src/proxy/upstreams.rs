@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::session_flags;
-use super::{LocatedSession, Owner, Peers, TAKEOVER_WAIT, Upstream};
+use super::{LiveActivity, LocatedSession, Owner, Peers, TAKEOVER_WAIT, Upstream};
 
 /// The places at most at which a new session is tried: each has to be asked.
 const MAX_PLACES: usize = 16;
@@ -137,6 +137,23 @@ impl Upstreams {
             NodePlace::Node(node) => self.peers.folder_on(node, folder),
         };
         there.map_or(Cow::Borrowed(folder), Cow::Owned)
+    }
+
+    /// False while the client's node is cut off from the others.
+    pub fn is_connected(&self) -> bool {
+        self.peers.is_connected()
+    }
+
+    /// True when something goes on in a session on a node.
+    pub fn runs_at(&self, session: &str, node: &str) -> bool {
+        let open = self.peers.open_at(session);
+        open.is_some_and(|open| {
+            let runs = matches!(
+                open.activity,
+                Some(LiveActivity::Running | LiveActivity::Asking)
+            );
+            open.node == node && runs
+        })
     }
 
     /// Waits until it may have changed which node has which session.

@@ -15,6 +15,12 @@ use crate::proxy::{
 
 const SESSION_FLAGS: [&str; 1] = ["--continue"];
 
+/// The command that begins a turn.
+const PROMPT: &str = "prompt";
+
+/// What is said of a prompt whose answer was lost with a connection.
+const INTERRUPTED: &str = "the connection to the node of the session broke meanwhile";
+
 /// Frames say where they are.
 const CURSOR: &str = "--cursor";
 
@@ -29,6 +35,10 @@ const MAX_TRACKED: usize = 1024;
 pub(crate) struct SynapsProxy {
     /// Ids of commands without an answer.
     commands: HashSet<String>,
+    /// Those of them that are prompts.
+    prompts: HashSet<String>,
+    /// Prompts of a turn that the parent has joined again: its end is theirs.
+    orphans: HashSet<String>,
     /// A turn has begun and not ended.
     in_turn: bool,
     waits_for_ready: bool,
@@ -59,6 +69,9 @@ impl ProxiedDialect for SynapsProxy {
         };
         let is_idle = !self.in_turn && self.commands.is_empty();
         if let Some(id) = head.id.filter(|_| self.commands.len() < MAX_TRACKED) {
+            if head.kind.as_deref() == Some(PROMPT) {
+                self.prompts.insert(id.to_string());
+            }
             self.commands.insert(id.into_owned());
         }
         match (head.kind.as_deref(), head.model) {
@@ -78,7 +91,13 @@ impl ProxiedDialect for SynapsProxy {
         } else if let Ok(head) = serde_json::from_slice::<SynapsLineHead<'_>>(line) {
             match head.kind.as_deref() {
                 Some("ready") if std::mem::take(&mut self.waits_for_ready) => return,
-                Some("agent_end") => self.in_turn = false,
+                Some("agent_end") => {
+                    self.in_turn = false;
+                    to_client.extend_from_slice(line);
+                    // It is not known what became of them.
+                    self.end_run(INTERRUPTED, to_client);
+                    return;
+                }
                 Some("response" | "error") => {
                     let id = head.id.unwrap_or_default();
                     if id.starts_with(OWN_ID) {
@@ -86,6 +105,7 @@ impl ProxiedDialect for SynapsProxy {
                         return;
                     }
                     self.commands.remove(&*id);
+                    self.prompts.remove(&*id);
                 }
                 _ => {}
             }
@@ -136,13 +156,34 @@ impl ProxiedDialect for SynapsProxy {
     }
 
     fn lost(&mut self, why: &str, to_client: &mut Vec<u8>) {
-        let message = why.to_owned();
+        self.prompts.clear();
         for id in self.commands.drain() {
-            let (id, message) = (Some(id), message.clone());
+            let (id, message) = (Some(id), why.to_owned());
+            events::write(to_client, &Event::Error { id, message });
+        }
+        self.end_run(why, to_client);
+    }
+
+    fn interrupted(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        self.orphans.extend(self.prompts.drain());
+        for id in self.commands.drain() {
+            if !self.orphans.contains(&id) {
+                let (id, message) = (Some(id), why.to_owned());
+                events::write(to_client, &Event::Error { id, message });
+            }
+        }
+        // It is seen in nothing else while a tool runs.
+        self.in_turn = true;
+    }
+
+    fn end_run(&mut self, why: &str, to_client: &mut Vec<u8>) {
+        for id in self.orphans.drain() {
+            let (id, message) = (Some(id), why.to_owned());
             events::write(to_client, &Event::Error { id, message });
         }
         if std::mem::take(&mut self.in_turn) {
             let (id, usage) = (None, TurnUsage::default());
+            let message = why.to_owned();
             events::write(to_client, &Event::Error { id, message });
             events::write(to_client, &Event::AgentEnd { usage });
         }

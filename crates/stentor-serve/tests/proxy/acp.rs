@@ -108,12 +108,10 @@ async fn when_a_node_is_lost_its_sessions_are_resumed_and_the_others_go_on() {
     let question = asked(&mut client, 4, &a).await;
     nodes.kill("a").await;
     // What was under way is refused, what was asked is withdrawn, and asked again where the session is.
-    let lines = client.until(r#""id":4,"#).await;
-    assert!(
-        lines.last().unwrap().contains("no longer has the session"),
-        "{lines:#?}"
-    );
-    let lines = client.until("session/request_permission").await;
+    let mut lines = client.until(r#""id":4,"#).await;
+    let broke = "the connection to the node a broke";
+    assert!(lines.last().unwrap().contains(broke), "{lines:#?}");
+    lines.extend(client.until("session/request_permission").await);
     let withdrawn = format!(r#""requestId":{}"#, question["id"]);
     assert!(lines.concat().contains(&withdrawn), "{lines:#?}");
     let again: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
@@ -127,4 +125,42 @@ async fn when_a_node_is_lost_its_sessions_are_resumed_and_the_others_go_on() {
     let mut both = [a, b];
     both.sort();
     assert_eq!(live, both);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_whose_node_cannot_be_reached_is_answered_when_its_run_has_ended() {
+    let gate = tempfile::tempdir().unwrap().keep().join("gate");
+    let scenario = format!(
+        "[[turn]]\nsteps = [{{ text = \"Begun \" }}, {{ wait_for = {gate:?} }}]\n\
+         [[turn]]\ntext = \"Answered.\"\n"
+    );
+    let nodes = Nodes::new(&["a", "b"], &scenario);
+    let mut there = begin(&nodes, "a").await;
+    let session = new_session(&nodes, &mut there, 2).await;
+    let mut client = begin(&nodes, "b").await;
+    let load = json!({ "sessionId": session, "cwd": nodes.work(), "mcpServers": [] });
+    call(&mut client, 3, "session/load", load).await;
+    nodes.set_running(&session, true);
+    let request = json!({ "jsonrpc": "2.0", "id": 4, "method": "session/prompt", "params": prompt(&session, "go") });
+    client.ask(&request.to_string(), "Begun").await;
+    nodes.cut("a");
+    // The session is open again, and the prompt is under way.
+    let set = json!({ "sessionId": session, "modeId": "read-only" });
+    loop {
+        let lines = call(&mut client, 5, "session/set_mode", set.clone()).await;
+        assert!(!lines.concat().contains(r#""id":4"#), "{lines:#?}");
+        if lines.last().unwrap().contains("result") {
+            break;
+        }
+    }
+    std::fs::write(&gate, "").unwrap();
+    nodes.set_running(&session, false);
+    let lines = client.until(r#""id":4"#).await;
+    let answer: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+    assert_eq!(
+        answer["error"]["message"],
+        "the connection to the node a broke"
+    );
+    let lines = call(&mut client, 6, "session/prompt", prompt(&session, "more")).await;
+    assert!(lines.concat().contains("Answered."), "{lines:#?}");
 }

@@ -1,6 +1,6 @@
 //! Two servers that know each other, and clients of either.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,9 @@ use stentor_serve::frontend::{Frontend, FrontendSetup};
 use stentor_serve::login::{ForgottenCredentials, Login, LoginBegun, LoginFuture, ProviderLogin};
 use stentor_serve::omp::{OmpArgs, OmpOptions};
 use stentor_serve::page::PageOptions;
-use stentor_serve::proxy::{LocatedSession, Owner, Peers, Upstream, UpstreamEnd, session_flags};
+use stentor_serve::proxy::{
+    LiveActivity, LocatedSession, OpenAt, Owner, Peers, Upstream, UpstreamEnd, session_flags,
+};
 use stentor_serve::psi::PsiOptions;
 use stentor_serve::server::{Server, ServerOptions};
 use stentor_serve::synaps::SynapsOptions;
@@ -37,6 +39,8 @@ pub struct Nodes {
     dir: tempfile::TempDir,
     all: Arc<Mutex<HashMap<String, Server>>>,
     tunnels: Arc<Mutex<Vec<(String, AbortHandle)>>>,
+    /// In which sessions something goes on, as far as the nodes have heard of each other.
+    running: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Nodes {
@@ -48,6 +52,7 @@ impl Nodes {
             dir,
             all: Arc::default(),
             tunnels: Arc::default(),
+            running: Arc::default(),
         };
         for name in names {
             let setup = Setup {
@@ -60,6 +65,7 @@ impl Nodes {
                 own: (*name).to_owned(),
                 all: Arc::clone(&nodes.all),
                 tunnels: Arc::clone(&nodes.tunnels),
+                running: Arc::clone(&nodes.running),
             }));
             nodes.all.lock().unwrap().insert((*name).to_owned(), server);
         }
@@ -112,6 +118,21 @@ impl Nodes {
     /// A node is gone, without a word to who was connected to it through others.
     pub async fn kill(&self, node: &str) {
         let server = self.all.lock().unwrap().remove(node).unwrap();
+        self.cut(node);
+        server.wind_down().await;
+    }
+
+    /// The nodes hear that something goes on in a session, or no longer.
+    pub fn set_running(&self, session: &str, runs: bool) {
+        let mut running = self.running.lock().unwrap();
+        match runs {
+            true => running.insert(session.to_owned()),
+            false => running.remove(session),
+        };
+    }
+
+    /// The connections to a node through others break.
+    pub fn cut(&self, node: &str) {
         let tunnels = std::mem::take(&mut *self.tunnels.lock().unwrap());
         let (lost, others) = tunnels.into_iter().partition(|(name, _)| name == node);
         *self.tunnels.lock().unwrap() = others;
@@ -119,7 +140,6 @@ impl Nodes {
         for (_, tunnel) in lost {
             tunnel.abort();
         }
-        server.wind_down().await;
     }
 
     /// A node is stopped in an orderly way.
@@ -134,6 +154,7 @@ struct Others {
     own: String,
     all: Arc<Mutex<HashMap<String, Server>>>,
     tunnels: Arc<Mutex<Vec<(String, AbortHandle)>>>,
+    running: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Peers for Others {
@@ -170,6 +191,20 @@ impl Peers for Others {
             let mut tunnels = self.tunnels.lock().unwrap();
             tunnels.push((node.to_owned(), tunnel.abort_handle()));
             Ok(upstream)
+        })
+    }
+
+    fn open_at(&self, session: &str) -> Option<OpenAt> {
+        let all = self.all.lock().unwrap();
+        let has = |server: &Server| server.status().sessions.iter().any(|one| one.id == session);
+        let (node, _) = all.iter().find(|(_, server)| has(server))?;
+        let activity = match self.running.lock().unwrap().contains(session) {
+            true => LiveActivity::Running,
+            false => LiveActivity::Idle,
+        };
+        Some(OpenAt {
+            node: node.clone(),
+            activity: Some(activity),
         })
     }
 

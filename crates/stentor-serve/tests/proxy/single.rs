@@ -180,9 +180,9 @@ async fn when_a_node_is_lost_each_client_goes_on_with_its_session() {
     nodes.kill("a").await;
     // Each is there again before anything is said.
     psi.until("session/rehydrated").await;
-    page.until("no longer has the session").await;
+    page.until("the connection to the node a broke").await;
     page.until(r#""id":"sessions""#).await;
-    omp.until("no longer has the session").await;
+    omp.until("the connection to the node a broke").await;
     omp.ask(r#"{"id":"h","type":"get_state"}"#, r#""id":"h""#)
         .await;
     let state = r#"{"type":"get_state","id":"9"}"#;
@@ -247,4 +247,72 @@ async fn clients_of_a_node_that_stops_go_on_elsewhere() {
     }
     assert!(lines.concat().contains("text_delta"), "{lines:#?}");
     assert_eq!(nodes.live_on("b"), [far]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_goes_on_while_its_node_cannot_be_reached_does_not_end_for_its_clients() {
+    let gate = tempfile::tempdir().unwrap().keep().join("gate");
+    let scenario = format!(
+        "[[turn]]\nsteps = [{{ text = \"Begun \" }}, {{ wait_for = {gate:?} }}, {{ text = \"ended.\" }}]\n"
+    );
+    let nodes = Nodes::new(&["a", "b"], &scenario);
+    let mut there = nodes.client("a", "synaps", &[]).await;
+    let far = there.json().await["session_id"].clone();
+    let far = far.as_str().unwrap().to_owned();
+    let mut omp = nodes.client("b", "omp", &["--session", &far]).await;
+    let mut synaps = nodes.client("b", "synaps", &["--continue", &far]).await;
+    synaps.line().await;
+    nodes.set_running(&far, true);
+    omp.ask(r#"{"id":"p","type":"prompt","message":"go"}"#, "Begun")
+        .await;
+    synaps.until("Begun").await;
+    nodes.cut("a");
+
+    let notice = omp.until("notice").await.concat();
+    assert!(
+        notice.contains("the connection to the node a broke"),
+        "{notice}"
+    );
+    // Both are there again, and nothing has ended.
+    let state = omp
+        .ask(r#"{"id":"g","type":"get_state"}"#, r#""id":"g""#)
+        .await;
+    let mut seen = types(&state);
+    synaps
+        .ask(r#"{"type":"get_state","id":"g"}"#, r#""id":"g""#)
+        .await;
+    std::fs::write(&gate, "").unwrap();
+    let lines = omp.until("agent_settled").await;
+    seen.extend(types(&lines));
+    let count = |kind: &str| seen.iter().filter(|seen| *seen == kind).count();
+    assert_eq!(count("agent_end"), 1, "{seen:#?}");
+    assert_eq!(count("agent_start"), 0, "{seen:#?}");
+    assert_eq!(count("prompt_result"), 1, "{seen:#?}");
+    assert!(lines.concat().contains("ended."), "{lines:#?}");
+    let lines = synaps.until(r#""type":"agent_end""#).await;
+    assert!(lines.concat().contains("ended."), "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ended_while_its_node_could_not_be_reached_ends_for_its_clients() {
+    let nodes = Nodes::new(
+        &["a", "b"],
+        "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"/nowhere/at/all\" }]\n",
+    );
+    let mut there = nodes.client("a", "synaps", &[]).await;
+    let far = there.json().await["session_id"].clone();
+    let far = far.as_str().unwrap().to_owned();
+    let mut omp = nodes.client("b", "omp", &["--session", &far]).await;
+    nodes.set_running(&far, true);
+    omp.ask(r#"{"id":"p","type":"prompt","message":"go"}"#, "Begun")
+        .await;
+    nodes.cut("a");
+    omp.until("notice").await;
+    // What the client has not been told is found out by looking.
+    nodes.set_running(&far, false);
+    let lines = omp.until("agent_settled").await;
+    assert!(
+        types(&lines).contains(&"agent_end".to_owned()),
+        "{lines:#?}"
+    );
 }

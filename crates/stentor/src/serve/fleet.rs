@@ -10,7 +10,7 @@ use stentor_agent::agent::AgentError;
 use stentor_agent::live_sessions::{LiveActivity, LiveSessions};
 use stentor_agent::tasks;
 use stentor_fleet::settings::{FleetSecret, WorkPlace};
-use stentor_fleet::tunnel::{self, FleetPeers};
+use stentor_fleet::tunnel::{self, FleetPeers, TunnelTable};
 use stentor_fleet::{
     ControlRequest, Fleet, FleetError, FleetSettings, FleetStore, NodeId, NodeSessions,
     SessionActivity,
@@ -104,14 +104,16 @@ impl Membership {
         };
         let fleet = self.store.fleet().clone();
         let node = Node::join(self.store, Arc::new(sessions)).await?;
-        server.set_peers(Arc::new(FleetPeers::new(fleet.clone())));
+        let tunnels = TunnelTable::default();
+        let peers = FleetPeers::new(fleet.clone(), tunnels.clone());
+        server.set_peers(Arc::new(peers));
         // Clients of other nodes are in this node's environment, and in its folder where theirs is not
         // here.
         let place = DefaultClientPlace {
             cwd: working_folder()?,
             env: relay::variables(),
         };
-        tunnel::listen(fleet, server.clone(), place).await?;
+        tunnel::listen(fleet, tunnels, server.clone(), place).await?;
         Ok(node)
     }
 }

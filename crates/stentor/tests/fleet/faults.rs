@@ -1,6 +1,8 @@
-//! Three nodes and three NATS servers that are killed, paused, stopped and cut off from each other at
-//! whichever moment, while several sessions run: nothing acknowledged is lost, no call runs twice, and
-//! a session has one writer at a time. `STENTOR_FAULTS` sets how often, and has each reported.
+//! Three nodes, and one NATS server or three, that are killed, paused, stopped and cut off from each
+//! other at whichever moment, while several sessions run and one asks before it does, with a message
+//! that waits behind the question: nothing acknowledged is lost, no call runs twice, what was asked runs
+//! once, and a session has one writer at a time. `STENTOR_FAULTS` sets how often, and has each
+//! reported.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -19,7 +21,9 @@ use crate::world::{Child, World};
 /// How often something is done to the fleet, unless somebody wants more.
 const FAULTS: u64 = 4;
 
+/// Sessions that run what they are told, and all.
 const SESSIONS: usize = 4;
+const ALL_SESSIONS: usize = SESSIONS + 1;
 
 /// In how many of them something is said at once.
 const AT_ONCE: usize = 3;
@@ -31,7 +35,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const SCENARIO: &str = "[[turn]]\nwhen = { last_user_contains = \"run \" }\n\
     steps = [{ text = \"I do. \" }, { tool = \"bash\", id = \"call_{{turn}}\", \
     arguments = { command = \"echo {{last_user}} >> ran.txt\" } }]\n\
-    [[turn]]\nwhen = { tool = \"bash\" }\ntext = \"It is done.\"\n";
+    [[turn]]\nwhen = { tool = \"bash\" }\ntext = \"It is done.\"\n\
+    [[turn]]\nwhen = { last_user_contains = \"later \" }\ntext = \"Noted.\"\n";
 
 /// Numbers that look random and are the same each time.
 struct Numbers(u64);
@@ -56,6 +61,8 @@ struct Load {
     processes: Vec<Child>,
     numbers: Numbers,
     sessions: Vec<String>,
+    /// The session that asks.
+    asking: String,
     /// What the fleet has acknowledged, by session.
     acknowledged: HashMap<String, Vec<String>>,
     /// What was done to it.
@@ -73,7 +80,20 @@ impl Drop for Load {
 
 #[test]
 fn whatever_fails_nothing_acknowledged_is_lost_no_call_runs_twice_and_one_node_writes() {
-    let Some(mut load) = Load::new() else { return };
+    let settings = "replicas = 3\nlease_seconds = 12\n";
+    let cluster = NatsCluster::start("sync_interval: always");
+    run(cluster.map(|nats| Load::new(nats, settings, 7)));
+}
+
+#[test]
+fn whatever_fails_on_a_single_server_the_same_holds() {
+    let settings = "lease_seconds = 5\n";
+    let server = NatsCluster::with(["sync_interval: always"]);
+    run(server.map(|nats| Load::new(nats, settings, 3)));
+}
+
+fn run(load: Option<Load>) {
+    let Some(mut load) = load else { return };
     let faults = std::env::var("STENTOR_FAULTS").ok();
     let faults = faults.map_or(FAULTS, |faults| faults.parse().unwrap());
     for n in 1..=faults {
@@ -88,8 +108,7 @@ fn whatever_fails_nothing_acknowledged_is_lost_no_call_runs_twice_and_one_node_w
 }
 
 impl Load {
-    fn new() -> Option<Self> {
-        let nats = NatsCluster::start("sync_interval: always")?;
+    fn new(nats: NatsCluster, settings: &str, seed: u64) -> Self {
         let shared = TemporaryFolder::with(&["work"]);
         let servers = nats
             .url
@@ -102,7 +121,7 @@ impl Load {
             let urls: Vec<String> = links.iter().map(|link| link.address.to_string()).collect();
             let config = format!(
                 "permission_mode = \"all\"\n[fleet]\nurl = {:?}\nmonitor = {:?}\nnode = {name:?}\n\
-                 replicas = 3\nlease_seconds = 12\n[fleet.places]\nwork = {:?}\n",
+                 {settings}[fleet.places]\nwork = {:?}\n",
                 urls.join(","),
                 nats.monitors,
                 shared.path("work"),
@@ -117,12 +136,13 @@ impl Load {
             links,
             worlds,
             processes,
-            numbers: Numbers(7),
+            numbers: Numbers(seed),
             sessions: Vec::new(),
+            asking: String::new(),
             acknowledged: HashMap::new(),
             done: Vec::new(),
         };
-        for number in 0..SESSIONS {
+        for number in 0..ALL_SESSIONS {
             let mut client = load.client(number % NAMES.len());
             let session = new_session(&mut client, &load.work());
             prompt(&mut client, 4, &session, &format!("run first-{number}"));
@@ -131,9 +151,15 @@ impl Load {
                 "end_turn"
             );
             load.acknowledge(&session, &format!("run first-{number}"));
+            if number == SESSIONS {
+                let mode = json!({ "sessionId": session, "modeId": "ask" });
+                let set = answer(&client.ask_acp(5, "session/set_mode", mode));
+                assert!(set.get("result").is_some(), "{set}");
+                load.asking.clone_from(&session);
+            }
             load.sessions.push(session);
         }
-        Some(load)
+        load
     }
 
     fn work(&self) -> PathBuf {
@@ -171,6 +197,7 @@ impl Load {
 
     /// Says something in several sessions at once, and does something to the fleet meanwhile.
     fn fault(&mut self, n: u64) {
+        let asked = self.ask(n);
         let first = self.numbers.below(SESSIONS);
         let mut said = Vec::new();
         for number in 0..AT_ONCE {
@@ -181,7 +208,7 @@ impl Load {
             said.push((session, text, node, client));
         }
         let (session, _, node, client) = said.last_mut().unwrap();
-        let (session, node) = (session.clone(), *node);
+        let (mut session, mut node) = (session.clone(), *node);
         let mut ended = None;
         for _ in 0..self.numbers.below(5) {
             let frame = client.json();
@@ -191,6 +218,12 @@ impl Load {
             }
         }
         let kind = self.numbers.below(20);
+        // Now and then it is the node of the session that asks.
+        if n.is_multiple_of(2)
+            && let Some(owner) = self.owner_of_asking()
+        {
+            (session, node) = (self.asking.clone(), owner);
+        }
         self.done
             .push(format!("{n}: {kind} at {} in {session}", NAMES[node]));
         self.harm(kind, node, &session);
@@ -208,6 +241,67 @@ impl Load {
                 self.acknowledge(&session, &text);
             }
         }
+        self.allow(n);
+        drop(asked);
+    }
+
+    /// Has the asking session ask whether a call may run, and a message wait behind that. The clients
+    /// that did it.
+    fn ask(&mut self, n: u64) -> (Child, Child) {
+        let session = self.asking.clone();
+        let (_, mut client) = self.open(&session);
+        prompt(&mut client, 4, &session, &asked_text(n));
+        client.until(|line| line.contains("session/request_permission"));
+        let (node, _) = self.open(&session);
+        let attach = format!("--attach={}", self.worlds[node].path("s").display());
+        let words = ["--mode", "rpc", "--session", &session, &attach];
+        let mut omp = self.worlds[node].command(&words);
+        omp.current_dir(self.work());
+        let mut omp = Child::of(omp.spawn().unwrap(), self.work());
+        let text = format!("later {n}");
+        let line = json!({ "id": "f", "type": "follow_up", "message": text });
+        omp.send(&line.to_string());
+        omp.until(|line| line.contains(r#""command":"follow_up","success":true"#));
+        self.acknowledge(&session, &text);
+        (client, omp)
+    }
+
+    /// Whoever finds the question answers it, and the call runs.
+    fn allow(&mut self, n: u64) {
+        let session = self.asking.clone();
+        while !self.has_run(&asked_text(n)) {
+            let (_, mut client) = self.open(&session);
+            let mut answered = false;
+            // A client whose node is gone asks elsewhere.
+            while let Some(line) = client.try_next() {
+                let frame: Value = serde_json::from_str(&line).unwrap();
+                if frame["method"] == "session/request_permission" {
+                    let allowed = json!({
+                        "jsonrpc": "2.0", "id": frame["id"],
+                        "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } },
+                    });
+                    client.send(&allowed.to_string());
+                    answered = true;
+                }
+                if answered && line.contains("Noted.") {
+                    break;
+                }
+            }
+        }
+        self.acknowledge(&session, &asked_text(n));
+    }
+
+    fn has_run(&self, text: &str) -> bool {
+        let ran = std::fs::read_to_string(self.work().join("ran.txt")).unwrap();
+        ran.lines().any(|line| line == text)
+    }
+
+    /// The node that has the session that asks, as far as one of them knows.
+    fn owner_of_asking(&self) -> Option<usize> {
+        let directory = self.directory(0);
+        let found = directory.iter().find(|found| found["id"] == self.asking)?;
+        let owner = found["owner"]["name"].as_str()?;
+        NAMES.iter().position(|name| *name == owner)
     }
 
     /// Does something to the fleet.
@@ -226,9 +320,11 @@ impl Load {
             12 => {
                 let server = self.numbers.below(self.nats.size());
                 self.nats.signal(server, Signal::STOP);
-                // Until somebody has gone round it.
+                // Until somebody has gone round it, if that can be.
                 drop(self.client((node + 1) % NAMES.len()));
-                self.open(session);
+                if self.nats.size() > 1 {
+                    self.open(session);
+                }
                 self.nats.signal(server, Signal::CONT);
             }
             13 => {
@@ -241,6 +337,7 @@ impl Load {
                 self.when_nothing_is_owned_by(node);
                 self.links[node].iter().for_each(Link::mend);
             }
+            15..=16 if self.nats.size() == 1 => self.harm(14, node, session),
             15..=16 => {
                 let server = self.numbers.below(self.nats.size());
                 self.links[node][server].cut();
@@ -285,7 +382,7 @@ impl Load {
         loop {
             let directory = self.directory((node + 1) % NAMES.len());
             let is_owned = |found: &Value| found["owner"]["name"] == NAMES[node];
-            if directory.len() == SESSIONS && !directory.iter().any(is_owned) {
+            if directory.len() == ALL_SESSIONS && !directory.iter().any(is_owned) {
                 return;
             }
             std::thread::sleep(PAUSE);
@@ -297,7 +394,7 @@ impl Load {
         loop {
             let directory = self.directory(0);
             let is_quiet = |found: &Value| found["state"] == "idle" || found["state"] == "stored";
-            if directory.len() == SESSIONS && directory.iter().all(is_quiet) {
+            if directory.len() == ALL_SESSIONS && directory.iter().all(is_quiet) {
                 return;
             }
             std::thread::sleep(PAUSE);
@@ -351,6 +448,11 @@ impl Load {
             }
         });
     }
+}
+
+/// What the session that asks is told to run.
+fn asked_text(n: u64) -> String {
+    format!("run asked-{n}")
 }
 
 /// The answer to what was said, if there is one.

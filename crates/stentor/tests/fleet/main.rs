@@ -5,6 +5,8 @@ mod elsewhere;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod interruptions;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod moving;

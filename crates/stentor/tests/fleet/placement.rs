@@ -299,7 +299,7 @@ fn a_client_whose_session_was_still_empty_goes_on_in_a_new_one_when_its_node_die
     let before = omp_state(&mut omp);
     // It has most capacity left.
     kill_process(two.process.pid(), Signal::KILL).unwrap();
-    omp.until(|line| line.contains("no longer has the session"));
+    omp.until(|line| line.contains("the connection to the node"));
     let session = prompted_omp(&mut omp);
     assert_ne!(session, before["sessionId"]);
     three.when_owned_by(&session, "three");

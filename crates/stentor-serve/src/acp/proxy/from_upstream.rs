@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use stentor_wire::acp::method;
 
 use super::envelope::{self, LineEnvelope};
-use super::{Multiplexer, NodeNumber, ProxiedRequest, ProxiedSession, seen};
+use super::{Multiplexer, NodeNumber, ProxiedRequest, ProxiedSession, SeenUpdates, seen};
 
 /// What most lines begin with: pieces of answers.
 const UPDATE: &[u8] = br#"{"jsonrpc":"2.0","method":"session/update""#;
@@ -109,6 +109,7 @@ impl Multiplexer {
         };
         match (request.method.as_str(), request.params) {
             (method::SESSION_CLOSE | method::SESSION_DELETE, _) => {
+                self.refuse_waiting(&session, "the session was closed");
                 self.sessions.remove(&session);
             }
             (
@@ -119,16 +120,24 @@ impl Multiplexer {
                 Some(params),
             ) => {
                 let before = self.sessions.remove(&session);
-                let (seen, recovery) = before.map(|open| (open.seen, open.recovery)).unzip();
-                let open = ProxiedSession {
+                let mut open = ProxiedSession {
                     node: number,
                     params,
-                    seen: seen.unwrap_or_default(),
+                    seen: SeenUpdates::default(),
                     recovery: None,
+                    rejoined: None,
                 };
-                self.sessions.insert(session, open);
+                let mut recovery = None;
+                if let Some(before) = before {
+                    (open.seen, open.rejoined) = (before.seen, before.rejoined);
+                    recovery = before.recovery;
+                }
+                self.sessions.insert(session.clone(), open);
                 // The client was quicker than the proxy.
-                if let Some(recovery) = recovery.flatten() {
+                if let Some(mut recovery) = recovery {
+                    if let Some(broken) = recovery.take_broken() {
+                        self.rejoin(&session, broken);
+                    }
                     self.send_held(number, recovery);
                 }
             }

@@ -6,6 +6,7 @@
 //! sessions are resumed where they are then ([`recovery`]).
 
 mod beginning;
+mod broken;
 mod envelope;
 mod from_client;
 mod from_upstream;
@@ -29,7 +30,8 @@ use crate::proxy::{
     CHUNK_BYTES, CHUNKS, FirstSession, FromUpstream, LineBuffer, NodePlace, ProxyClient, Upstream,
     Upstreams,
 };
-use recovery::Recovery;
+use broken::BrokenConnection;
+use recovery::{NodeLoss, Recovery};
 use seen::SeenUpdates;
 
 /// Lines that may wait for one node. Then the client waits, too.
@@ -154,6 +156,8 @@ struct ProxiedSession {
     /// What of it the client was sent.
     seen: SeenUpdates,
     recovery: Option<Recovery>,
+    /// A run that the client has joined again after its connection broke.
+    rejoined: Option<BrokenConnection>,
 }
 
 /// A request of the client.
@@ -182,6 +186,8 @@ enum ProxyEvent {
     From(NodeNumber, Option<FromUpstream>),
     /// A session that lost its node is to be looked for again.
     LookFor(String),
+    /// It is to be looked whether a run goes on that was joined again.
+    CheckRun(String),
 }
 
 /// Why it is over.
@@ -205,6 +211,7 @@ impl Multiplexer {
             event = self.events.recv(), if self.to_client.is_empty() => match event {
                 Some(ProxyEvent::From(node, from)) => self.take(node, from).await?,
                 Some(ProxyEvent::LookFor(session)) => self.look_for(session).await,
+                Some(ProxyEvent::CheckRun(session)) => self.check_run(&session),
                 Some(ProxyEvent::Unreached(node, lines)) => self.unreached(node, lines),
                 Some(ProxyEvent::Full(node, line)) => self.has_no_capacity(node, &line),
                 Some(ProxyEvent::Leave(session)) => self.leave(&session),
@@ -284,8 +291,12 @@ impl Multiplexer {
                 message: "internal error of the server".to_owned(),
                 status: 1,
             })),
-            Some(FromUpstream::Ended(_)) | None => {
-                self.lose(number);
+            Some(FromUpstream::Ended(_)) => {
+                self.lose(number, NodeLoss::Ended);
+                Ok(())
+            }
+            None => {
+                self.lose(number, NodeLoss::Broke);
                 Ok(())
             }
         }

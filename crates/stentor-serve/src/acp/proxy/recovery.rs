@@ -11,6 +11,7 @@ use stentor_agent::tasks;
 use stentor_wire::acp::method;
 use tokio::time::Instant;
 
+use super::broken::BrokenConnection;
 use super::envelope;
 use super::seen::MissedUpdates;
 use super::{Multiplexer, NodeNumber, ProxyEvent, deadline};
@@ -31,6 +32,17 @@ const NOWHERE: NodeNumber = 0;
 /// Lines of the client that wait for a session.
 const MAX_HELD: usize = 32;
 
+/// How a node is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeLoss {
+    /// It has ended the client's connection.
+    Ended,
+    /// The connection to it broke; it may be there.
+    Broke,
+    /// There was none yet.
+    Unreached,
+}
+
 /// A session that is being looked for and loaded.
 pub(super) struct Recovery {
     began: Instant,
@@ -46,6 +58,8 @@ pub(super) struct Recovery {
     has_moved: bool,
     /// Why it could not be loaded the last time.
     refusal: Option<String>,
+    /// It may run on where it was.
+    broken: Option<BrokenConnection>,
     /// What its client has not seen, as far as it has been replayed.
     missed: MissedUpdates,
     held: Vec<Bytes>,
@@ -61,6 +75,7 @@ impl Recovery {
             is_sought: false,
             has_moved: false,
             refusal: None,
+            broken: None,
             missed: MissedUpdates::default(),
             held: Vec::new(),
         }
@@ -69,6 +84,11 @@ impl Recovery {
     /// True when its former node need not be left any more.
     fn has_begun(&self) -> bool {
         self.is_sought || self.leaving.is_some()
+    }
+
+    /// The connection that broke, for who goes on without this.
+    pub fn take_broken(&mut self) -> Option<BrokenConnection> {
+        self.broken.take()
     }
 
     /// Where updates go while the session is replayed.
@@ -97,13 +117,23 @@ impl Multiplexer {
 
     /// A node is lost: what it was asked is refused, what it asked is withdrawn, and its sessions are
     /// looked for elsewhere.
-    pub(super) fn lose(&mut self, number: NodeNumber) {
+    pub(super) fn lose(&mut self, number: NodeNumber, loss: NodeLoss) {
         let Some(node) = self.nodes.remove(&number) else {
             return;
         };
-        let why = match &node.place {
-            NodePlace::Home => "the session is no longer here".to_owned(),
-            NodePlace::Node(name) => format!("the node {name} no longer has the session"),
+        let (why, broken) = match (node.place, loss) {
+            (NodePlace::Home, _) => ("the session is no longer here".to_owned(), None),
+            (NodePlace::Node(name), NodeLoss::Ended) => {
+                (format!("the node {name} no longer has the session"), None)
+            }
+            (NodePlace::Node(name), NodeLoss::Unreached) => {
+                (format!("the node {name} cannot be reached"), None)
+            }
+            (NodePlace::Node(node), NodeLoss::Broke) => {
+                let why = format!("the connection to the node {node} broke");
+                self.hold_prompts(number);
+                (why.clone(), Some(BrokenConnection { node, why }))
+            }
         };
         self.refuse_requests(&why, |request| request.node == number);
         for asked in node.asked.into_values() {
@@ -117,7 +147,7 @@ impl Multiplexer {
             .map(|(id, _)| id.clone())
             .collect();
         for session in sessions {
-            self.begin_recovery(session);
+            self.begin_recovery(session, broken.clone());
         }
     }
 
@@ -175,7 +205,7 @@ impl Multiplexer {
     fn has_left(&mut self, session: String) {
         let why = "the session goes on elsewhere";
         self.refuse_requests(why, |request| request.session.as_deref() == Some(&*session));
-        self.begin_recovery(session);
+        self.begin_recovery(session, None);
     }
 
     /// A node could not be reached: its lines go where their sessions are by now.
@@ -208,19 +238,26 @@ impl Multiplexer {
                 });
             }
         }
-        self.lose(number);
+        self.lose(number, NodeLoss::Unreached);
     }
 
-    fn refuse_requests(&mut self, why: &str, is_lost: impl Fn(&super::ProxiedRequest) -> bool) {
+    pub(super) fn refuse_requests(
+        &mut self,
+        why: &str,
+        is_lost: impl Fn(&super::ProxiedRequest) -> bool,
+    ) {
         let lost = self.requests.extract_if(|_, request| is_lost(request));
         for (id, _) in lost {
             envelope::refuse(&mut self.to_client, &id, why);
         }
     }
 
-    fn begin_recovery(&mut self, session: String) {
+    fn begin_recovery(&mut self, session: String, broken: Option<BrokenConnection>) {
         if let Some(open) = self.sessions.get_mut(&session) {
+            let rejoined = open.rejoined.take();
             let recovery = open.recovery.get_or_insert_with(Recovery::begin);
+            let before = recovery.broken.take();
+            recovery.broken = broken.or(before).or(rejoined);
             (recovery.request, recovery.leaving) = (None, None);
             recovery.is_sought = true;
             self.look_later(session);
@@ -239,7 +276,19 @@ impl Multiplexer {
         if waited >= RECOVER_WAIT {
             return self.give_up(&session);
         }
+        if !self.upstreams.is_connected() {
+            // Nothing is known of others.
+            return self.look_later(session);
+        }
         let left = recovery.left.clone().filter(|_| waited < TAKEOVER_WAIT);
+        let broken = recovery.broken.clone();
+        if let Some(broken) = broken.filter(|broken| !self.runs_on(&session, broken)) {
+            self.refuse_waiting(&session, &broken.why);
+            let open = self.sessions.get_mut(&session);
+            if let Some(recovery) = open.and_then(|open| open.recovery.as_mut()) {
+                recovery.broken = None;
+            }
+        }
         let located = self.upstreams.locate(&session).await;
         let place = match located.map(|located| located.owner) {
             Some(Owner::Node(node)) => NodePlace::Node(node),
@@ -294,9 +343,12 @@ impl Multiplexer {
             return self.look_later(session);
         }
         let number = open.node;
-        if let Some(recovery) = open.recovery.take() {
+        if let Some(mut recovery) = open.recovery.take() {
             let missed = &recovery.missed;
             missed.append_to(&mut open.seen, &mut self.to_client);
+            if let Some(broken) = recovery.take_broken() {
+                self.rejoin(&session, broken);
+            }
             match recovery.has_moved {
                 true => self.moved_again(number, &session, recovery),
                 false => self.send_held(number, recovery),
@@ -351,12 +403,11 @@ impl Multiplexer {
 
     fn give_up(&mut self, session: &str) {
         let open = self.sessions.remove(session);
-        let Some(recovery) = open.and_then(|open| open.recovery) else {
-            return;
-        };
-        let why = recovery.refusal.as_deref();
-        let why = why.unwrap_or("no node has the session");
-        for line in recovery.held {
+        let recovery = open.and_then(|open| open.recovery);
+        let (held, refusal) = recovery.map(|it| (it.held, it.refusal)).unwrap_or_default();
+        let why = refusal.as_deref().unwrap_or("no node has the session");
+        self.refuse_waiting(session, why);
+        for line in held {
             let envelope = envelope::LineEnvelope::read(&line);
             if let Some(id) = envelope.and_then(|envelope| envelope.id) {
                 envelope::refuse(&mut self.to_client, id.get(), why);
