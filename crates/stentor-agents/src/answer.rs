@@ -165,7 +165,7 @@ impl ChildAnswer {
             }
             Some(AgentEvent::Mode(mode)) => self.mode_changed(mode),
             Some(AgentEvent::Title(title)) => self.put(ModelEvent::Titled(title)),
-            Some(AgentEvent::TurnStarted) => self.put(ModelEvent::Nothing),
+            Some(AgentEvent::TurnStarted(_)) => self.put(ModelEvent::Nothing),
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
             Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
             None => self.gone("the agent has ended".to_owned()),
@@ -231,7 +231,7 @@ impl ChildAnswer {
         // A message came when this turn had ended and before we knew: it began another.
         if std::mem::take(&mut self.inbox.owed) > 0 && end.reason == TurnEndReason::Completed {
             match timeout(NEXT_TURN, self.inbox.next()).await {
-                Ok(Some(AgentEvent::TurnStarted)) => return self.close(),
+                Ok(Some(AgentEvent::TurnStarted(_))) => return self.close(),
                 Ok(Some(other)) => self.inbox.put_back(other),
                 Ok(None) | Err(_) => {}
             }

@@ -100,7 +100,7 @@ pub async fn until(events: &mut Events, fits: impl Fn(&AgentEvent) -> bool) {
 /// An event as a line; none for what differs from run to run.
 fn line(event: AgentEvent) -> Option<String> {
     Some(match event {
-        AgentEvent::TurnStarted => "turn".to_owned(),
+        AgentEvent::TurnStarted(_) => "turn".to_owned(),
         AgentEvent::Text(text) => format!("text {text}"),
         AgentEvent::Thinking(text) => format!("thinking {text}"),
         AgentEvent::ToolCalled(call) => format!("call {} {}", call.name, call.input),
