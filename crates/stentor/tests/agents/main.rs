@@ -27,6 +27,8 @@ mod host_tools;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod own_turns;
+#[cfg(test)]
 mod patience;
 #[cfg(test)]
 mod reported;
@@ -36,6 +38,8 @@ mod resumed;
 mod settings;
 #[cfg(test)]
 mod shown;
+#[cfg(test)]
+mod steered;
 #[cfg(test)]
 #[path = "../support/world.rs"]
 mod world;
