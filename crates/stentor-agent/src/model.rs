@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stentor_journal::message::{Message, StopReason, ToolCall};
+use stentor_journal::message::{Message, StopReason, ToolCall, UserContent};
 use stentor_journal::usage::{Prices, Usage};
 
 use crate::box_error::BoxError;
@@ -45,6 +45,12 @@ pub trait Model: Send + Sync {
     /// until it is done.
     fn takes_messages(&self) -> bool {
         true
+    }
+
+    /// Messages wait that it is given after the calls of its own that it is at. One that has a queue
+    /// may take them at once: its next request has them all the same, as the newest messages.
+    fn messages_wait(&self, messages: Vec<UserContent>) {
+        let _ = messages;
     }
 
     /// The same under another name, for models that are one thing in several forms: an agent with

@@ -69,7 +69,19 @@ pub trait ModelHost: Send + Sync {
     /// It does not when the session has gone back behind it: then whoever gave it knows more than was
     /// said here.
     fn has_newest_answer(&self, response_id: String) -> ModelHostFuture<bool>;
+
+    /// With what a model that goes on by itself begins a run, when the one that asked it is over.
+    fn waker(&self) -> SessionWaker;
 }
+
+/// Begins a run of a session whose model has something to show though nobody asked it. The run begins
+/// with [`OWN_TURN`]. False when there is none: another one goes on, or nobody wants to be woken. Does
+/// not keep the session.
+pub type SessionWaker = Arc<dyn Fn() -> ModelHostFuture<bool> + Send + Sync>;
+
+/// The message with which a run begins that its model began. It is for whoever watches: the model
+/// needs no telling.
+pub const OWN_TURN: &str = "[The agent goes on by itself.]";
 
 /// A call of one of the session's tools that a model makes for itself.
 #[derive(Debug, Clone)]

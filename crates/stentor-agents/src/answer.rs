@@ -8,10 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
-use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
 use stentor_client::{
-    AgentContextUse, AgentEvent, AgentPlanStatus as Status, AgentPrompt, ChildAgent, PlanEntry,
-    TurnEnd, TurnEndReason, TurnUsage,
+    AgentContextUse, AgentEvent, AgentPrompt, ChildAgent, TurnEnd, TurnEndReason, TurnOrigin,
+    TurnUsage,
 };
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Cost, Usage};
@@ -63,6 +62,17 @@ impl ChildAnswer {
         }
     }
 
+    /// An answer that says nothing: what began the run has been shown by now.
+    pub fn empty(
+        agent: SessionAgent,
+        inbox: OwnedMutexGuard<Inbox>,
+        response_id: Option<String>,
+    ) -> Self {
+        let mut answer = Self::new(agent, inbox, response_id);
+        answer.finish(StopReason::Stop, false);
+        answer
+    }
+
     /// The next event.
     pub async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
@@ -105,6 +115,7 @@ impl ChildAnswer {
                 self.close();
                 self.has_calls = true;
                 self.agent.shared.add_call(&call.id);
+                self.inbox.open_calls.insert(call.id.clone());
                 let arguments = match &call.input {
                     Value::Object(_) => call.input.to_string(),
                     Value::Null => "{}".to_owned(),
@@ -146,17 +157,12 @@ impl ChildAnswer {
                 self.put(ModelEvent::Usage(self.usage));
             }
             Some(AgentEvent::Context(context)) => self.context(context),
-            Some(AgentEvent::Plan(entries)) => self.plan(entries),
-            Some(AgentEvent::Notice { text, .. }) => {
-                self.agent
-                    .shared
-                    .warn(format!("{}: {text}", self.agent.name()));
+            Some(AgentEvent::Plan(entries)) => {
+                self.agent.show_plan(entries);
                 self.put(ModelEvent::Nothing);
             }
-            Some(AgentEvent::Lost { why }) => {
-                self.agent
-                    .shared
-                    .warn(format!("{}: {why}", self.agent.name()));
+            Some(AgentEvent::Notice { text, .. } | AgentEvent::Lost { why: text }) => {
+                self.agent.warn(&text);
                 self.put(ModelEvent::Nothing);
             }
             Some(AgentEvent::Model(model)) => {
@@ -165,7 +171,12 @@ impl ChildAnswer {
             }
             Some(AgentEvent::Mode(mode)) => self.mode_changed(mode),
             Some(AgentEvent::Title(title)) => self.put(ModelEvent::Titled(title)),
-            Some(AgentEvent::TurnStarted) => self.put(ModelEvent::Nothing),
+            Some(AgentEvent::TurnStarted(origin)) => {
+                if origin == TurnOrigin::Prompt {
+                    self.inbox.awaits_start = false;
+                }
+                self.put(ModelEvent::Nothing);
+            }
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
             Some(AgentEvent::Exited(exit)) => self.gone(exit.to_string()),
             None => self.gone("the agent has ended".to_owned()),
@@ -228,10 +239,18 @@ impl ChildAnswer {
     }
 
     async fn turn_ended(&mut self, end: TurnEnd) {
+        if self.inbox.awaits_start {
+            // It was a turn of its own; what it was asked it answers in the next.
+            self.count(end.usage.as_ref());
+            if let TurnEndReason::Failed(why) = end.reason {
+                self.agent.warn(&why);
+            }
+            return self.close();
+        }
         // A message came when this turn had ended and before we knew: it began another.
         if std::mem::take(&mut self.inbox.owed) > 0 && end.reason == TurnEndReason::Completed {
             match timeout(NEXT_TURN, self.inbox.next()).await {
-                Ok(Some(AgentEvent::TurnStarted)) => return self.close(),
+                Ok(Some(AgentEvent::TurnStarted(_))) => return self.close(),
                 Ok(Some(other)) => self.inbox.put_back(other),
                 Ok(None) | Err(_) => {}
             }
@@ -242,16 +261,9 @@ impl ChildAnswer {
         {
             return self.close();
         }
+        self.inbox.given.clear();
         self.agent.shared.busy.store(false, Ordering::Release);
-        // Told answer by answer, or once for all of them.
-        let is_counted = self.inbox.cost.end_turn();
-        if let (false, Some(usage)) = (self.has_usage, &end.usage) {
-            let mut usage = converted(usage);
-            if is_counted {
-                usage.cost = Cost::default();
-            }
-            self.usage.add(&usage);
-        }
+        self.count(end.usage.as_ref());
         match end.reason {
             TurnEndReason::Completed => self.finish(StopReason::Stop, false),
             TurnEndReason::Limit => self.finish(StopReason::Length, false),
@@ -267,17 +279,29 @@ impl ChildAnswer {
         }
     }
 
+    /// Counts what a turn consumed: told answer by answer, or once for all of them.
+    fn count(&mut self, usage: Option<&TurnUsage>) {
+        let is_counted = self.inbox.cost.end_turn();
+        if let (false, Some(usage)) = (self.has_usage, usage) {
+            let mut usage = converted(usage);
+            if is_counted {
+                usage.cost = Cost::default();
+            }
+            self.usage.add(&usage);
+        }
+    }
+
     /// Gives the child what it could not be steered with, as a prompt of its own.
     async fn prompt(&mut self, message: AgentPrompt) -> bool {
-        let Some(agent) = self.inbox.agent().cloned() else {
+        let Some(child) = self.inbox.agent().cloned() else {
             return false;
         };
-        match self.inbox.while_reading(agent.prompt(message)).await {
+        let prompted = self.agent.prompt(&mut self.inbox, &child, message);
+        match prompted.await {
             Ok(()) => true,
             Err(error) => {
-                let name = self.agent.name();
-                let why = format!("{name}: a message could not be given to it: {error}");
-                self.agent.shared.warn(why);
+                let why = format!("a message could not be given to it: {error}");
+                self.agent.warn(&why);
                 false
             }
         }
@@ -287,27 +311,6 @@ impl ChildAnswer {
         self.agent.shared.busy.store(false, Ordering::Release);
         self.inbox.drop_child();
         self.fail(why + &self.agent.shared.hint());
-    }
-
-    fn plan(&mut self, entries: Vec<PlanEntry>) {
-        let tasks = entries.into_iter().map(|entry| PlanTask {
-            content: entry.text,
-            status: match entry.status {
-                Status::Pending => PlanStatus::Pending,
-                Status::InProgress => PlanStatus::InProgress,
-                Status::Completed => PlanStatus::Completed,
-            },
-        });
-        let phase = PlanPhase {
-            name: "Plan".to_owned(),
-            tasks: tasks.collect(),
-        };
-        if let Some(host) = self.agent.shared.host() {
-            host.set_plan(Plan {
-                phases: vec![phase],
-            });
-        }
-        self.put(ModelEvent::Nothing);
     }
 
     fn close(&mut self) {

@@ -10,20 +10,21 @@ use stentor_agent::model::{CallStep, CallStream};
 use stentor_agent::tool::ToolOutput;
 use stentor_client::{AgentEvent, CallOutput as Output};
 use stentor_journal::message::ContentBlock;
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::inbox::{CallEvent, ChildShared};
+use crate::inbox::{CallEvent, Inbox};
+use crate::session_agent::SessionAgent;
 use crate::terminals::TerminalScreen;
 
 /// The least time between two reports of what a terminal shows.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The steps of a call.
-pub(crate) fn follow(shared: Arc<ChildShared>, id: String) -> CallStream {
-    shared.follow(&id);
+pub(crate) fn follow(agent: SessionAgent, id: String) -> CallStream {
+    agent.shared.follow(&id);
     let call = ChildCall {
-        shared,
+        agent,
         id,
         output: Output::default(),
         screens: Vec::new(),
@@ -33,7 +34,7 @@ pub(crate) fn follow(shared: Arc<ChildShared>, id: String) -> CallStream {
         let (mut call, was_started) = state?;
         if was_started {
             // Whoever asked for the next step has published the one before.
-            call.shared.announce(&call.id);
+            call.agent.shared.announce(&call.id);
         }
         let step = call.next().await?;
         let goes_on = !matches!(step, CallStep::Ended(_));
@@ -41,8 +42,15 @@ pub(crate) fn follow(shared: Arc<ChildShared>, id: String) -> CallStream {
     }))
 }
 
+/// What a call waits for.
+enum Heard {
+    Event(CallEvent),
+    /// Messages wait for the child, which whoever reads from it gives it.
+    Offer(OwnedMutexGuard<Inbox>),
+}
+
 struct ChildCall {
-    shared: Arc<ChildShared>,
+    agent: SessionAgent,
     id: String,
     /// What the child last reported of it.
     output: Output,
@@ -53,7 +61,7 @@ struct ChildCall {
 
 impl Drop for ChildCall {
     fn drop(&mut self) {
-        self.shared.leave(&self.id);
+        self.agent.shared.leave(&self.id);
     }
 }
 
@@ -61,8 +69,15 @@ impl ChildCall {
     async fn next(&mut self) -> Option<CallStep> {
         loop {
             // The inbox is taken anew for each event: other calls read from the same child.
-            let (shared, id) = (&self.shared, &self.id);
-            let heard = async { shared.inbox.lock().await.next_of(id).await };
+            let (agent, id) = (&self.agent, &self.id);
+            let heard = async {
+                let mut inbox = Arc::clone(&agent.shared.inbox).lock_owned().await;
+                tokio::select! {
+                    biased;
+                    event = inbox.next_of(id) => Heard::Event(event),
+                    () = agent.shared.offered.notified() => Heard::Offer(inbox),
+                }
+            };
             let heard = tokio::select! {
                 biased;
                 heard = heard => heard,
@@ -72,9 +87,18 @@ impl ChildCall {
                 }
             };
             let event = match heard {
-                CallEvent::Own(event) => *event,
-                CallEvent::Other => continue,
-                CallEvent::Nothing => return None,
+                // Nothing else may come between: a message that is half given would be lost.
+                Heard::Offer(mut inbox) => {
+                    self.agent.steer_early(&mut inbox).await;
+                    continue;
+                }
+                Heard::Event(CallEvent::Own(event)) => *event,
+                Heard::Event(CallEvent::Aside(event)) => {
+                    self.aside(*event);
+                    continue;
+                }
+                Heard::Event(CallEvent::Other) => continue,
+                Heard::Event(CallEvent::Nothing) => return None,
             };
             match event {
                 AgentEvent::ToolStarted { .. } => return Some(CallStep::Started),
@@ -93,9 +117,20 @@ impl ChildCall {
         }
     }
 
+    /// What is shown at once, though a call runs.
+    fn aside(&self, event: AgentEvent) {
+        match event {
+            AgentEvent::Plan(entries) => self.agent.show_plan(entries),
+            AgentEvent::Notice { text, .. } | AgentEvent::Lost { why: text } => {
+                self.agent.warn(&text);
+            }
+            _ => {}
+        }
+    }
+
     fn reported(&mut self, output: Output) {
         let terminals = output.terminals.iter();
-        let screens = terminals.filter_map(|id| self.shared.terminals.screen(id));
+        let screens = terminals.filter_map(|id| self.agent.shared.terminals.screen(id));
         self.screens = screens.collect();
         self.output = output;
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use stentor_agent::model_host::OWN_TURN;
 use stentor_client::{AgentPrompt, PromptPicture};
 use stentor_journal::message::{ContentBlock, KnownBlock, Message, UserContent};
 
@@ -20,7 +21,7 @@ pub(crate) struct RequestConversation<'a> {
     /// What it has answered, and everything before.
     before: &'a [Arc<Message>],
     /// What was said since the last answer.
-    fresh: &'a [Arc<Message>],
+    fresh: Vec<&'a Arc<Message>>,
     /// Of what was said since, the agent was told something: it knows everything before.
     is_told: bool,
     agent: &'a str,
@@ -33,9 +34,10 @@ impl<'a> RequestConversation<'a> {
             .iter()
             .rposition(|message| message.as_user().is_none());
         let (before, fresh) = messages.split_at(last.map_or(0, |last| last + 1));
+        let fresh = fresh.iter().filter(|message| !is_own_turn(message));
         Self {
             before,
-            fresh,
+            fresh: fresh.collect(),
             is_told: false,
             agent,
         }
@@ -44,10 +46,25 @@ impl<'a> RequestConversation<'a> {
     /// The same for an agent that was last told `told`. There is no answer to that when its turn
     /// failed, or was aborted before it said anything: it is not new all the same.
     pub fn after(mut self, told: Option<&Arc<Message>>) -> Self {
-        if let Some(place) = told.and_then(|told| place_of(told, self.fresh)) {
-            self.fresh = self.fresh.get(place + 1..).unwrap_or_default();
+        let place = |told| {
+            self.fresh
+                .iter()
+                .rposition(|message| is_same(told, message))
+        };
+        if let Some(place) = told.and_then(place) {
+            self.fresh.drain(..=place);
             self.is_told = true;
         }
+        self
+    }
+
+    /// The same for an agent that has some messages already. They are given no more after this.
+    pub fn without(mut self, given: &mut Vec<UserContent>) -> Self {
+        self.fresh.retain(|message| {
+            let said = message.as_user().map(|user| &user.content);
+            let place = given.iter().position(|given| Some(given) == said);
+            place.map(|place| given.remove(place)).is_none()
+        });
         self
     }
 
@@ -114,17 +131,14 @@ impl<'a> RequestConversation<'a> {
         let mut text = missed.text();
         let mut pictures = Vec::new();
         let mut said = String::new();
-        for message in self.fresh {
+        for message in &self.fresh {
             let Some(user) = message.as_user() else {
                 continue;
             };
             if !said.is_empty() {
                 said.push_str("\n\n");
             }
-            match &user.content {
-                UserContent::Text(text) => said.push_str(text),
-                UserContent::Blocks(blocks) => add(blocks, &mut said, &mut pictures),
-            }
+            add_content(&user.content, &mut said, &mut pictures);
         }
         if said.is_empty() && pictures.is_empty() {
             said.push_str(GO_ON);
@@ -193,9 +207,33 @@ impl MissedMessages<'_> {
     }
 }
 
+/// A message as a prompt.
+pub(crate) fn prompt_of(content: &UserContent) -> AgentPrompt {
+    let (mut said, mut pictures) = (String::new(), Vec::new());
+    add_content(content, &mut said, &mut pictures);
+    AgentPrompt::with_pictures(said, pictures)
+}
+
+/// What began a run that the agent began is nothing that it is told.
+pub(crate) fn is_own_turn(message: &Message) -> bool {
+    message
+        .as_user()
+        .is_some_and(|user| user.content.text() == OWN_TURN)
+}
+
 fn place_of(told: &Arc<Message>, messages: &[Arc<Message>]) -> Option<usize> {
-    let same = |message: &Arc<Message>| Arc::ptr_eq(message, told) || message == told;
-    messages.iter().rposition(same)
+    messages.iter().rposition(|message| is_same(told, message))
+}
+
+fn is_same(told: &Arc<Message>, message: &Arc<Message>) -> bool {
+    Arc::ptr_eq(message, told) || message == told
+}
+
+fn add_content(content: &UserContent, said: &mut String, pictures: &mut Vec<PromptPicture>) {
+    match content {
+        UserContent::Text(text) => said.push_str(text),
+        UserContent::Blocks(blocks) => add(blocks, said, pictures),
+    }
 }
 
 fn part(message: &Message) -> String {

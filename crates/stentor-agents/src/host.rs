@@ -26,6 +26,9 @@ use crate::terminals::Terminals;
 /// How long the publication of a call is awaited before whoever can is asked about it.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a session may take to take up what its child began by itself.
+const WOKEN_WITHIN: Duration = Duration::from_secs(2);
+
 /// The longest description of a call that an "always" is stored with.
 const WORDS_BYTES: usize = 4 * 1024;
 
@@ -57,7 +60,7 @@ impl Host for SessionHost {
 
     fn permission(&self, permission: Permission) -> HostFuture<'_, HostPermissionAnswer> {
         Box::pin(async move {
-            let Some(host) = self.host() else {
+            let Some(host) = self.host_soon().await else {
                 return permission.refuse();
             };
             let _open = self.shared.upgrade().map(|shared| shared.ask());
@@ -102,7 +105,7 @@ impl Host for SessionHost {
 
     fn question(&self, question: AgentQuestion) -> HostFuture<'_, HostAnswer> {
         Box::pin(async move {
-            let Some(host) = self.host() else {
+            let Some(host) = self.host_soon().await else {
                 return HostAnswer::Cancelled;
             };
             let _open = self.shared.upgrade().map(|shared| shared.ask());
@@ -154,7 +157,7 @@ impl Host for SessionHost {
         limit: Option<u64>,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
         Box::pin(async move {
-            let host = self.session()?;
+            let host = self.session().await?;
             let mut arguments = json!({ "path": named(&path)? });
             for (name, number) in [("offset", line), ("limit", limit)] {
                 if let Some(number) = number.filter(|number| *number > 0) {
@@ -181,7 +184,7 @@ impl Host for SessionHost {
         text: String,
     ) -> HostFuture<'_, Result<(), HostRefusal>> {
         Box::pin(async move {
-            let host = self.session()?;
+            let host = self.session().await?;
             let arguments = json!({ "path": named(&path)?, "content": text });
             let wanted = [GrantedAccess::Write(path)];
             let call = self.call(call, "write", arguments, &wanted).await;
@@ -197,7 +200,7 @@ impl Host for SessionHost {
         terminal: TerminalRequest,
     ) -> HostFuture<'_, Result<String, HostRefusal>> {
         Box::pin(async move {
-            let host = self.session()?;
+            let host = self.session().await?;
             let line = command_line::of_terminal(&terminal, &host.cwd())?;
             let arguments = json!({ "command": line });
             let plain = command_line::without_marks(&terminal, &host.cwd());
@@ -247,9 +250,15 @@ impl SessionHost {
         self.shared.upgrade()?.host()
     }
 
-    fn session(&self) -> Result<Arc<dyn ModelHost>, HostRefusal> {
+    /// The same. A session that is woken by a child which began to work by itself is waited for.
+    async fn host_soon(&self) -> Option<Arc<dyn ModelHost>> {
+        let shared = self.shared.upgrade()?;
+        timeout(WOKEN_WITHIN, shared.when_hosted()).await.ok()
+    }
+
+    async fn session(&self) -> Result<Arc<dyn ModelHost>, HostRefusal> {
         let gone = || HostRefusal::Because("the session works on nothing".to_owned());
-        self.host().ok_or_else(gone)
+        self.host_soon().await.ok_or_else(gone)
     }
 
     /// A call of one of the session's tools, under the id of the child's call that it is part of, where

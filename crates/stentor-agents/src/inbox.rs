@@ -4,18 +4,24 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use stentor_agent::model::ThinkingLevel;
-use stentor_agent::model_host::ModelHost;
-use stentor_client::{AgentEvent, AgentPrompt, ChildAgent, Events, OpenCall};
-use stentor_journal::message::Message;
+use stentor_agent::model_host::{ModelHost, SessionWaker};
+use stentor_client::{AgentEvent, AgentPrompt, ChildAgent, Events, OpenCall, TurnOrigin};
+use stentor_journal::message::{Message, UserContent};
 use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::sync::DropGuard;
 
 use crate::session_cost::SessionCost;
 use crate::terminals::Terminals;
 
-/// Events that wait for the end of a call. When there are more, the call is given up.
+/// Events that wait for the end of a call, or for the next prompt. Of what comes then only ends are kept.
 const BACKLOG: usize = 4096;
+
+/// Text that waits as one event. What comes then is another.
+const JOINED_BYTES: usize = 16 * 1024;
 
 /// What the model, its answers and its calls share.
 #[derive(Default)]
@@ -34,6 +40,8 @@ pub(crate) struct ChildShared {
     pub terminals: Arc<Terminals>,
     state: Mutex<ChildState>,
     announced: Notify,
+    /// Told when messages wait for the child.
+    pub offered: Notify,
 }
 
 #[derive(Default)]
@@ -50,6 +58,12 @@ struct ChildState {
     granted: HashSet<GrantedAccess>,
     /// What may explain a failure of the child, for people.
     hint: String,
+    /// How the session is woken. Kept from run to run.
+    waker: Option<SessionWaker>,
+    /// Reads what the child says while nobody asks it anything; ends with this.
+    idle_watch: Option<DropGuard>,
+    /// Messages that wait in the session until the calls have ended that are followed.
+    offers: Vec<UserContent>,
 }
 
 /// Something that a permitted call is about: the child may ask for it once more in other words.
@@ -62,7 +76,45 @@ pub(crate) enum GrantedAccess {
 
 impl ChildShared {
     pub fn set_host(&self, host: Option<Arc<dyn ModelHost>>) {
-        self.lock().host = host;
+        let mut state = self.lock();
+        if let Some(host) = &host {
+            state.waker = Some(host.waker());
+        }
+        state.host = host;
+        drop(state);
+        self.announced.notify_waiters();
+    }
+
+    /// Waits until a run of the session goes on.
+    pub async fn when_hosted(&self) -> Arc<dyn ModelHost> {
+        loop {
+            let mut notified = std::pin::pin!(self.announced.notified());
+            notified.as_mut().enable();
+            if let Some(host) = self.host() {
+                return host;
+            }
+            notified.await;
+        }
+    }
+
+    pub fn waker(&self) -> Option<SessionWaker> {
+        self.lock().waker.clone()
+    }
+
+    /// Has the inbox read by this until a run begins. The one before ends.
+    pub fn set_idle_watch(&self, watch: Option<DropGuard>) {
+        let before = std::mem::replace(&mut self.lock().idle_watch, watch);
+        drop(before);
+    }
+
+    /// Messages wait in the session that the child may have now.
+    pub fn offer(&self, messages: Vec<UserContent>) {
+        self.lock().offers = messages;
+        self.offered.notify_one();
+    }
+
+    pub fn take_offers(&self) -> Vec<UserContent> {
+        std::mem::take(&mut self.lock().offers)
     }
 
     pub fn host(&self) -> Option<Arc<dyn ModelHost>> {
@@ -179,10 +231,16 @@ impl Drop for ChildQuestion {
 pub(crate) struct Inbox {
     child: Option<RunningChild>,
     backlog: VecDeque<AgentEvent>,
+    /// The calls of the last answer, whose ends are waited for.
+    pub open_calls: HashSet<String>,
     /// The last message the child was given.
     pub told: Option<Arc<Message>>,
     /// Messages that steer and have not reached its model yet, as far as one knows.
     pub owed: usize,
+    /// Messages that it was given while they still waited in the session.
+    pub given: Vec<UserContent>,
+    /// It has a prompt, and has not begun to work on it: what ends before is a turn of its own.
+    pub awaits_start: bool,
     /// What it refused to be steered with: its next prompt.
     pub unsteered: Option<AgentPrompt>,
     /// What its session was last resumed by, as far as is known.
@@ -202,9 +260,11 @@ pub(crate) struct Inbox {
 pub(crate) enum CallEvent {
     /// Something about it.
     Own(Box<AgentEvent>),
+    /// Something that is shown at once, whatever runs.
+    Aside(Box<AgentEvent>),
     /// Something for others, who may wait for it.
     Other,
-    /// Nothing, for good: the turn is over, or too much else comes.
+    /// Nothing, for good: the turn is over.
     Nothing,
 }
 
@@ -221,6 +281,8 @@ impl Inbox {
     pub fn set_child(&mut self, agent: ChildAgent, events: Events) {
         self.backlog.clear();
         self.owed = 0;
+        self.given.clear();
+        self.awaits_start = false;
         self.unsteered = None;
         self.session = None;
         self.cost = SessionCost::default();
@@ -258,16 +320,70 @@ impl Inbox {
         }
         let is_over =
             |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
-        if self.backlog.len() >= BACKLOG || self.backlog.iter().any(is_over) {
+        if self.backlog.iter().any(is_over) {
             return CallEvent::Nothing;
         }
         match self.read().await {
             Some(event) if is_of(&event, id) => CallEvent::Own(Box::new(event)),
+            Some(
+                event @ (AgentEvent::Plan(_) | AgentEvent::Notice { .. } | AgentEvent::Lost { .. }),
+            ) => CallEvent::Aside(Box::new(event)),
             Some(event) => {
                 self.wait_in_line(event);
                 CallEvent::Other
             }
             None => CallEvent::Nothing,
+        }
+    }
+
+    /// True when the child has begun to work by itself and nobody has taken that up.
+    pub fn has_own_turn(&mut self) -> bool {
+        while self.backlog.len() < BACKLOG
+            && let Some(event) = self
+                .child
+                .as_mut()
+                .and_then(|child| child.events.try_next())
+        {
+            self.wait_in_line(event);
+        }
+        self.backlog.iter().any(is_own_start)
+    }
+
+    /// Reads one thing that the child says while nobody asks it anything: true when it begins to work
+    /// by itself, none when it is gone. What it says waits for the next answer.
+    pub async fn read_ahead(&mut self) -> Option<bool> {
+        if self.backlog.len() >= BACKLOG {
+            // It waits until somebody wants to know.
+            std::future::pending::<()>().await;
+        }
+        match self.read().await {
+            None | Some(AgentEvent::Exited(_)) => {
+                self.drop_child();
+                None
+            }
+            Some(event) => {
+                let begins = is_own_start(&event);
+                self.wait_in_line(event);
+                Some(begins)
+            }
+        }
+    }
+
+    /// Reads to the end of a turn that the child began by itself, which the next answer shows. False
+    /// when it says nothing for so long.
+    pub async fn read_own_turn(&mut self, patience: Duration) -> bool {
+        loop {
+            match timeout(patience, self.read()).await {
+                Err(_) => return false,
+                Ok(None) => return true,
+                Ok(Some(event)) => {
+                    let is_over = matches!(event, AgentEvent::TurnEnded(_) | AgentEvent::Exited(_));
+                    self.wait_in_line(event);
+                    if is_over {
+                        return true;
+                    }
+                }
+            }
         }
     }
 
@@ -297,6 +413,9 @@ impl Inbox {
             let _ = self.while_reading(agent.abort()).await;
             while let Some(event) = self.next().await {
                 match event {
+                    AgentEvent::TurnStarted(TurnOrigin::Prompt) => self.awaits_start = false,
+                    // A turn of its own was over before it began with what is aborted.
+                    AgentEvent::TurnEnded(_) if self.awaits_start => {}
                     AgentEvent::TurnEnded(_) => break,
                     AgentEvent::Exited(_) => {
                         self.drop_child();
@@ -305,8 +424,14 @@ impl Inbox {
                     _ => {}
                 }
             }
+            // One that was given up ends its turn before it reports that it is gone.
+            if agent.has_ended() {
+                self.drop_child();
+            }
         }
+        self.awaits_start = false;
         self.owed = 0;
+        self.given.clear();
         self.unsteered = None;
         shared.busy.store(false, Ordering::Release);
         shared.abandoned.store(false, Ordering::Release);
@@ -316,16 +441,46 @@ impl Inbox {
         self.child.as_mut()?.events.next().await
     }
 
-    /// The state of a running call replaces the one before.
+    /// The state of a running call replaces the one before, and text goes on with what came before.
+    /// When too much waits, only what has an end to tell is kept.
     fn wait_in_line(&mut self, event: AgentEvent) {
-        if let AgentEvent::ToolProgress { id, .. } = &event
-            && let Some(AgentEvent::ToolProgress { id: before, .. }) = self.backlog.back()
-            && before == id
-        {
-            self.backlog.pop_back();
+        match (self.backlog.back_mut(), &event) {
+            (
+                Some(AgentEvent::ToolProgress { id: before, .. }),
+                AgentEvent::ToolProgress { id, .. },
+            ) if before == id => {
+                self.backlog.pop_back();
+            }
+            (Some(AgentEvent::Text(before)), AgentEvent::Text(more))
+            | (Some(AgentEvent::Thinking(before)), AgentEvent::Thinking(more))
+                if before.len() < JOINED_BYTES =>
+            {
+                before.push_str(more);
+                return;
+            }
+            _ => {}
         }
-        self.backlog.push_back(event);
+        if self.backlog.len() < BACKLOG || self.must_wait(&event) {
+            self.backlog.push_back(event);
+        }
     }
+
+    /// Whether somebody would wait for ever without it.
+    fn must_wait(&self, event: &AgentEvent) -> bool {
+        match event {
+            AgentEvent::TurnStarted(_) | AgentEvent::TurnEnded(_) | AgentEvent::Exited(_) => true,
+            // Of a call that is followed, or will be.
+            AgentEvent::ToolEnded { id, .. } => {
+                let is_called = |event: &AgentEvent| matches!(event, AgentEvent::ToolCalled(call) if call.id == *id);
+                self.open_calls.contains(id) || self.backlog.iter().any(is_called)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_own_start(event: &AgentEvent) -> bool {
+    matches!(event, AgentEvent::TurnStarted(TurnOrigin::Own))
 }
 
 fn is_of(event: &AgentEvent, call: &str) -> bool {

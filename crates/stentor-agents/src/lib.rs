@@ -7,7 +7,7 @@
 //!   agents that are found on the `PATH`
 //! - `form`: with which of its own models and in which mode; `session_agent`: that of one session
 //! - `model`: the model; `starter`: how a prompt reaches its child; `inbox`: the child and what it has
-//!   said so far
+//!   said so far; `steering`: what it is told while it works; `idle`: what it says while nobody asks
 //! - `answer`: what the child does, as an answer; `calls`: as calls
 //! - `conversation`: what a child must be told that it does not know
 //! - `host`: what it asks; `terminals`: the commands that the session runs for it, `command_line` as lines
@@ -22,6 +22,7 @@ mod configured;
 mod conversation;
 mod form;
 mod host;
+mod idle;
 mod inbox;
 mod known;
 mod model;
@@ -29,6 +30,7 @@ mod session_agent;
 mod session_cost;
 mod settings;
 mod starter;
+mod steering;
 mod table;
 mod terminals;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use futures_util::stream;
 use stentor_agent::model::{CallStream, Model, ModelInfo, ModelRequest, ModelStream};
 use stentor_agent::tasks;
-use stentor_journal::message::ToolCall;
+use stentor_journal::message::{ToolCall, UserContent};
 use stentor_tools::process::Launcher;
 
 use crate::PROVIDER;
@@ -14,6 +14,7 @@ use crate::answer::ChildAnswer;
 use crate::calls;
 use crate::configured::ConfiguredAgent;
 use crate::form::AgentVariant;
+use crate::idle;
 use crate::session_agent::SessionAgent;
 use crate::starter::ChildStarter;
 
@@ -74,12 +75,16 @@ impl Model for AgentModel {
 
     fn elsewhere(&self, call: &ToolCall) -> Option<CallStream> {
         self.runs_itself(call)
-            .then(|| calls::follow(Arc::clone(&self.agent.shared), call.id.clone()))
+            .then(|| calls::follow(self.agent.clone(), call.id.clone()))
     }
 
     fn takes_messages(&self) -> bool {
         !self.agent.shared.busy.load(Ordering::Acquire)
             || self.agent.shared.can_steer.load(Ordering::Acquire)
+    }
+
+    fn messages_wait(&self, messages: Vec<UserContent>) {
+        self.agent.shared.offer(messages);
     }
 
     fn switched_to(&self, info: &Arc<ModelInfo>) -> Option<Arc<dyn Model>> {
@@ -103,7 +108,7 @@ impl Model for AgentModel {
     fn run_ended(&self) {
         self.agent.shared.set_host(None);
         if !self.agent.shared.busy.load(Ordering::Acquire) {
-            return;
+            return idle::watch(&self.agent.shared);
         }
         self.agent.shared.abandoned.store(true, Ordering::Release);
         let shared = Arc::clone(&self.agent.shared);
@@ -111,6 +116,10 @@ impl Model for AgentModel {
             let mut inbox = shared.inbox.lock().await;
             if shared.abandoned.load(Ordering::Acquire) {
                 inbox.abort(&shared).await;
+                drop(inbox);
+                if shared.host().is_none() {
+                    idle::watch(&shared);
+                }
             }
         });
     }

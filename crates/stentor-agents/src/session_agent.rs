@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use stentor_agent::model::ModelInfo;
+use stentor_agent::tool::{Plan, PlanPhase, PlanStatus, PlanTask};
+use stentor_client::{AgentPlanStatus, PlanEntry};
 
 use crate::configured::ConfiguredAgent;
 use crate::form::AgentVariant;
@@ -23,6 +25,32 @@ impl SessionAgent {
     /// `agent/NAME`, or with one of its models and modes.
     pub fn name(&self) -> String {
         self.info.full_name()
+    }
+
+    /// Warns whoever watches the session of something about it.
+    pub fn warn(&self, text: &str) {
+        self.shared.warn(format!("{}: {text}", self.name()));
+    }
+
+    /// Shows the plan of the child as the session's.
+    pub fn show_plan(&self, entries: Vec<PlanEntry>) {
+        let tasks = entries.into_iter().map(|entry| PlanTask {
+            content: entry.text,
+            status: match entry.status {
+                AgentPlanStatus::Pending => PlanStatus::Pending,
+                AgentPlanStatus::InProgress => PlanStatus::InProgress,
+                AgentPlanStatus::Completed => PlanStatus::Completed,
+            },
+        });
+        let phase = PlanPhase {
+            name: "Plan".to_owned(),
+            tasks: tasks.collect(),
+        };
+        if let Some(host) = self.shared.host() {
+            host.set_plan(Plan {
+                phases: vec![phase],
+            });
+        }
     }
 
     /// The same agent in another form.

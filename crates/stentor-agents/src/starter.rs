@@ -8,21 +8,19 @@ use std::time::Duration;
 use stentor_agent::model::{ModelError, ModelErrorKind, ModelRequest, Purpose, ThinkingLevel};
 use stentor_agent::model_host::ModelHost;
 use stentor_agent::tasks;
-use stentor_client::{
-    AgentDialect, AgentPrompt, ChildAgent, ChildAgentError, Events, Feature, FeatureSupport,
-    InitialSession,
-};
+use stentor_client::{ChildAgent, ChildAgentError, Events, Feature, InitialSession};
 use stentor_policy::PermissionMode;
 use stentor_tools::process::Launcher;
 use tokio::time::timeout;
 
 use crate::answer::ChildAnswer;
 use crate::child;
-use crate::conversation::RequestConversation;
+use crate::conversation::{RequestConversation, is_own_turn};
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
 use crate::session_cost::SessionCost;
+use crate::steering::can;
 
 /// How long a child may take to list its models.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -60,6 +58,7 @@ impl ChildStarter {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));
         }
         self.agent.shared.set_host(request.host.clone());
+        self.agent.shared.set_idle_watch(None);
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
         let mode = request.host.as_ref().map(|host| host.permission_mode());
         if mode == Some(PermissionMode::Plan) {
@@ -73,52 +72,45 @@ impl ChildStarter {
             inbox.abort(&self.agent.shared).await;
         }
         self.agent.shared.forget_calls();
-        let session = match self.agent.shared.busy.load(Ordering::Acquire) {
-            true => {
-                self.steer(&mut inbox, &request).await?;
-                self.session_now(&mut inbox).await
-            }
-            false => self.prompt(&mut inbox, &request).await?,
+        inbox.open_calls.clear();
+        let session = if self.agent.shared.busy.load(Ordering::Acquire) {
+            self.steer(&mut inbox, &request).await;
+            self.session_now(&mut inbox).await
+        } else if request
+            .messages
+            .last()
+            .is_some_and(|last| is_own_turn(last))
+        {
+            // The run was begun for what the child does by itself, if that is not shown by now.
+            let is_empty = !inbox.has_own_turn();
+            self.agent.shared.busy.store(!is_empty, Ordering::Release);
+            let session = self.session_now(&mut inbox).await;
+            let session = session.map(|id| owned_session(&id, &request.session_id));
+            return Ok(match is_empty {
+                true => ChildAnswer::empty(self.agent, inbox, session),
+                false => ChildAnswer::new(self.agent, inbox, session),
+            });
+        } else {
+            self.prompt(&mut inbox, &request).await?
         };
         inbox.told = request.messages.last().cloned();
         let session = session.map(|id| owned_session(&id, &request.session_id));
         Ok(ChildAnswer::new(self.agent, inbox, session))
     }
 
-    /// What came while the child works, if anything did.
-    async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) -> Result<(), ModelError> {
+    /// What came while the child works, if anything did that it has not got already.
+    async fn steer(&self, inbox: &mut Inbox, request: &ModelRequest) {
         let conversation =
             RequestConversation::new(&request.messages, self.agent.configured.name());
         let conversation = conversation.after(inbox.told.as_ref());
-        let Some(agent) = inbox.agent().cloned() else {
-            return Ok(());
+        let conversation = conversation.without(&mut inbox.given);
+        let Some(child) = inbox.agent().cloned() else {
+            return;
         };
-        if !conversation.has_news() {
-            return Ok(());
+        if conversation.has_news() {
+            let message = conversation.prompt(&conversation.missed_since_own());
+            self.agent.steer(inbox, &child, message).await;
         }
-        let message = conversation.prompt(&conversation.missed_since_own());
-        let message = self.visible(message, &agent);
-        let echoes = agent.dialect() != AgentDialect::Psi;
-        let again = message.clone();
-        match inbox.while_reading(agent.steer(message)).await {
-            Ok(()) => inbox.owed += usize::from(echoes),
-            Err(error) => {
-                let later = "it is given the message when its turn is over";
-                self.agent
-                    .shared
-                    .warn(format!("{}: {error}; {later}", self.agent.name()));
-                // Several are one prompt.
-                inbox.unsteered = Some(match inbox.unsteered.take() {
-                    Some(mut before) => {
-                        before.text = format!("{}\n\n{}", before.text, again.text);
-                        before.pictures.extend(again.pictures);
-                        before
-                    }
-                    None => again,
-                });
-            }
-        }
-        Ok(())
     }
 
     /// What the child's session can be resumed by, which it may have said since its turn began.
@@ -137,6 +129,9 @@ impl ChildStarter {
         request: &ModelRequest,
     ) -> Result<Option<String>, ModelError> {
         let whole = || RequestConversation::new(&request.messages, self.agent.configured.name());
+        if inbox.agent().is_some_and(ChildAgent::has_ended) {
+            inbox.drop_child();
+        }
         let mut conversation = whole().after(inbox.told.as_ref());
         let Some(host) = request.host.as_deref() else {
             return Err(self.failed(ModelErrorKind::Other, "there is no session"));
@@ -183,9 +178,10 @@ impl ChildStarter {
             ));
         }
         self.agent.shared.forget_granted();
-        let prompt = self.visible(conversation.prompt(&missed), &agent);
+        let prompt = self.agent.visible(conversation.prompt(&missed), &agent);
         let session = session.and_then(|session| session.resume_id);
-        let prompted = inbox.while_reading(agent.prompt(prompt)).await;
+        inbox.given.clear();
+        let prompted = self.agent.prompt(inbox, &agent, prompt).await;
         if let Err(error) = prompted {
             // One that could not be given just this is as good as before.
             let is_well = matches!(
@@ -204,27 +200,6 @@ impl ChildStarter {
         self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)
-    }
-
-    /// What a child is given that takes no pictures: that there were some.
-    fn visible(&self, mut prompt: AgentPrompt, agent: &ChildAgent) -> AgentPrompt {
-        if prompt.pictures.is_empty() || can(agent, Feature::Pictures) {
-            return prompt;
-        }
-        for picture in std::mem::take(&mut prompt.pictures) {
-            let bytes = picture.data.len() / 4 * 3;
-            let note = format!(
-                "\n\n(an image, {}, about {bytes} bytes, which {} cannot see)",
-                picture.mime_type,
-                self.agent.name()
-            );
-            prompt.text.push_str(&note);
-        }
-        self.agent.shared.warn(format!(
-            "{} takes no pictures: it is only told that there is one",
-            self.agent.name()
-        ));
-        prompt
     }
 
     /// Asks a child what it has, if nobody has asked yet. Nothing waits for it: not every child answers.
@@ -406,11 +381,6 @@ impl ChildStarter {
     fn failed(&self, kind: ModelErrorKind, why: &str) -> ModelError {
         ModelError::new(kind, format!("{}: {why}", self.agent.name()))
     }
-}
-
-/// Whether a child has something, at least in part.
-fn can(agent: &ChildAgent, feature: Feature) -> bool {
-    !matches!(agent.support(feature), FeatureSupport::No(_))
 }
 
 /// What is recorded of a child's session: its id, and the session that it belongs to.

@@ -14,6 +14,8 @@ pub enum Feature {
     ToolInput,
     /// The output of a tool while it runs.
     ToolProgress,
+    /// Calls and answers while another call runs, such as those of subagents.
+    NestedCalls,
     /// Whether a tool failed.
     ToolErrors,
     /// The change a tool made to a file.
@@ -38,6 +40,8 @@ pub enum Feature {
     Steer,
     /// A message for after the turn that runs.
     FollowUp,
+    /// Turns that it begins by itself, because a job of its own has ended.
+    OwnTurns,
     /// Stopping a turn.
     Abort,
     /// Its permission questions.
@@ -78,15 +82,17 @@ pub enum FeatureSupport {
 use FeatureSupport::{IfAnnounced, No, Partly, Yes};
 
 const NO_WORD: FeatureSupport = No("the protocol has no word for it");
+const LATER: FeatureSupport = Partly("when the outer call has ended; plans and notices at once");
 const NAMED: FeatureSupport = Partly("as soon as the session of the agent has a name");
 
 impl Feature {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Pictures,
         Self::Thinking,
         Self::ToolInput,
         Self::ToolProgress,
+        Self::NestedCalls,
         Self::ToolErrors,
         Self::Diffs,
         Self::ToolTitles,
@@ -99,6 +105,7 @@ impl Feature {
         Self::SessionTitle,
         Self::Steer,
         Self::FollowUp,
+        Self::OwnTurns,
         Self::Abort,
         Self::Permissions,
         Self::Questions,
@@ -119,6 +126,7 @@ impl Feature {
             Self::Thinking => "thinking as it comes",
             Self::ToolInput => "arguments of tool calls",
             Self::ToolProgress => "output of running tools",
+            Self::NestedCalls => "calls within calls",
             Self::ToolErrors => "failed calls are recognisable",
             Self::Diffs => "changes to files as diffs",
             Self::ToolTitles => "titles of calls",
@@ -131,6 +139,7 @@ impl Feature {
             Self::SessionTitle => "title of the conversation",
             Self::Steer => "steering",
             Self::FollowUp => "follow-ups",
+            Self::OwnTurns => "turns that nobody asked for",
             Self::Abort => "abort",
             Self::Permissions => "permission questions",
             Self::Questions => "other questions",
@@ -152,6 +161,7 @@ impl Feature {
             Self::Thinking => "show its thinking",
             Self::ToolInput => "show the arguments of tools",
             Self::ToolProgress => "show the output of running tools",
+            Self::NestedCalls => "show calls within calls",
             Self::ToolErrors => "report failed tools",
             Self::Diffs => "show diffs",
             Self::ToolTitles => "show the titles of calls",
@@ -164,6 +174,7 @@ impl Feature {
             Self::SessionTitle => "name the conversation",
             Self::Steer => "be steered",
             Self::FollowUp => "queue follow-ups",
+            Self::OwnTurns => "work by itself",
             Self::Abort => "be stopped",
             Self::Permissions => "ask for permissions",
             Self::Questions => "ask questions",
@@ -192,11 +203,19 @@ impl Feature {
     /// The row of the table, in the order of [`AgentDialect::ALL`].
     fn row(self) -> [FeatureSupport; 4] {
         const NO_QUESTIONS: FeatureSupport = No("the protocol has no questions to the user");
+        const PLANS_ARE_CALLS: FeatureSupport = No("plans are tool calls there");
         const ONE_PROMPT: FeatureSupport = No("it answers one prompt at a time");
         match self {
             Self::Pictures => [IfAnnounced, Yes, Yes, Partly("as files on this machine")],
             Self::Thinking | Self::ToolInput | Self::Abort => [Yes; 4],
             Self::ToolProgress => [Yes, Yes, Yes, No("only results are reported")],
+            Self::NestedCalls => [LATER, LATER, LATER, No("only results are reported")],
+            Self::OwnTurns => [
+                Partly("until nothing has come for 2 s: the protocol has no end of them"),
+                Yes,
+                Yes,
+                Partly("where the agent reports them (`auto_turn`)"),
+            ],
             Self::ToolErrors => [Yes, Yes, Yes, No("a result has no error flag")],
             Self::Diffs => [
                 Yes,
@@ -229,12 +248,7 @@ impl Feature {
                 NO_WORD,
             ],
             Self::SessionTitle => [Partly("where the agent fills it in"), NAMED, NAMED, NO_WORD],
-            Self::Plan => [
-                Yes,
-                No("plans are tool calls there"),
-                No("plans are tool calls there"),
-                No("plans are tool calls there"),
-            ],
+            Self::Plan => [Yes, PLANS_ARE_CALLS, PLANS_ARE_CALLS, PLANS_ARE_CALLS],
             Self::Usage => [
                 Partly("in the answer to a prompt, where the agent fills it in"),
                 Yes,

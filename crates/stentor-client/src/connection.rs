@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The pipes of a program that was started, for those who start programs themselves; see
-/// [`Agent::over`](crate::Agent::over).
+/// [`ChildAgent::over`](crate::ChildAgent::over).
 pub struct ChildPipes {
     /// What it reads.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,

@@ -29,6 +29,9 @@ const RESERVED_LINES: usize = 16;
 /// Questions of the child that are open at once. Further ones are refused.
 const QUESTIONS: usize = 64;
 
+/// A line that is so many times as long as one may be is not waited for any longer.
+const SKIPPED_LINES: usize = 16;
+
 /// Bytes read at once.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -148,6 +151,7 @@ impl Driver {
     ) -> DriverEnd {
         let mut lines = LineReader::new(self.limits.line_bytes);
         let mut buffer = vec![0; READ_BYTES];
+        let mut skipped_bytes = 0;
         loop {
             if let Some(over) = self.carry_out() {
                 return over;
@@ -197,6 +201,11 @@ impl Driver {
                             if is_skipped {
                                 self.codec.skipped(lines.skipped_start(), &mut self.fx);
                             }
+                        }
+                        skipped_bytes = if lines.is_skipping() { skipped_bytes + count } else { 0 };
+                        if skipped_bytes / SKIPPED_LINES > self.limits.line_bytes {
+                            let why = "it writes a line that does not end".to_owned();
+                            return self.carry_out().unwrap_or(DriverEnd::GaveUp(why));
                         }
                     }
                     Ok(0) | Err(_) => {

@@ -7,8 +7,8 @@ use serde_json::Value;
 /// One thing that an agent did.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
-    /// It began to work: on a prompt, or of its own accord.
-    TurnStarted,
+    /// It began to work.
+    TurnStarted(TurnOrigin),
     /// More of its answer.
     Text(String),
     /// More of its thinking.
@@ -63,13 +63,22 @@ pub enum AgentEvent {
     /// It stopped working. Comes once for each [`AgentEvent::TurnStarted`].
     TurnEnded(TurnEnd),
     /// A line could not be used; how many that happened to is counted by
-    /// [`Agent::lost`](crate::Agent::lost). Only the first in a row is announced.
+    /// [`ChildAgent::lost`](crate::ChildAgent::lost). Only the first in a row is announced.
     Lost {
         /// What was wrong with it.
         why: String,
     },
     /// It is gone. Nothing follows.
     Exited(Exit),
+}
+
+/// Why a turn began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnOrigin {
+    /// It was given a prompt.
+    Prompt,
+    /// By itself: a job of its own ended, or a message was queued that it takes up now.
+    Own,
 }
 
 /// A call of a tool that the agent runs itself.

@@ -50,7 +50,7 @@ pub use dialect::{AgentDialect, UnknownDialect};
 pub use error::ChildAgentError;
 pub use event::{
     AgentCall, AgentContextUse, AgentEvent, AgentLocation, AgentNoticeLevel, AgentPlanStatus,
-    CallOutput, Exit, FileDiff, PlanEntry, TurnEnd, TurnEndReason, TurnUsage,
+    CallOutput, Exit, FileDiff, PlanEntry, TurnEnd, TurnEndReason, TurnOrigin, TurnUsage,
 };
 pub use host::{
     AgentQuestion, DenyAll, Host, HostAnswer, HostFuture, HostOffers, HostPermissionAnswer,

@@ -9,9 +9,9 @@ pub struct AgentPrompt {
     pub text: String,
     /// Pictures that go with it.
     pub pictures: Vec<PromptPicture>,
-    /// Pictures as files, for the dialect that takes only those. Filled in by the [`Agent`].
+    /// Pictures as files, for the dialect that takes only those. Filled in by the [`ChildAgent`].
     ///
-    /// [`Agent`]: crate::Agent
+    /// [`ChildAgent`]: crate::ChildAgent
     pub(crate) files: Vec<PathBuf>,
 }
 

@@ -52,7 +52,7 @@ pub struct LineReader {
 const KEEP_CAPACITY_BYTES: usize = 64 * 1024;
 
 /// What is kept of a line that is over the limit.
-const SKIPPED_START_BYTES: usize = 64;
+const SKIPPED_START_BYTES: usize = 256;
 
 impl LineReader {
     /// A reader that accepts lines of up to and including `limit_bytes`.

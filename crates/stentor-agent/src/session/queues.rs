@@ -169,7 +169,7 @@ impl WaitingMessages {
         }
     }
 
-    fn peek(&self, queue: QueueKind) -> &VecDeque<QueuedMessage> {
+    pub fn peek(&self, queue: QueueKind) -> &VecDeque<QueuedMessage> {
         match queue {
             QueueKind::Steering => &self.steering,
             QueueKind::FollowUp => &self.follow_up,

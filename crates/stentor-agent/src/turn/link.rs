@@ -8,7 +8,7 @@ use serde_json::Value;
 use stentor_checkpoint::CheckpointId;
 use stentor_journal::clock::SharedClock;
 use stentor_journal::conversation::ConversationItem;
-use stentor_journal::message::{Message, ToolCall};
+use stentor_journal::message::{Message, ToolCall, UserContent};
 use stentor_journal::store::StoreError;
 use stentor_journal::usage::Usage;
 use stentor_policy::PermissionMode;
@@ -75,6 +75,8 @@ pub(crate) struct RunWatch {
 pub(crate) struct Signals {
     /// True when a steering message waits that must not wait for the end of the turn.
     pub steering_now: AtomicBool,
+    /// Told when steering messages wait.
+    pub steering_waits: Notify,
     /// True when messages may wait for the run: it asks for them only then.
     pub queued: AtomicBool,
     /// True when messages were taken out of a queue that no turn has announced.
@@ -203,8 +205,12 @@ pub(crate) enum RunRequest {
         response_id: String,
         reply: Reply<bool>,
     },
+    /// The steering messages that the run is given next. They go on waiting.
+    PeekSteering { reply: Reply<Vec<UserContent>> },
     /// A job began or ended in the background.
     Job(Box<JobReport>),
+    /// The session's model has begun to work by itself. True when a run begins that shows it.
+    ModelGoesOn { reply: Reply<bool> },
     /// The session's model has become this form of itself.
     ModelBecame {
         info: Arc<ModelInfo>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use stentor_journal::message::{ContentBlock, KnownBlock, ToolCall};
 use stentor_policy::{PermissionMode, Touches};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{ModelCall, RunLink, RunRequest};
@@ -16,6 +17,7 @@ use crate::dialog::{Dialog, DialogAnswer};
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::model_host::{
     CommandEnd, CommandFuture, CommandWatch, HostCall, HostCallError, ModelHost, ModelHostFuture,
+    SessionWaker,
 };
 use crate::permission::{CallRefused, PermitFuture};
 use crate::sandbox::SandboxState;
@@ -251,6 +253,21 @@ impl ModelHost for SessionOfModel {
         Box::pin(async move {
             let asked = link.ask(|reply| RunRequest::HasNewestAnswer { response_id, reply });
             asked.await.unwrap_or(false)
+        })
+    }
+
+    fn waker(&self) -> SessionWaker {
+        let requests = self.link.requests.downgrade();
+        Arc::new(move || {
+            let requests = requests.clone();
+            Box::pin(async move {
+                let (reply, answer) = oneshot::channel();
+                let asked = match requests.upgrade() {
+                    Some(requests) => requests.send(RunRequest::ModelGoesOn { reply }).await,
+                    None => return false,
+                };
+                asked.is_ok() && answer.await.unwrap_or(false)
+            })
         })
     }
 }

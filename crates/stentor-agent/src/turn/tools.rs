@@ -27,7 +27,7 @@ use super::run_hooks;
 use crate::arguments;
 use crate::event::EventKind;
 use crate::permission::CallRefused;
-use crate::tool::{Progress, Tool, ToolContext, ToolEffect, ToolOutput, ToolSpec, Touches};
+use crate::tool::{Place, Progress, Tool, ToolContext, ToolEffect, ToolOutput, ToolSpec, Touches};
 
 /// Calls of one answer that run at the same time. The others wait for one of them to end.
 const CALLS_AT_ONCE: usize = 16;
@@ -63,7 +63,7 @@ pub(super) async fn run_calls(
                 .map_while(|call| model_call.model.elsewhere(call));
             let streams: Vec<_> = streams.collect();
             if let Some(followed) = rest.get(..streams.len()).filter(|calls| !calls.is_empty()) {
-                results.extend(calls_of_model::follow(link, followed, streams).await?);
+                results.extend(calls_of_model::follow(link, model_call, followed, streams).await?);
                 continue;
             }
         }
@@ -327,12 +327,7 @@ async fn execute(
     // Also when the tool panics: no report of a call may follow its end.
     let _over = CallOverGuard(over);
     let running = async {
-        if let Err(error) = model_call.place.call_begins(&call.id).await {
-            tracing::warn!(
-                error,
-                "the place of the tools could not be notified of a call"
-            );
-        }
+        begins(&*model_call.place, call).await;
         tool.run(arguments, context).await
     };
     let ended = async {
@@ -344,6 +339,16 @@ async fn execute(
     match &link.undo {
         Some(undo) => undo.watch(effect, &judged, ended).await,
         None => ended.await,
+    }
+}
+
+/// Lets the place of the tools know that a call runs now.
+pub(super) async fn begins(place: &dyn Place, call: &ToolCall) {
+    if let Err(error) = place.call_begins(&call.id).await {
+        tracing::warn!(
+            error,
+            "the place of the tools could not be notified of a call"
+        );
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn note_shown(event: &AgentEvent, tried: &mut TriedFeatures) {
             let cost = end.usage.and_then(|usage| usage.cost_usd);
             saw(Feature::Cost, cost.is_some());
         }
-        AgentEvent::TurnStarted
+        AgentEvent::TurnStarted(_)
         | AgentEvent::Text(_)
         | AgentEvent::AnswerEnded
         | AgentEvent::ToolStarted { .. }

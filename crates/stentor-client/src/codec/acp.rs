@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use stentor_wire::acp::{PROTOCOL_VERSION, method};
-use stentor_wire::jsonrpc::{ErrorObject, Id, Incoming, RawJson, code, decode, encode};
+use stentor_wire::jsonrpc::{Id, Incoming, RawJson, code, decode, encode};
 
 use super::acp_calls::AcpCalls;
 use super::acp_requests::AcpRequest;
+use super::acp_shapes::{blocks, selectable};
 use super::acp_unreported::UnreportedCalls;
 use super::acp_updates::TextChunk;
 use super::json::{list, marked, number, str, text};
@@ -17,16 +18,13 @@ use super::{AgentAction, BadLine, Codec, Effects, HandleReply, HostReply, Respon
 use crate::capability::Feature;
 use crate::connection::LostCounter;
 use crate::error::ChildAgentError;
-use crate::event::{TurnEndReason, TurnUsage};
+use crate::event::{TurnEndReason, TurnOrigin, TurnUsage};
 use crate::host::HostOffers;
 use crate::options::{InitialSession, SessionOpened, StartOptions};
 use crate::prompt::{AgentPrompt, OfferedModel, SessionInfo};
 
-/// The error of an agent that wants a login first.
-const AUTH_REQUIRED: i64 = -32000;
-
 /// What a request waits for.
-enum AcpReply {
+pub(super) enum AcpReply {
     Initialize,
     /// The session of the handshake, or of a later request; its id, if it is known already.
     Session(Option<String>),
@@ -41,18 +39,22 @@ pub(super) struct Acp {
     cwd: PathBuf,
     resume: Option<String>,
     pub(super) offers: HostOffers,
-    pending: PendingReplies<AcpReply>,
+    pub(super) pending: PendingReplies<AcpReply>,
     pub(super) turn: TurnGrammar,
     pub(super) calls: AcpCalls,
     pub(super) unreported: UnreportedCalls,
     pub(super) session: Option<String>,
     pub(super) opened: SessionOpened,
-    is_open: bool,
+    pub(super) is_open: bool,
+    /// A session is being reopened: what it says meanwhile was said before.
+    pub(super) is_opening: bool,
+    /// It has said something since it was last seen whether a turn of its own is over.
+    pub(super) has_said: bool,
     /// The settings it has: its own words.
     pub(super) options: Vec<Value>,
     models: Vec<OfferedModel>,
     /// It repeats what was said in a session that is being resumed.
-    is_repeating: bool,
+    pub(super) is_repeating: bool,
     /// Its modes are one of its settings, and nothing else.
     modes_are_a_setting: bool,
     /// The message that is being written.
@@ -80,6 +82,8 @@ impl Acp {
             session: None,
             opened: SessionOpened::default(),
             is_open: false,
+            is_opening: false,
+            has_said: false,
             options: Vec::new(),
             models: Vec::new(),
             is_repeating: false,
@@ -121,6 +125,7 @@ impl Acp {
             true => method::SESSION_LOAD,
             false => method::SESSION_RESUME,
         };
+        self.is_opening = true;
         // Nobody wants to have repeated what was said, where there is no other way to resume.
         self.is_repeating = loads && !load;
         let params = json!({ "sessionId": id, "cwd": self.cwd, "mcpServers": [] });
@@ -143,11 +148,13 @@ impl Acp {
     }
 
     fn prompt(&mut self, prompt: AgentPrompt, reply: Responder, fx: &mut Effects) {
+        // It takes a prompt at any time, and nothing but silence would end what it began by itself.
+        self.end_own(TurnEndReason::Completed, fx);
         if self.turn.is_active() {
             return answer(Some(reply), Err(ChildAgentError::Busy));
         }
         self.message_id.clear();
-        self.turn.begin(fx);
+        self.turn.begin(TurnOrigin::Prompt, fx);
         let params = self.with_session(json!({ "prompt": blocks(prompt) }));
         self.send(AcpReply::Prompt, None, method::SESSION_PROMPT, &params, fx);
         answer(Some(reply), Ok(HandleReply::Done));
@@ -163,6 +170,7 @@ impl Acp {
             AcpReply::Initialize => self.initialized(&result, fx),
             AcpReply::Session(known) => {
                 self.is_repeating = false;
+                self.is_opening = false;
                 let Some(id) = known.or_else(|| text(&result, "sessionId")) else {
                     let what = "session/new";
                     let why = "there is no sessionId".to_owned();
@@ -306,7 +314,7 @@ impl Acp {
         }
     }
 
-    fn session_failed(
+    pub(super) fn session_failed(
         &mut self,
         reply: Option<Responder>,
         error: ChildAgentError,
@@ -371,46 +379,19 @@ impl Acp {
                 cache_write_tokens: number(usage, "cachedWriteTokens"),
                 cost_usd: cost,
             });
+        self.end_turn(reason, usage, fx);
+    }
+
+    pub(super) fn end_turn(
+        &mut self,
+        reason: TurnEndReason,
+        usage: Option<TurnUsage>,
+        fx: &mut Effects,
+    ) {
         self.calls.announce(&mut self.turn, fx);
         self.calls = AcpCalls::default();
         self.unreported.leave_terminals(&mut self.turn, fx);
         self.turn.end(reason, usage, fx);
-    }
-
-    fn refused(&mut self, id: &Id, error: RawJson<'_>, fx: &mut Effects) {
-        let number = id.as_i64().and_then(|id| u64::try_from(id).ok());
-        let Some((expected, reply)) = self.pending.take(number) else {
-            return;
-        };
-        let ErrorObject {
-            code,
-            message,
-            data,
-        } = ErrorObject::from(error);
-        let details = data.as_ref().and_then(|data| {
-            let details = data.as_str().or_else(|| data.get("details")?.as_str());
-            details.map(str::to_owned)
-        });
-        let why = match details {
-            Some(details) => format!("{message} ({details})"),
-            None => message,
-        };
-        let error = match code {
-            AUTH_REQUIRED => ChildAgentError::NeedsLogin(why.clone()),
-            _ => ChildAgentError::Refused(why.clone()),
-        };
-        match expected {
-            AcpReply::Initialize => fx.opened = Some(Err(ChildAgentError::NotReady(why))),
-            AcpReply::Session(_) => {
-                self.is_repeating = false;
-                self.session_failed(reply, error, fx);
-            }
-            AcpReply::Prompt => {
-                self.calls = AcpCalls::default();
-                self.turn.end(TurnEndReason::Failed(why), None, fx);
-            }
-            AcpReply::Sessions | AcpReply::Steer | AcpReply::Done => answer(reply, Err(error)),
-        }
     }
 }
 
@@ -505,6 +486,8 @@ impl Codec for Acp {
                 write(fx, |out| {
                     encode::notification(out, method::SESSION_CANCEL, &params)
                 });
+                // There is no answer that would end it.
+                self.end_own(TurnEndReason::Aborted, fx);
                 answer(Some(reply), Ok(HandleReply::Done));
             }
             AgentAction::Session => {
@@ -570,6 +553,14 @@ impl Codec for Acp {
         self.answer_request(ask, answer, fx);
     }
 
+    fn skipped(&mut self, start: &[u8], fx: &mut Effects) {
+        self.skipped_line(start, fx);
+    }
+
+    fn wake(&mut self, fx: &mut Effects) {
+        self.look_whether_over(fx);
+    }
+
     fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
@@ -588,30 +579,4 @@ pub(super) fn write(
         // Values of JSON can always be written.
         Err(error) => tracing::warn!(%error, "a frame could not be written"),
     }
-}
-
-fn blocks(prompt: AgentPrompt) -> Vec<Value> {
-    let text = json!({ "type": "text", "text": prompt.text });
-    let pictures = prompt.pictures.into_iter().map(
-        |picture| json!({ "type": "image", "data": picture.data, "mimeType": picture.mime_type }),
-    );
-    std::iter::once(text).chain(pictures).collect()
-}
-
-/// The values of a selection, its groups included.
-fn selectable(option: &Value) -> Vec<OfferedModel> {
-    let mut models = Vec::new();
-    for entry in list(option, "options") {
-        let inner = list(entry, "options");
-        let entries = if inner.is_empty() {
-            std::slice::from_ref(entry)
-        } else {
-            inner
-        };
-        models.extend(entries.iter().map(|entry| OfferedModel {
-            id: str(entry, "value").to_owned(),
-            name: str(entry, "name").to_owned(),
-        }));
-    }
-    models
 }

@@ -148,7 +148,9 @@ fn learn_output(output: &mut CallOutput, update: &Value) {
         }
     }
     if let Some(raw) = update.get("rawOutput").filter(|raw| !raw.is_null()) {
+        // What a terminal of ours shows is known here, and often repeated there.
         if output.text.is_empty()
+            && output.terminals.is_empty()
             && let Some(said) = raw.as_str().or_else(|| raw_text(raw))
         {
             output.text = said.to_owned();

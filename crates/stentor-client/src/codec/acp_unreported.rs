@@ -1,6 +1,8 @@
 //! Files and terminals that an ACP agent asks for without having reported a call: each is shown as a
 //! call of its own, so that whoever is asked about it knows what it belongs to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use stentor_wire::acp::method;
 
@@ -9,12 +11,20 @@ use super::turn::TurnGrammar;
 use super::{Effects, HostReply};
 use crate::event::{AgentCall, CallOutput};
 
+/// How long what the agent does next waits for the end of its commands.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// What the result of a call begins with whose command was left.
+const STILL_RUNS: &str = "[The command still runs.]\n";
+
 /// The calls that were made up for requests of a session.
 #[derive(Default)]
 pub(super) struct UnreportedCalls {
     last: u64,
     /// Terminals that are still used, with their calls.
     terminals: Vec<(String, String)>,
+    /// The agent has gone on though its commands run: they are waited for, but not for long.
+    is_leaving: bool,
 }
 
 /// What the answer to a request means for such a call.
@@ -102,17 +112,37 @@ impl UnreportedCalls {
                 };
                 let place = self.terminals.iter().position(|(id, _)| *id == terminal);
                 if let Some((id, call)) = place.map(|place| self.terminals.remove(place)) {
+                    self.is_leaving &= !self.terminals.is_empty();
                     end(turn, &call, shown(&id), failed, fx);
                 }
             }
         }
     }
 
-    /// The agent goes on while its commands run: what they wrote so far is what their calls gave, since
-    /// what it does next is shown after them.
+    /// The agent goes on while its commands run. What it does next is shown after them, so they are
+    /// left if they do not end soon.
+    pub fn goes_on(&mut self, fx: &mut Effects) {
+        if !self.terminals.is_empty() && !std::mem::replace(&mut self.is_leaving, true) {
+            fx.wake_in = Some(ENDS_WITHIN);
+        }
+    }
+
+    /// Leaves the commands that have not ended soon enough.
+    pub fn leave_overdue(&mut self, turn: &mut TurnGrammar, fx: &mut Effects) {
+        if self.is_leaving {
+            self.leave_terminals(turn, fx);
+        }
+    }
+
+    /// Leaves the commands that run: what they wrote so far is what their calls gave.
     pub fn leave_terminals(&mut self, turn: &mut TurnGrammar, fx: &mut Effects) {
+        self.is_leaving = false;
         for (terminal, call) in std::mem::take(&mut self.terminals) {
-            end(turn, &call, shown(&terminal), false, fx);
+            let output = CallOutput {
+                text: STILL_RUNS.to_owned(),
+                ..shown(&terminal)
+            };
+            end(turn, &call, output, false, fx);
         }
     }
 }

@@ -66,10 +66,11 @@ impl Acp {
         if Some(&*chunk.session) != self.session.as_deref() {
             return true;
         }
-        self.goes_on(fx);
         let Some(said) = chunk.update.content.and_then(ChunkContent::into_text) else {
             return true;
         };
+        self.works(fx);
+        self.goes_on(fx);
         if let Some(id) = chunk.update.message.filter(|_| is_text)
             && *id != *self.message_id
         {
@@ -87,7 +88,7 @@ impl Acp {
 
     /// Something comes after the calls it has made so far.
     fn goes_on(&mut self, fx: &mut Effects) {
-        self.unreported.leave_terminals(&mut self.turn, fx);
+        self.unreported.goes_on(fx);
         self.calls.announce(&mut self.turn, fx);
     }
 
@@ -98,12 +99,16 @@ impl Acp {
         }
         let update = params.get("update").unwrap_or(&Value::Null);
         match str(update, "sessionUpdate") {
-            "tool_call" | "tool_call_update" => {
-                self.unreported.leave_terminals(&mut self.turn, fx);
+            kind @ ("tool_call" | "tool_call_update") => {
+                if kind == "tool_call" {
+                    self.works(fx);
+                }
+                self.unreported.goes_on(fx);
                 self.calls.take(update, &mut self.turn, fx);
             }
             "user_message_chunk" => {
                 let content = update.get("content").unwrap_or(&Value::Null);
+                self.works(fx);
                 self.goes_on(fx);
                 let said = str(content, "text").to_owned();
                 fx.events.push_back(AgentEvent::UserMessage(said));

@@ -3,12 +3,16 @@
 
 mod acp;
 mod acp_calls;
+mod acp_failures;
 mod acp_forms;
+mod acp_own;
 mod acp_requests;
+mod acp_shapes;
 mod acp_unreported;
 mod acp_updates;
 mod json;
 mod omp;
+mod omp_dialogs;
 mod omp_shapes;
 mod pending;
 mod psi;

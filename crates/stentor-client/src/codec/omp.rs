@@ -11,18 +11,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::json::{line, list, str, text};
-use super::omp_shapes::{
-    call_of, content, context_of, message, opened, permission_options, question, result, usage_of,
-};
+use super::omp_dialogs::OmpDialog;
+use super::omp_shapes::{call_of, content, context_of, message, opened, result, usage_of};
 use super::pending::{PendingReplies, answer};
 use super::turn::TurnGrammar;
-use super::{
-    AgentAction, AgentRequest, BadLine, Codec, Effects, HandleReply, HostReply, Responder,
-};
+use super::{AgentAction, BadLine, Codec, Effects, HandleReply, HostReply, Responder};
 use crate::connection::LostCounter;
 use crate::error::ChildAgentError;
-use crate::event::{AgentEvent, AgentNoticeLevel, TurnEndReason};
-use crate::host::{HostAnswer, HostPermissionAnswer, Permission, QuestionKind};
+use crate::event::{AgentEvent, AgentNoticeLevel, TurnEndReason, TurnOrigin};
+use crate::host::{HostAnswer, HostPermissionAnswer};
 use crate::options::{InitialSession, StartOptions};
 use crate::prompt::{AgentPrompt, OfferedModel};
 
@@ -34,9 +31,6 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The command with which newer children stop repeating a message in each of its deltas.
 const FILTER: &str = "set_event_filter";
-
-/// Dialogs that are remembered for their answers.
-const DIALOGS: usize = 256;
 
 /// What a request waits for.
 enum OmpReply {
@@ -59,7 +53,7 @@ enum OmpReply {
 pub(super) struct Omp {
     resume: Option<String>,
     pending: PendingReplies<OmpReply>,
-    turn: TurnGrammar,
+    pub(super) turn: TurnGrammar,
     /// How the last answer of the turn ended.
     last_end: TurnEndReason,
     /// The next user message is the prompt itself, which is no news.
@@ -73,14 +67,11 @@ pub(super) struct Omp {
     /// The child has said that the turn is over.
     is_settled: bool,
     /// Dialogs that are open: our number, their id, and the permission options if it is one.
-    dialogs: Vec<OmpDialog>,
-    last_dialog: u64,
-}
-
-struct OmpDialog {
-    number: u64,
-    id: String,
-    is_confirm: bool,
+    pub(super) dialogs: Vec<OmpDialog>,
+    pub(super) last_dialog: u64,
+    /// Text, and thinking, of the message that is being written came in pieces.
+    has_text: bool,
+    has_thinking: bool,
 }
 
 /// The frames that come by the thousand, read without what they repeat.
@@ -123,6 +114,8 @@ impl Omp {
             is_settled: false,
             dialogs: Vec::new(),
             last_dialog: 0,
+            has_text: false,
+            has_thinking: false,
         }
     }
 
@@ -146,7 +139,7 @@ impl Omp {
         }
         self.last_end = TurnEndReason::Completed;
         self.expects_prompt = true;
-        self.begin_turn(fx);
+        self.begin_turn(TurnOrigin::Prompt, fx);
         self.send(OmpReply::Prompt, None, message("prompt", prompt), fx);
         answer(Some(reply), Ok(HandleReply::Done));
     }
@@ -275,13 +268,13 @@ impl Omp {
         }
     }
 
-    fn begin_turn(&mut self, fx: &mut Effects) {
+    fn begin_turn(&mut self, origin: TurnOrigin, fx: &mut Effects) {
         if !self.turn.is_active() {
             self.serial += 1;
             self.has_started = false;
             self.asked_if_over = false;
             self.is_settled = false;
-            self.turn.begin(fx);
+            self.turn.begin(origin, fx);
         }
     }
 
@@ -299,8 +292,14 @@ impl Omp {
     fn update(&mut self, event: UpdateEvent<'_>, fx: &mut Effects) {
         let delta = || event.delta.map(Cow::into_owned).unwrap_or_default();
         match &*event.kind {
-            "text_delta" => fx.events.push_back(AgentEvent::Text(delta())),
-            "thinking_delta" => fx.events.push_back(AgentEvent::Thinking(delta())),
+            "text_delta" => {
+                self.has_text = true;
+                fx.events.push_back(AgentEvent::Text(delta()));
+            }
+            "thinking_delta" => {
+                self.has_thinking = true;
+                fx.events.push_back(AgentEvent::Thinking(delta()));
+            }
             "toolcall_end" => {
                 if let Some(call) = event.call {
                     self.turn
@@ -315,10 +314,20 @@ impl Omp {
         match str(message, "role") {
             "assistant" => {
                 // A child that streams nothing has everything here.
+                let has_text = std::mem::take(&mut self.has_text);
+                let has_thinking = std::mem::take(&mut self.has_thinking);
                 for block in list(message, "content") {
-                    if str(block, "type") == "toolCall" {
-                        self.turn
-                            .called(call_of(block, "id", "name", "arguments"), fx);
+                    match str(block, "type") {
+                        "text" if !has_text => {
+                            fx.events.extend(said(block, "text").map(AgentEvent::Text))
+                        }
+                        "thinking" if !has_thinking => fx
+                            .events
+                            .extend(said(block, "thinking").map(AgentEvent::Thinking)),
+                        "toolCall" => self
+                            .turn
+                            .called(call_of(block, "id", "name", "arguments"), fx),
+                        _ => {}
                     }
                 }
                 if let Some(usage) = message.get("usage") {
@@ -342,81 +351,27 @@ impl Omp {
                 let said = content(message.get("content").unwrap_or(&Value::Null)).text;
                 fx.events.push_back(AgentEvent::UserMessage(said));
             }
+            // What an extension or a job of the child says, as far as people are to see it.
+            "custom" if message.get("display").and_then(Value::as_bool) != Some(false) => {
+                let said = content(message.get("content").unwrap_or(&Value::Null)).text;
+                if self.turn.is_active() && !said.is_empty() {
+                    fx.events.push_back(AgentEvent::Text(said));
+                    fx.events.push_back(AgentEvent::AnswerEnded);
+                }
+            }
             _ => {}
         }
-    }
-
-    fn dialog(&mut self, frame: &Value, fx: &mut Effects) {
-        let title = str(frame, "title").to_owned();
-        let ask = match str(frame, "method") {
-            "select" => {
-                let options = list(frame, "options").iter().filter_map(Value::as_str);
-                let options: Vec<&str> = options.collect();
-                match permission_options(&title, &options) {
-                    Some(options) => {
-                        let call = self.turn.newest();
-                        AgentRequest::Permission(Permission {
-                            call: call.map(|call| self.turn.open_call(&call.id)),
-                            tool: call.map(|call| call.name.clone()),
-                            kind: None,
-                            input: call.map(|call| call.input.clone()).unwrap_or_default(),
-                            title,
-                            options,
-                        })
-                    }
-                    None => question(
-                        title,
-                        None,
-                        QuestionKind::Select(
-                            options
-                                .iter()
-                                .map(|o| ((*o).to_owned(), (*o).to_owned()))
-                                .collect(),
-                        ),
-                    ),
-                }
-            }
-            "confirm" => question(title, text(frame, "message"), QuestionKind::Confirm),
-            "input" => question(title, None, QuestionKind::Text(String::new())),
-            "editor" => {
-                let prefill = text(frame, "prefill").unwrap_or_default();
-                question(title, None, QuestionKind::Text(prefill))
-            }
-            "notify" => {
-                let level = match str(frame, "notifyType") {
-                    "warning" => AgentNoticeLevel::Warning,
-                    "error" => AgentNoticeLevel::Error,
-                    _ => AgentNoticeLevel::Info,
-                };
-                let text = str(frame, "message").to_owned();
-                return fx.events.push_back(AgentEvent::Notice { level, text });
-            }
-            "cancel" => {
-                let target = str(frame, "targetId");
-                if let Some(place) = self.dialogs.iter().position(|dialog| dialog.id == target) {
-                    fx.withdrawn.push(self.dialogs.remove(place).number);
-                }
-                return;
-            }
-            _ => return,
-        };
-        if self.dialogs.len() >= DIALOGS {
-            self.dialogs.remove(0);
-        }
-        self.last_dialog += 1;
-        self.dialogs.push(OmpDialog {
-            number: self.last_dialog,
-            id: str(frame, "id").to_owned(),
-            is_confirm: str(frame, "method") == "confirm",
-        });
-        fx.asks.push((self.last_dialog, ask));
     }
 
     fn frame(&mut self, kind: &str, frame: &Value, fx: &mut Effects) {
         match kind {
             "response" => self.response(frame, fx),
             "agent_start" => {
-                self.begin_turn(fx);
+                if self.turn.is_active() && self.is_settled {
+                    // The turn before is over; only its state has not come yet.
+                    self.end_turn(fx);
+                }
+                self.begin_turn(TurnOrigin::Own, fx);
                 self.has_started = true;
             }
             "message_end" => {
@@ -595,4 +550,9 @@ impl Codec for Omp {
     fn turn(&mut self) -> &mut TurnGrammar {
         &mut self.turn
     }
+}
+
+/// The text of a block, if it has any.
+fn said(block: &Value, key: &str) -> Option<String> {
+    text(block, key).filter(|said| !said.is_empty())
 }

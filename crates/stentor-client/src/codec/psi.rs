@@ -1,6 +1,8 @@
 //! psi's RPC in EDN. Text comes as all of it so far, and a turn is over when its session is idle
 //! again.
 
+use std::collections::VecDeque;
+
 use stentor_wire::edn::{self, EdnWriter, Keyword, Value};
 
 use super::pending::{PendingReplies, answer};
@@ -13,7 +15,7 @@ use super::{
 use crate::connection::LostCounter;
 use crate::error::ChildAgentError;
 use crate::event::{
-    AgentContextUse, AgentEvent, AgentNoticeLevel, CallOutput, TurnEndReason, TurnUsage,
+    AgentContextUse, AgentEvent, AgentNoticeLevel, CallOutput, TurnEndReason, TurnOrigin, TurnUsage,
 };
 use crate::host::{AgentQuestion, HostAnswer, HostPermissionAnswer, Permission, QuestionKind};
 use crate::options::{InitialSession, SessionOpened, StartOptions};
@@ -41,6 +43,8 @@ enum PsiReply {
     Subscribed,
     Prompt,
     Done,
+    /// A message that steers was queued.
+    Steered(String),
     /// Nobody waits for it.
     Nothing,
     Session,
@@ -60,6 +64,8 @@ pub(super) struct Psi {
     thinking: String,
     /// The session has begun to work on the prompt: when it is idle then, it is done with it.
     has_streamed: bool,
+    /// Messages that steer and wait in its queue, the oldest first.
+    steered: VecDeque<String>,
     /// How the turn ends once its session is idle.
     end: Option<(TurnEndReason, Option<TurnUsage>)>,
     /// The dialogs that are open: our number, their id, whether it is a yes or no.
@@ -85,6 +91,7 @@ impl Psi {
             text: String::new(),
             thinking: String::new(),
             has_streamed: false,
+            steered: VecDeque::new(),
             end: None,
             dialogs: Vec::new(),
             last_dialog: 0,
@@ -121,7 +128,7 @@ impl Psi {
         self.end = None;
         self.has_streamed = false;
         self.forget_texts();
-        self.turn.begin(fx);
+        self.turn.begin(TurnOrigin::Prompt, fx);
         let params = |params: &mut EdnWriter<'_>| message(params, prompt);
         self.send(PsiReply::Prompt, None, "prompt", params, fx);
         answer(Some(reply), Ok(HandleReply::Done));
@@ -160,6 +167,10 @@ impl Psi {
             },
             PsiReply::Prompt | PsiReply::Nothing => {}
             PsiReply::Done => answer(reply, Ok(HandleReply::Done)),
+            PsiReply::Steered(message) => {
+                self.steered.push_back(message);
+                answer(reply, Ok(HandleReply::Done));
+            }
             PsiReply::Session => {
                 self.opened.id = text(data, "session-id");
                 self.opened.resume_id = text(data, "session-file");
@@ -212,7 +223,11 @@ impl Psi {
             }
             PsiReply::Prompt => self.turn.end(TurnEndReason::Failed(why), None, fx),
             PsiReply::Nothing => {}
-            PsiReply::Done | PsiReply::Session | PsiReply::Sessions | PsiReply::Models => {
+            PsiReply::Done
+            | PsiReply::Steered(_)
+            | PsiReply::Session
+            | PsiReply::Sessions
+            | PsiReply::Models => {
                 answer(reply, Err(ChildAgentError::Refused(why)));
             }
         }
@@ -343,11 +358,19 @@ impl Psi {
             self.title.clone_from(&name);
             fx.events.push_back(AgentEvent::Title(name));
         }
+        let waiting = data.get("pending-message-count").and_then(Value::as_i64);
+        let waiting = waiting.and_then(|count| usize::try_from(count).ok());
+        while waiting.is_some_and(|count| self.steered.len() > count)
+            && let Some(message) = self.steered.pop_front()
+        {
+            // Nothing else tells that its model has the message.
+            fx.events.push_back(AgentEvent::UserMessage(message));
+        }
         let streams = data.get("is-streaming").is_some_and(Value::is_truthy);
         let is_idle = !streams && text(data, "phase").as_deref() == Some("idle");
         if streams && self.is_open && !self.turn.is_active() {
             self.end = None;
-            self.turn.begin(fx);
+            self.turn.begin(TurnOrigin::Own, fx);
         }
         self.has_streamed |= streams;
         // Not every turn has an answer.
@@ -453,7 +476,8 @@ impl Codec for Psi {
             }
             AgentAction::Steer(prompt) => {
                 let params = |params: &mut EdnWriter<'_>| message(params, &prompt);
-                self.send(PsiReply::Done, Some(reply), "steer", params, fx);
+                let expected = PsiReply::Steered(prompt.text.clone());
+                self.send(expected, Some(reply), "steer", params, fx);
             }
             AgentAction::FollowUp(prompt) => {
                 let params = |params: &mut EdnWriter<'_>| message(params, &prompt);

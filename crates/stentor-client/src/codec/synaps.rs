@@ -15,12 +15,15 @@ use crate::capability::Feature;
 use crate::connection::LostCounter;
 use crate::dialect::AgentDialect;
 use crate::error::ChildAgentError;
-use crate::event::{AgentCall, AgentEvent, CallOutput, TurnEndReason, TurnUsage};
+use crate::event::{AgentCall, AgentEvent, CallOutput, TurnEndReason, TurnOrigin, TurnUsage};
 use crate::options::SessionOpened;
 use crate::prompt::{AgentPrompt, OfferedModel};
 
 /// How long the end of a turn may take after its error. A prompt that was refused has no end.
 const REFUSAL_GRACE: Duration = Duration::from_millis(250);
+
+/// How the ids of turns begin that the child began by itself (section 17).
+const AUTO: &str = "auto:";
 
 /// What a request waits for.
 enum SynapsReply {
@@ -114,7 +117,7 @@ impl Synaps {
             Ok(()) => {
                 self.error = None;
                 self.usage = None;
-                self.turn.begin(fx);
+                self.turn.begin(TurnOrigin::Prompt, fx);
                 answer(Some(reply), Ok(HandleReply::Done));
             }
             Err((_, error)) => {
@@ -132,6 +135,12 @@ impl Synaps {
     }
 
     fn assistant(&mut self, event: AssistantEvent, fx: &mut Effects) {
+        if !self.turn.is_active() && self.is_open {
+            // Newer children begin turns by themselves (section 17).
+            self.error = None;
+            self.usage = None;
+            self.turn.begin(TurnOrigin::Own, fx);
+        }
         match event {
             AssistantEvent::TextDelta { delta } => fx.events.push_back(AgentEvent::Text(delta)),
             AssistantEvent::ThinkingDelta { delta } => {
@@ -175,6 +184,9 @@ impl Synaps {
             expected.command() == command
                 || (matches!(expected, SynapsReply::Prompt) && command == "follow_up")
         };
+        if command == "auto_turn" && self.turn.is_own() {
+            return self.prompted(&Value::Object(body), fx);
+        }
         if command.contains('.') || command == "auto_turn" {
             return;
         }
@@ -240,6 +252,11 @@ impl Synaps {
     /// An error frame with an id. A failed turn goes on to its `agent_end` and its response, unless
     /// it was refused before it began: then nothing follows.
     fn error(&mut self, id: &str, message: String, fx: &mut Effects) {
+        if id.starts_with(AUTO) {
+            self.error = Some(message);
+            fx.wake_in = Some(REFUSAL_GRACE);
+            return;
+        }
         let number = number(id);
         let is_prompt = |expected: &SynapsReply| matches!(expected, SynapsReply::Prompt);
         if self.pending.waits(number, is_prompt) {

@@ -2,7 +2,9 @@
 
 use super::Effects;
 use crate::connection::LostCounter;
-use crate::event::{AgentCall, AgentEvent, CallOutput, TurnEnd, TurnEndReason, TurnUsage};
+use crate::event::{
+    AgentCall, AgentEvent, CallOutput, TurnEnd, TurnEndReason, TurnOrigin, TurnUsage,
+};
 use crate::host::OpenCall;
 
 /// Calls of one turn that may be open at once. Further ones are lost, and counted.
@@ -14,7 +16,8 @@ const UNFINISHED: &str = "The agent did not report how this call ended.";
 /// Keeps the grammar of a turn: one end for each beginning, calls are announced before they start
 /// and end once, and before the turn does.
 pub(crate) struct TurnGrammar {
-    active: bool,
+    /// Why the turn began that is going on.
+    active: Option<TurnOrigin>,
     /// Calls that have been announced and have not ended; true once they have started.
     calls: Vec<(AgentCall, bool)>,
     usage: TurnUsage,
@@ -25,7 +28,7 @@ pub(crate) struct TurnGrammar {
 impl TurnGrammar {
     pub fn new(lost: LostCounter) -> Self {
         Self {
-            active: false,
+            active: None,
             calls: Vec::new(),
             usage: TurnUsage::default(),
             has_usage: false,
@@ -34,15 +37,20 @@ impl TurnGrammar {
     }
 
     pub fn is_active(&self) -> bool {
-        self.active
+        self.active.is_some()
     }
 
-    pub fn begin(&mut self, fx: &mut Effects) {
-        if !self.active {
-            self.active = true;
+    /// True while it works though nobody asked it.
+    pub fn is_own(&self) -> bool {
+        self.active == Some(TurnOrigin::Own)
+    }
+
+    pub fn begin(&mut self, origin: TurnOrigin, fx: &mut Effects) {
+        if self.active.is_none() {
+            self.active = Some(origin);
             self.usage = TurnUsage::default();
             self.has_usage = false;
-            fx.events.push_back(AgentEvent::TurnStarted);
+            fx.events.push_back(AgentEvent::TurnStarted(origin));
         }
     }
 
@@ -126,7 +134,7 @@ impl TurnGrammar {
     /// Ends the turn. `usage` is what all of it consumed, where the child tells that instead of
     /// telling it answer by answer.
     pub fn end(&mut self, reason: TurnEndReason, usage: Option<TurnUsage>, fx: &mut Effects) {
-        if !std::mem::take(&mut self.active) {
+        if self.active.take().is_none() {
             return;
         }
         for (call, _) in std::mem::take(&mut self.calls) {

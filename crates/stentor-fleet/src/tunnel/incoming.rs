@@ -210,7 +210,7 @@ mod tests {
             let (mut got, mut expected) = (String::new(), String::new());
             for step in 0.. {
                 // Nothing is lost in the end.
-                let is_lost = |state: &mut u64| step < 100 && random(state) % 3 == 0;
+                let is_lost = |state: &mut u64| step < 100 && random(state).is_multiple_of(3);
                 if step < 100 {
                     let text = format!("{step};");
                     expected.push_str(&text);

@@ -281,3 +281,96 @@ async fn faults_in_the_turn_of_an_omp_and_of_a_psi_child_end_or_spare_it_as_in_o
         }
     }
 }
+
+/// An ACP child that does this when it is prompted.
+fn prompted(steps: &str) -> StartOptions {
+    let script = format!(
+        r#"
+say() {{ printf '%s\n' "$1"; }}
+read a; say '{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":1,"agentCapabilities":{{}}}}}}'
+read a; say '{{"jsonrpc":"2.0","id":2,"result":{{"sessionId":"s"}}}}'
+read a
+long() {{ head -c 17000000 /dev/zero | tr '\0' y; }}
+{steps}
+read a
+"#
+    );
+    StartOptions::new(AgentDialect::Acp, ["sh", "-c", &script])
+}
+
+async fn lines_of(steps: &str) -> Vec<String> {
+    let (agent, mut events) = ChildAgent::start(prompted(steps), DenyAll).await.unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    turn(&mut events).await
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_to_be_read_ends_the_turn() {
+    for result in [
+        // With and without its number before what is long.
+        r#"printf '{"jsonrpc":"2.0","id":3,"result":{"x":"'; long; say '"}}'"#,
+        r#"printf '{"result":{"x":"'; long; say '"},"id":3}'"#,
+    ] {
+        let lines = lines_of(result).await;
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("end Failed"), "{lines:?}");
+        assert!(last.contains("too long to be read"), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_to_be_read_is_refused() {
+    let steps = r#"
+printf '{"jsonrpc":"2.0","id":"w1","method":"fs/write_text_file","params":{"content":"'; long; say '"}}'
+read answer
+case "$answer" in *'"id":"w1","error"'*) say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"refusal"}}';; esac
+"#;
+    let lines = lines_of(steps).await;
+    assert_eq!(lines.last().unwrap(), "end Refused 0+0");
+}
+
+#[tokio::test]
+async fn a_line_without_an_end_ends_the_turn() {
+    let lines = lines_of("cat /dev/zero").await;
+    let last = lines.last().unwrap();
+    assert!(
+        last.contains("it writes a line that does not end"),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_an_omp_child_has_not_streamed_is_shown_from_its_messages() {
+    let script = r#"
+say() { printf '%s\n' "$1"; }
+while IFS= read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":"\([a-z0-9]*\)".*/\1/')
+    say '{"type":"response","id":"'"$id"'","success":true,"data":{}}'
+    case "$line" in *'"type":"prompt"'*)
+        say '{"type":"agent_start"}'
+        say '{"type":"message_end","message":{"role":"custom","content":"A job ended.","display":true}}'
+        say '{"type":"message_end","message":{"role":"custom","content":"hidden","display":false}}'
+        say '{"type":"message_end","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Whole."}],"stopReason":"stop"}}'
+        say '{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"Pie"}}'
+        say '{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":"ces"}}'
+        say '{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"Pieces"}],"stopReason":"stop"}}'
+        say '{"type":"agent_end"}';;
+    esac
+done
+"#;
+    let options = StartOptions::new(AgentDialect::Omp, ["sh", "-c", script]);
+    let (agent, mut events) = ChildAgent::start(options, DenyAll).await.unwrap();
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    let texts = lines.iter().filter(|line| line.starts_with("t"));
+    let texts: Vec<&String> = texts.collect();
+    let expected = [
+        "turn",
+        "text A job ended.",
+        "thinking Hm.",
+        "text Whole.",
+        "text Pie",
+        "text ces",
+    ];
+    assert_eq!(texts, expected);
+}

@@ -29,6 +29,8 @@ mod host_tools;
 #[cfg(test)]
 mod modes;
 #[cfg(test)]
+mod own_turns;
+#[cfg(test)]
 mod patience;
 #[cfg(test)]
 mod reported;
@@ -38,6 +40,8 @@ mod resumed;
 mod settings;
 #[cfg(test)]
 mod shown;
+#[cfg(test)]
+mod steered;
 #[cfg(test)]
 mod untold;
 #[cfg(test)]

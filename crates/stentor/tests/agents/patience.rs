@@ -169,3 +169,27 @@ read a
         folder.canonicalize().unwrap().display().to_string()
     );
 }
+
+#[tokio::test]
+async fn a_child_that_ends_instead_of_stopping_is_started_again_by_the_next_prompt() {
+    let script = r#"
+say() { printf '%s\n' "$1"; }
+write() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}}}'; }
+read a; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+read a; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read a
+if mkdir lived; then write Once; read cancel; exit 3; fi
+write Again; say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+read a
+"#;
+    let world = acp_child::with_script(World::new("", ""), script, "");
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    until(&mut events, |event| matches!(event, AgentEvent::Text(_))).await;
+    agent.abort().await.unwrap();
+    turn(&mut events).await;
+    agent.prompt("And now?").await.unwrap();
+    let lines = turn(&mut events).await;
+    assert!(lines.contains(&"text Again".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"end Completed 0+0".to_owned()), "{lines:?}");
+}

@@ -1,10 +1,13 @@
 //! What a child reports of its turn, for whoever watches and for whoever reads it later.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use stentor_client::{AgentEvent, AgentLocation};
+use tokio::time::timeout;
 
 use crate::acp_child::{self, Steps, outer};
-use crate::shown::{Answering, turn};
+use crate::shown::{Answering, turn, until};
 
 /// A turn with everything that the dialect has words for.
 fn steps(work: &str) -> Steps {
@@ -177,4 +180,120 @@ async fn places_outside_the_folders_of_a_session_and_those_that_deceive_are_left
         line: None,
     });
     assert_eq!(places, expected);
+}
+
+/// Long enough for a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A call that runs.
+fn runs(id: &str) -> Value {
+    json!({
+        "sessionUpdate": "tool_call", "toolCallId": id, "title": "T", "kind": "execute",
+        "status": "in_progress", "rawInput": {},
+    })
+}
+
+/// The end of a call, with this content.
+fn ends(id: &str, content: Value) -> Value {
+    json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed",
+        "content": content,
+    })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "content", "content": { "type": "text", "text": text } })
+}
+
+#[tokio::test]
+async fn that_a_call_runs_and_what_the_plan_is_are_shown_while_it_runs() {
+    let world = acp_child::world("", |_| {
+        let entry = json!({ "content": "Wait", "priority": "high", "status": "in_progress" });
+        Steps::default()
+            .shell("mkfifo go")
+            .update(runs("t"))
+            .update(json!({ "sessionUpdate": "plan", "entries": [entry] }))
+            .shell("read go < go")
+            .update(ends("t", json!([text("done")])))
+    });
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    let shown = async {
+        let is_started = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { .. });
+        until(&mut events, is_started).await;
+        until(&mut events, |event| matches!(event, AgentEvent::Plan(_))).await;
+    };
+    timeout(PATIENCE, shown).await.expect("it is not shown");
+    let go = world.path("work/go");
+    let written = tokio::task::spawn_blocking(move || std::fs::write(go, "go\n"));
+    written.await.unwrap().unwrap();
+    let lines = turn(&mut events).await;
+    assert_eq!(lines, ["ended t done", "end Completed 0+0"]);
+}
+
+#[tokio::test]
+async fn a_call_ends_as_its_child_reports_however_much_else_it_says_meanwhile() {
+    let world = acp_child::world("", |_| {
+        let chunk = |kind: &str| {
+            let content = json!({ "type": "text", "text": "x" });
+            let update = json!({ "sessionUpdate": kind, "content": content });
+            let params = json!({ "sessionId": "s", "update": update });
+            json!({ "jsonrpc": "2.0", "method": "session/update", "params": params })
+        };
+        let (said, thought) = (chunk("agent_message_chunk"), chunk("agent_thought_chunk"));
+        Steps::default()
+            .update(runs("t"))
+            .shell(&format!(
+                "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); say '{said}'; say '{thought}'; done"
+            ))
+            .update(ends("t", json!([text("done")])))
+    });
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    assert!(lines.contains(&"ended t done".to_owned()), "{lines:?}");
+}
+
+#[tokio::test]
+async fn the_output_of_a_terminal_is_in_a_result_once() {
+    let world = acp_child::world("", |_| {
+        let terminal = json!({ "sessionId": "s", "terminalId": "term_1" });
+        let mut end = ends("t", json!([{ "type": "terminal", "terminalId": "term_1" }]));
+        end["rawOutput"] = json!({ "output": "out\n" });
+        Steps::default()
+            .update(runs("t"))
+            .ask(
+                "terminal/create",
+                json!({ "sessionId": "s", "command": "echo out" }),
+            )
+            .ask("terminal/wait_for_exit", terminal)
+            .update(end)
+    });
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    assert!(lines.contains(&"ended t out".to_owned()), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_terminal_without_a_call_has_all_of_its_output_though_text_comes_before_its_end() {
+    let world = acp_child::world("", |_| {
+        let terminal = json!({ "sessionId": "s", "terminalId": "term_1" });
+        let content = json!({ "type": "text", "text": "It runs." });
+        Steps::default()
+            .shell("mkfifo go")
+            .ask(
+                "terminal/create",
+                json!({ "sessionId": "s", "command": "cat go" }),
+            )
+            .update(json!({ "sessionUpdate": "agent_message_chunk", "content": content }))
+            .shell("echo late > go")
+            .ask("terminal/wait_for_exit", terminal)
+    });
+    let (agent, mut events) = acp_child::start(&world, &[], Answering::default()).await;
+    agent.prompt("Go on.").await.unwrap();
+    let lines = turn(&mut events).await;
+    let ended = "ended client_request_1 late".to_owned();
+    assert!(lines.contains(&ended), "{lines:?}");
+    assert!(lines.contains(&"text It runs.".to_owned()), "{lines:?}");
 }

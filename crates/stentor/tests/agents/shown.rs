@@ -74,18 +74,46 @@ pub async fn turn(events: &mut Events) -> Vec<String> {
     }
 }
 
-/// The same, where a call with a title has it in the line after.
-pub async fn titled_turn(events: &mut Events) -> Vec<String> {
+/// The same with everything that is no part of an answer: titles of calls, what calls first report, what
+/// is told of the session. How often the context is told differs from run to run: its size counts.
+pub async fn fine_turn(events: &mut Events) -> Vec<String> {
     let mut lines = Vec::new();
+    let mut reported = Vec::new();
+    let mut context = 0;
     loop {
         let event = events.next().await.expect("the turn has not ended");
         let last = matches!(event, AgentEvent::TurnEnded(_));
-        let title = match &event {
-            AgentEvent::ToolCalled(call) => call.title.clone(),
+        let more = match &event {
+            AgentEvent::ToolCalled(call) => {
+                call.title.as_ref().map(|title| format!("title {title}"))
+            }
+            AgentEvent::ToolProgress { id, output }
+                if !output.text.is_empty() && !reported.contains(id) =>
+            {
+                reported.push(id.clone());
+                let first = output.text.lines().next().unwrap_or_default();
+                Some(format!("progress {id} {first}"))
+            }
+            AgentEvent::Usage(usage) => {
+                let (input, output) = (usage.input_tokens, usage.output_tokens);
+                Some(format!("usage {input}+{output}"))
+            }
+            AgentEvent::Context(now) => {
+                context = now.size;
+                None
+            }
+            AgentEvent::Title(title) => Some(format!("session {title}")),
+            AgentEvent::Model(model) => Some(format!("model {model}")),
+            AgentEvent::Mode(mode) => Some(format!("mode {mode}")),
+            AgentEvent::Notice { text, .. } => Some(format!("notice {text}")),
+            AgentEvent::AnswerEnded => Some("answer over".to_owned()),
             _ => None,
         };
+        if last && context > 0 {
+            lines.push(format!("context of {context}"));
+        }
         lines.extend(line(event));
-        lines.extend(title.map(|title| format!("title {title}")));
+        lines.extend(more);
         if last {
             return lines;
         }
@@ -100,7 +128,7 @@ pub async fn until(events: &mut Events, fits: impl Fn(&AgentEvent) -> bool) {
 /// An event as a line; none for what differs from run to run.
 fn line(event: AgentEvent) -> Option<String> {
     Some(match event {
-        AgentEvent::TurnStarted => "turn".to_owned(),
+        AgentEvent::TurnStarted(_) => "turn".to_owned(),
         AgentEvent::Text(text) => format!("text {text}"),
         AgentEvent::Thinking(text) => format!("thinking {text}"),
         AgentEvent::ToolCalled(call) => format!("call {} {}", call.name, call.input),

@@ -26,7 +26,7 @@ async fn commands_and_events_are_typed() {
     let mut text = String::new();
     loop {
         match events.next().await.unwrap() {
-            AgentEvent::TurnStarted => {}
+            AgentEvent::TurnStarted(_) => {}
             AgentEvent::Text(more) => text.push_str(&more),
             AgentEvent::TurnEnded(end) => {
                 assert_eq!(end.reason, TurnEndReason::Completed);

@@ -22,6 +22,7 @@ use super::restore::notes;
 use super::runs::OpeningMessage;
 use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::jobs::{JOB_MESSAGE, Job, JobReport, Jobs, shortened};
+use crate::model_host::OWN_TURN;
 use crate::session::handle::RunId;
 use crate::session::queues::{CustomPart, QueueKind, QueuedMessage};
 
@@ -48,6 +49,8 @@ pub(super) struct Background {
     /// Somebody stopped the agent and has said nothing since.
     is_held: bool,
     unasked_runs: u32,
+    /// The model has begun to work by itself, which no run has shown yet.
+    model_waits: bool,
     /// The last of them, until somebody says something to it.
     unasked: Option<RunId>,
     is_closing: bool,
@@ -62,6 +65,7 @@ impl Background {
             wakes,
             is_held: false,
             unasked_runs: 0,
+            model_waits: false,
             unasked: None,
             is_closing: false,
             running: BTreeMap::new(),
@@ -76,6 +80,11 @@ impl Background {
     pub fn prompted(&mut self) {
         self.is_held = false;
         self.unasked_runs = 0;
+    }
+
+    /// A run begins, which shows what the model does.
+    pub fn run_begins(&mut self) {
+        self.model_waits = false;
     }
 
     /// A person stopped the agent: nothing wakes it until they say something.
@@ -193,6 +202,33 @@ impl Actor {
         }
         if let Some(notice) = self.queues.take_notice() {
             self.wake(notice).await;
+        } else if self.background.model_waits {
+            self.model_goes_on().await;
+        }
+    }
+
+    /// Begins a run that shows what the model does by itself. False when there can be none now.
+    pub(super) async fn model_goes_on(&mut self) -> bool {
+        if self.activities.is_any_running() {
+            // It may be the end of a run, which shows nothing any more.
+            self.background.model_waits = true;
+            return false;
+        }
+        if !self.background.may_wake() {
+            return false;
+        }
+        let notice = self.notice(OWN_TURN.to_owned(), json!({}));
+        self.background.unasked_runs += 1;
+        let opening = OpeningMessage::Extension(Box::new(notice));
+        match self.begin_run(opening, None).await {
+            Ok(run) => {
+                self.background.unasked = Some(run);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no run could be begun for what the model does by itself");
+                false
+            }
         }
     }
 

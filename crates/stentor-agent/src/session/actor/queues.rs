@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use stentor_journal::conversation::ConversationItem;
-use stentor_journal::message::{CustomMessage, KnownMessage, Message, UserMessage};
+use stentor_journal::message::{CustomMessage, KnownMessage, Message, UserContent, UserMessage};
 use stentor_journal::store::{EntryKind, StoreError};
 
 use super::log::SessionLog;
@@ -132,6 +132,19 @@ impl MessageQueues {
             return Ok(taken);
         }
         self.deliver(log, QueueKind::FollowUp)
+    }
+
+    /// The steering messages that a run is given next, those of extensions excepted.
+    pub fn next_steering(&self) -> Vec<UserContent> {
+        let said = self.waiting.peek(QueueKind::Steering).iter();
+        let said = said.filter(|queued| queued.custom.is_none());
+        let count = match self.steering_mode {
+            QueueMode::All => usize::MAX,
+            QueueMode::OneAtATime => 1,
+        };
+        said.take(count)
+            .map(|queued| queued.content.clone())
+            .collect()
     }
 
     /// What waits in a queue that clients do not see. What the disk refuses waits on.
@@ -270,6 +283,9 @@ impl MessageQueues {
         let notice = self.waiting.has(QueueKind::Notice);
         let queued = steering || notice || self.waiting.has(QueueKind::FollowUp);
         let unannounced = self.waiting.has_unannounced();
+        if steering {
+            self.signals.steering_waits.notify_one();
+        }
         self.signals.steering_now.store(now, Ordering::Release);
         self.signals.queued.store(queued, Ordering::Release);
         self.signals

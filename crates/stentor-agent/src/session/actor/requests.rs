@@ -119,6 +119,8 @@ impl Actor {
             RunRequest::HasNewestAnswer { response_id, reply } => {
                 self.answer_has_newest(response_id, reply);
             }
+            RunRequest::PeekSteering { reply } => answer(reply, self.queues.next_steering()),
+            RunRequest::ModelGoesOn { reply } => answer(reply, self.model_goes_on().await),
             RunRequest::Job(report) => self.job_reported(*report).await,
             RunRequest::ModelBecame { info, reply } => self.model_became(info, reply),
             RunRequest::Titled { title, reply } => self.titled(&title, reply),

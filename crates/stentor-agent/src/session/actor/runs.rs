@@ -119,6 +119,7 @@ impl Actor {
         self.fallbacks
             .return_to_first(&mut self.models, &mut self.log);
         self.models.must_be_usable()?;
+        self.background.run_begins();
         self.close_unanswered()?;
         self.shells.deliver(&mut self.log)?;
         let before = self.log.leaf().cloned();
