@@ -2,13 +2,18 @@
 //! answered next.
 
 use std::process::Command;
+use std::time::Duration;
 
 use stentor_client::{AgentDialect, AgentEvent, ChildAgent, Events, TurnOrigin};
+use tokio::time::timeout;
 
 use crate::acp_child;
 use crate::behind::agent;
 use crate::shown::{Answering, options, turn};
 use crate::world::World;
+
+/// Long enough for a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A job in the background, and an answer to everything that is said then.
 const JOB: &str = r#"
@@ -36,6 +41,11 @@ async fn start(world: &World, dialect: AgentDialect, model: &str) -> (ChildAgent
 
 /// Everything of the next turn, which nobody asked for.
 async fn own_turn(events: &mut Events) -> Vec<String> {
+    let shown = timeout(PATIENCE, next_own_turn(events)).await;
+    shown.expect("what the child does by itself is not shown")
+}
+
+async fn next_own_turn(events: &mut Events) -> Vec<String> {
     loop {
         match events.next().await.expect("no turn has begun") {
             AgentEvent::TurnStarted(origin) => {

@@ -138,14 +138,15 @@ fn acp_shows_what_the_provider_searched_between_the_texts() {
     check(
         updates,
         expect![[r#"
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I will search."},"messageId":"ID"}}}
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call","toolCallId":"srvtoolu_1","title":"Search the web","name":"web_search","kind":"fetch","status":"pending"}}}
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call_update","toolCallId":"srvtoolu_1","kind":"fetch","title":"Search the web for \"ones\"","locations":[],"rawInput":{"query":"ones"}}}}
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call_update","toolCallId":"srvtoolu_1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"1. One\n   https://one.example/"}}],"rawOutput":{"output":"1. One\n   https://one.example/","details":{"serverResult":{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://one.example/","title":"One","encrypted_content":"EqgfCioIARgB"}]}}}}}}
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"There is one."},"messageId":"ID"}}}
-        {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"usage_update","used":50,"size":100000}}}
-        {"jsonrpc":"2.0","id":9,"result":{"stopReason":"end_turn","usage":{"totalTokens":50,"inputTokens":10,"outputTokens":40,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":40,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":null}}}}}
-    "#]],
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I will search."},"messageId":"ID"}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call","toolCallId":"srvtoolu_1","title":"Search the web","name":"web_search","kind":"fetch","status":"pending"}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call_update","toolCallId":"srvtoolu_1","kind":"fetch","title":"Search the web for \"ones\"","locations":[],"rawInput":{"query":"ones"}}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call_update","toolCallId":"srvtoolu_1","status":"in_progress"}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"tool_call_update","toolCallId":"srvtoolu_1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"1. One\n   https://one.example/"}}],"rawOutput":{"output":"1. One\n   https://one.example/","details":{"serverResult":{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://one.example/","title":"One","encrypted_content":"EqgfCioIARgB"}]}}}}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"There is one."},"messageId":"ID"}}}
+            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"ID","update":{"sessionUpdate":"usage_update","used":50,"size":100000}}}
+            {"jsonrpc":"2.0","id":9,"result":{"stopReason":"end_turn","usage":{"totalTokens":50,"inputTokens":10,"outputTokens":40,"cachedReadTokens":0,"cachedWriteTokens":0},"_meta":{"stentor":{"usage":{"inputTokens":10,"outputTokens":40,"cachedReadTokens":0,"cachedWriteTokens":0,"costUsd":null}}}}}
+        "#]],
     );
     acp.end();
 }
