@@ -304,9 +304,17 @@ fn in_psi_an_observer_switches_reads_and_follows_and_drives_nothing() {
         assert!(refused.contains(":kind :error"), "{op}: {refused}");
         assert!(refused.contains(ONLY_WATCHES), "{op}: {refused}");
     }
-    client.send("{:id \"r\" :kind :request :op \"command\" :params {:text \"/remember it\"}}");
-    let said = client.until(":kind :response").concat();
-    assert!(said.contains("Nothing is remembered"), "{said}");
+    for (command, answer) in [
+        ("/remember it", "Nothing is remembered"),
+        ("/cancel-job job-1", ONLY_WATCHES),
+    ] {
+        let params = format!("{{:text {command:?}}}");
+        client.send(&format!(
+            "{{:id {command:?} :kind :request :op \"command\" :params {params}}}"
+        ));
+        let said = client.until(":kind :response").concat();
+        assert!(said.contains(answer), "{said}");
+    }
     for file in ["bashed", "exported.html"] {
         assert!(!server.world.path("work").join(file).exists(), "{file}");
     }

@@ -183,11 +183,13 @@ fn show_job(live: &PsiSession, id: &str, cancel: bool) -> String {
     }
     let jobs = live.session.jobs();
     let job = match cancel {
-        true => jobs.cancel(id),
-        false => jobs.find(id),
+        true => live.session.cancel_job(id),
+        false => Ok(jobs.find(id)),
     };
-    let Some(job) = job else {
-        return format!("There is no job {id}.");
+    let job = match job {
+        Ok(Some(job)) => job,
+        Ok(None) => return format!("There is no job {id}."),
+        Err(error) => return error.to_string(),
     };
     let mut lines = vec![list_line(&job), job.work.what];
     lines.extend(jobs.shown_output(id));
