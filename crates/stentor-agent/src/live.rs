@@ -5,6 +5,7 @@
 //! millionth, two adjacent deltas merge by adding their ranges, and a subscriber that is behind
 //! holds ranges, not copies.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -205,6 +206,32 @@ impl LiveMessage {
     }
 }
 
+/// One look at a text, of which a thread has no more than one at a time. Where assertions are on, a
+/// second one is found though nobody waits to write.
+struct OnlyLook;
+
+thread_local! {
+    static LOOKS: Cell<bool> = const { Cell::new(false) };
+}
+
+impl OnlyLook {
+    fn begin() -> Self {
+        if cfg!(debug_assertions) {
+            let already = LOOKS.replace(true);
+            debug_assert!(!already, "a text is looked at while a text is looked at");
+        }
+        Self
+    }
+}
+
+impl Drop for OnlyLook {
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            LOOKS.set(false);
+        }
+    }
+}
+
 impl LiveBlock {
     /// Appends a delta and returns where it lies. To a block of a complete message nothing is added.
     pub fn append(&self, delta: &str) -> Range<usize> {
@@ -226,8 +253,10 @@ impl LiveBlock {
         self.with_all(|text| look(text.get(range).unwrap_or_default()))
     }
 
-    /// Lets `look` see all of the text so far.
+    /// Lets `look` see all of the text so far. It must not look again, at whichever block: who waits
+    /// in between to write would keep the second look out, and the first would never end.
     pub fn with_all<R>(&self, look: impl FnOnce(&str) -> R) -> R {
+        let _looking = OnlyLook::begin();
         match &*self.text.read().unwrap_or_else(PoisonError::into_inner) {
             BlockText::Growing(text) => look(text),
             BlockText::InMessage(message) => look(self.text_in(message)),

@@ -1,6 +1,7 @@
 //! The conversation on the page: which element shows what.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use stentor_agent::live::{LiveBlock, LiveBlockKind, LiveMessage};
@@ -154,13 +155,13 @@ impl PageTranscript {
     }
 
     /// A block grew by some text, or began.
-    pub fn block_grew(&mut self, block: &LiveBlock, added: &str, lines: &mut Vec<u8>) {
+    pub fn block_grew(&mut self, block: &LiveBlock, added: Range<usize>, lines: &mut Vec<u8>) {
         let Some(live) = &mut self.live else { return };
         let id = block_id(live.number, block.index);
         let plain_id = format!("{id}t");
         if live.plain == Some(block.index) {
-            let (id, text) = (plain_id.as_str(), added);
-            return Op::Text { id, text }.write(lines);
+            let id = plain_id.as_str();
+            return block.with(added, |text| Op::Text { id, text }.write(lines));
         }
         let is_long = block.len() > RENDERED_BYTES;
         let html = match (&block.kind, is_long) {

@@ -180,11 +180,12 @@ impl PageView {
     fn answering(&mut self, kind: &EventKind, lines: &mut Vec<u8>) {
         match kind {
             EventKind::AnswerStarted(live) => self.transcript.answer_started(live, lines),
-            EventKind::BlockStarted { block, .. } => self.transcript.block_grew(block, "", lines),
+            EventKind::BlockStarted { block, .. } => {
+                self.transcript.block_grew(block, 0..0, lines);
+            }
             EventKind::BlockDelta { block, range, .. } => {
                 self.rests = true;
-                let (transcript, range) = (&mut self.transcript, range.clone());
-                block.with(range, |added| transcript.block_grew(block, added, lines));
+                self.transcript.block_grew(block, range.clone(), lines);
             }
             EventKind::BlockEnded {
                 block,
