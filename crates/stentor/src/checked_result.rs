@@ -58,6 +58,8 @@ pub enum SchemaError {
     NotAFile,
     #[error("larger than {LARGEST_BYTES} bytes")]
     TooLarge,
+    #[error("standard input belongs to the prompt; name a file, or give the schema as <(COMMAND)")]
+    StandardInput,
     #[error("not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     #[error("not a JSON schema: {0}")]
@@ -65,6 +67,9 @@ pub enum SchemaError {
     #[error("no value matches this schema")]
     NeverMatches,
 }
+
+/// What standard input is called as a file.
+const STANDARD_INPUT: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// Refuses to fetch other schemas: an answer is checked the same everywhere, without a network.
 struct NoOtherSchemas;
@@ -79,6 +84,9 @@ impl UrlLoader for NoOtherSchemas {
 impl ResultSchema {
     /// Reads a schema: draft 4 to 2020-12, by its `$schema`.
     pub fn read(path: &Path) -> Result<Self, SchemaError> {
+        if STANDARD_INPUT.iter().any(|name| path == Path::new(name)) {
+            return Err(SchemaError::StandardInput);
+        }
         let kind = std::fs::metadata(path)?.file_type();
         if !kind.is_file() && !kind.is_fifo() {
             return Err(SchemaError::NotAFile);
@@ -188,9 +196,8 @@ fn never_matches<'a>(part: &'a Value, whole: &'a Value, followed: &mut Vec<&'a s
             .pointer(pointer)
             .is_some_and(|target| never_matches(target, whole, followed));
         followed.pop();
-        if never {
-            return true;
-        }
+        // Older drafts ignore what stands beside a reference.
+        return never;
     }
     let all_of = fields.get("allOf").and_then(Value::as_array);
     all_of.is_some_and(|parts| {
@@ -338,6 +345,13 @@ mod tests {
             (json!({ "properties": { "next": { "$ref": "#" } } }), false),
             (json!({ "anyOf": [{ "$ref": "#" }, { "const": 5 }] }), false),
             (json!({ "if": { "const": 5 }, "else": false }), false),
+            (
+                json!({
+                    "$schema": "http://json-schema.org/draft-07/schema#",
+                    "$ref": "#/definitions/a", "allOf": [false], "definitions": { "a": true },
+                }),
+                false,
+            ),
         ] {
             let refused = match ResultSchema::new(schema.clone()) {
                 Err(SchemaError::NeverMatches) => true,

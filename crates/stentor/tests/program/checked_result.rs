@@ -214,6 +214,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
         "elsewhere.json",
         "beside.json",
         "/dev/zero",
+        "/dev/stdin",
     ] {
         let mut words = WORDS;
         words[5] = schema;
@@ -229,6 +230,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_asked() {
         stentor: --schema elsewhere.json: not a JSON schema: it refers to http://127.0.0.1:1/x.json; only references inside the file are followed
         stentor: --schema beside.json: not a JSON schema: it refers to other.json; only references inside the file are followed
         stentor: --schema /dev/zero: neither a regular file nor a pipe
+        stentor: --schema /dev/stdin: standard input belongs to the prompt; name a file, or give the schema as <(COMMAND)
     "#]].assert_eq(&said);
     assert_eq!(
         world.run(&["sessions"]).ok(),
