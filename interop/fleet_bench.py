@@ -365,7 +365,7 @@ def takeover():
                     owner.process.send_signal(signal.SIGTERM)
                 else:
                     owner.ask("fleet", "move", session, "other")
-                client.until(b"no longer has the session")
+                client.until(b"the node owner")
                 client.send({"id": "g", "type": "get_state"})
                 client.until(b'"id":"g"')
                 times[how].append(time.monotonic() - began)

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -146,18 +147,23 @@ struct LiveOne {
 }
 
 fn live(server: &Server) -> LiveOne {
-    let report = server.talk("{\"stentor\":1,\"control\":\"status\"}\n");
-    let report: Value = serde_json::from_str(&report[0]).unwrap();
-    let mut sessions = report["sessions"].as_array().unwrap().iter();
     let said = |session: &&Value| {
         let file = std::fs::read_to_string(session["file"].as_str().unwrap());
         file.is_ok_and(|text| text.contains("Said."))
     };
-    let session = sessions.find(said).unwrap();
-    LiveOne {
-        id: session["id"].as_str().unwrap().to_owned(),
-        file: session["file"].as_str().unwrap().into(),
-        clients: session["clients"].as_u64().unwrap(),
+    // A page shows an answer before it is complete and on disk.
+    loop {
+        let report = server.talk("{\"stentor\":1,\"control\":\"status\"}\n");
+        let report: Value = serde_json::from_str(&report[0]).unwrap();
+        let mut sessions = report["sessions"].as_array().unwrap().iter();
+        if let Some(session) = sessions.find(said) {
+            return LiveOne {
+                id: session["id"].as_str().unwrap().to_owned(),
+                file: session["file"].as_str().unwrap().into(),
+                clients: session["clients"].as_u64().unwrap(),
+            };
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
