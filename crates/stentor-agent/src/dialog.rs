@@ -53,6 +53,14 @@ pub struct DialogForm {
     pub needs_text: bool,
 }
 
+/// What a question is answered with where nobody can be asked it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnaskedAnswer {
+    pub answer: DialogAnswer,
+    /// Why, for people, where they should know.
+    pub notice: Option<String>,
+}
+
 /// A plan that somebody may accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresentedPlan {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stentor_agent::box_error::BoxError;
 use stentor_model::login::{ForgottenLogins, LoginInput, Logins};
 use stentor_serve::login::{ForgottenCredentials, Login, LoginBegun, LoginFuture, ProviderLogin};
 
@@ -58,13 +59,39 @@ impl Login for ModelLogins {
 
     fn forget_all(&self) -> LoginFuture<'_, ForgottenCredentials> {
         Box::pin(async move {
-            let ForgottenLogins { logins, keys } = self.logins().forget_all().await?;
-            let servers = self.0.mcp_logins().forget_all().await?;
-            Ok(ForgottenCredentials {
-                logins,
-                keys,
-                servers,
-            })
+            // What cannot be forgotten here is no reason to keep what is stored elsewhere.
+            let of_models = self.logins().forget_all().await;
+            let of_servers = self.0.mcp_logins().forget_all().await;
+            let mut forgotten = ForgottenCredentials::default();
+            let mut failed: Option<BoxError> = None;
+            match of_models {
+                Ok(ForgottenLogins { logins, keys }) => {
+                    forgotten.logins = logins;
+                    forgotten.keys = keys;
+                }
+                Err(error) => failed = Some(error.into()),
+            }
+            match of_servers {
+                Ok(servers) => forgotten.servers = servers,
+                Err(error) => failed = failed.or(Some(error.into())),
+            }
+            match failed {
+                None => Ok(forgotten),
+                Some(error) => Err(PartlyForgotten { error, forgotten }.into()),
+            }
         })
     }
+}
+
+/// Not everything could be forgotten.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}{}", but_forgotten(.forgotten))]
+struct PartlyForgotten {
+    error: BoxError,
+    forgotten: ForgottenCredentials,
+}
+
+fn but_forgotten(forgotten: &ForgottenCredentials) -> String {
+    let words = forgotten.in_words();
+    words.map_or_else(String::new, |words| format!("\nThe rest is done: {words}"))
 }

@@ -7,6 +7,7 @@ use stentor_journal::store::{Entry, EntryKind, SessionHeader, StoreError};
 
 use super::error::SessionError;
 use super::handle::Session;
+use crate::dialog::UnaskedAnswer;
 use crate::hub::{ClientNumber, Cursor, CursorMissed, Subscription};
 
 /// One client of a session that several may share. When it leaves, its subscriptions end and its
@@ -108,6 +109,15 @@ impl Session {
     pub fn others_answer(&self) -> bool {
         let client = self.client();
         client.is_some_and(|client| self.shared.dialogs.others_answer(client))
+    }
+
+    /// This client cannot answer a question. It stays open as long as somebody else is known to answer
+    /// who could; then it is answered with this.
+    pub fn cannot_answer(&self, id: u64, unasked: UnaskedAnswer) {
+        if !self.observes() {
+            let dialogs = &self.shared.dialogs;
+            dialogs.cannot_answer(self.client(), id, unasked);
+        }
     }
 
     /// True when somebody was asked something and has not answered.

@@ -1,13 +1,13 @@
 //! The questions a session has open to a person.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind};
-use crate::event::EventKind;
+use crate::dialog::{Dialog, DialogAnswer, DialogClose, DialogKind, UnaskedAnswer};
+use crate::event::{EventKind, NoticeLevel, NoticeSource};
 use crate::hub::{ClientNumber, Hub};
 
 /// Questions that may be open at once. One more is answered with its default.
@@ -53,6 +53,10 @@ impl OpenDialogs {
 struct OpenDialog {
     dialog: Arc<Dialog>,
     reply: oneshot::Sender<DialogAnswer>,
+    /// The clients that cannot answer it.
+    unable: HashSet<ClientNumber>,
+    /// What it is answered with when nobody can; some client has noticed that it cannot.
+    unasked: Option<UnaskedAnswer>,
 }
 
 impl Dialogs {
@@ -87,8 +91,9 @@ impl Dialogs {
         }
         let nobody = before != Answerer::Nobody && state.answerer() == Answerer::Nobody;
         drop(state);
-        if nobody {
-            self.withdraw_all();
+        match nobody {
+            true => self.withdraw_all(),
+            false => self.close_unanswerable(),
         }
         nobody
     }
@@ -119,10 +124,45 @@ impl Dialogs {
         let answered = how.is_some_and(|how| how != Answerer::Nobody);
         let nobody = answered && state.answerer() == Answerer::Nobody;
         drop(state);
-        if nobody {
-            self.withdraw_all();
+        match nobody {
+            true => self.withdraw_all(),
+            false => self.close_unanswerable(),
         }
         nobody
+    }
+
+    /// One client cannot answer a question. Once nobody is left who is known to answer and could, the
+    /// question is answered with what the last of them says.
+    pub fn cannot_answer(&self, client: Option<ClientNumber>, id: u64, unasked: UnaskedAnswer) {
+        let mut state = self.lock();
+        // Who has left says nothing about those who come.
+        if client.is_some_and(|client| !state.clients.contains_key(&client)) {
+            return;
+        }
+        let Some(open) = state.open.get_mut(&id) else {
+            return;
+        };
+        open.unable.extend(client);
+        open.unasked = Some(unasked);
+        drop(state);
+        self.close_unanswerable();
+    }
+
+    /// Closes the questions that clients could not answer when nobody is left who could.
+    fn close_unanswerable(&self) {
+        let state = self.lock();
+        let is_able = |open: &OpenDialog| {
+            let mut clients = state.clients.iter();
+            clients.any(|(client, how)| *how == Answerer::Known && !open.unable.contains(client))
+        };
+        let open = state.open.iter().filter(|(_, open)| !is_able(open));
+        let open = open.filter_map(|(id, open)| Some((*id, open.unasked.clone()?)));
+        let mut open: Vec<(u64, UnaskedAnswer)> = open.collect();
+        drop(state);
+        open.sort_unstable_by_key(|(id, _)| *id);
+        for (id, UnaskedAnswer { answer, notice }) in open {
+            self.close_with(id, DialogClose::Answered(answer), notice);
+        }
     }
 
     /// Asks and waits for the answer. Dropping the future withdraws the question.
@@ -188,12 +228,19 @@ impl Dialogs {
             OpenDialog {
                 dialog: Arc::clone(dialog),
                 reply,
+                unable: HashSet::new(),
+                unasked: None,
             },
         );
         Some((id, answer))
     }
 
     fn close(&self, id: u64, close: DialogClose) -> bool {
+        self.close_with(id, close, None)
+    }
+
+    /// Closes a question, and notifies people why.
+    fn close_with(&self, id: u64, close: DialogClose, notice: Option<String>) -> bool {
         let Some(open) = self.lock().open.remove(&id) else {
             return false;
         };
@@ -201,6 +248,13 @@ impl Dialogs {
             DialogClose::Answered(given) => open.dialog.fit(given.clone()),
             DialogClose::TimedOut | DialogClose::Withdrawn => DialogAnswer::Nothing,
         };
+        if let Some(message) = notice {
+            self.hub.publish(EventKind::Notice {
+                level: NoticeLevel::Warning,
+                message,
+                from: NoticeSource::Agent,
+            });
+        }
         self.hub.publish(EventKind::DialogClosed { id, close });
         // Who asked may have gone away; then nobody misses the answer.
         open.reply.send(given).ok();
@@ -308,6 +362,47 @@ mod tests {
         let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
         assert!(futures_util::poll!(&mut asked).is_pending());
         assert!(!dialogs.leave(watches));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_question_is_closed_once_nobody_is_left_who_could_answer_it() {
+        let dialogs = dialogs();
+        let [one, two, able] = [(); 3].map(|()| dialogs.hub.new_client());
+        for client in [one, two, able] {
+            dialogs.enter(client);
+            dialogs.set_answerer(Some(client), Answerer::Known);
+        }
+        let unasked = |notice: &str| UnaskedAnswer {
+            answer: DialogAnswer::Nothing,
+            notice: Some(notice.to_owned()),
+        };
+        let mut events = dialogs.hub.subscribe();
+        let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        events.try_next().unwrap();
+        // Twice by the same client is not by two.
+        for client in [one, one, two] {
+            dialogs.cannot_answer(Some(client), 1, unasked("nobody can"));
+            assert!(futures_util::poll!(&mut asked).is_pending());
+        }
+        assert!(events.try_next().is_none());
+        // The one who could has gone.
+        assert!(!dialogs.leave(able));
+        assert_eq!(asked.await, DialogAnswer::Nothing);
+        let told = events.try_next().unwrap().kind;
+        assert!(matches!(told, EventKind::Notice { message, .. } if message == "nobody can"));
+        let closed = events.try_next().unwrap().kind;
+        assert!(matches!(closed, EventKind::DialogClosed { id: 1, .. }));
+        assert!(events.try_next().is_none());
+
+        // Who has left says nothing any more; the next who comes is asked.
+        let mut asked = Box::pin(Arc::clone(&dialogs).ask(input(None)));
+        assert!(futures_util::poll!(&mut asked).is_pending());
+        dialogs.cannot_answer(Some(able), 2, unasked("nobody can"));
+        dialogs.leave(one);
+        dialogs.leave(two);
+        dialogs.cannot_answer(Some(two), 2, unasked("nobody can"));
         assert!(futures_util::poll!(&mut asked).is_pending());
     }
 

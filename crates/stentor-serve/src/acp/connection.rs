@@ -67,7 +67,8 @@ impl AcpContext {
     async fn forget_logins(&self) -> AcpResult<Map<String, Value>> {
         if let Some(login) = &self.options.login {
             let forgotten = login.forget_all().await;
-            forgotten.map_err(|why| Refusal::internal(format!("Nothing is forgotten: {why}")))?;
+            forgotten
+                .map_err(|why| Refusal::internal(format!("Not everything is forgotten: {why}")))?;
         }
         Ok(params::nothing())
     }

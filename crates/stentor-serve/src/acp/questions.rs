@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use stentor_agent::dialog::{
     Dialog, DialogAnswer, DialogClose, DialogForm, DialogKind, DialogOption, PresentedPlan,
+    UnaskedAnswer,
 };
-use stentor_agent::event::{EventKind, NoticeLevel, NoticeSource};
 use stentor_agent::permission::PermissionRequest;
 use stentor_agent::session::Session;
 use stentor_agent::tasks;
@@ -154,8 +154,7 @@ impl AcpQuestions {
             let answer = match waiting.answer().await {
                 Ok(answer) => meaning(answer),
                 Err(NoClientAnswer::Gone) if session.is_shared() => return,
-                Err(_) if session.others_answer() => return,
-                Err(_) => DialogAnswer::Nothing,
+                Err(_) => return session.cannot_answer(id, unasked(DialogAnswer::Nothing)),
             };
             session.answer_dialog(id, answer).await.ok();
         });
@@ -215,25 +214,17 @@ impl AcpQuestions {
     }
 
     fn answer_unasked(&self, id: u64, answer: DialogAnswer) {
-        let session = self.session.clone();
-        if session.others_answer() {
-            return;
-        }
-        tasks::spawn(async move {
-            session.answer_dialog(id, answer).await.ok();
-        });
+        self.session.cannot_answer(id, unasked(answer));
     }
 
     fn cannot_fill_in(&self, id: u64, form: &DialogForm) {
-        if !self.session.others_answer() {
-            let asked = calls::one_line(&form.message);
-            self.session.publish(EventKind::Notice {
-                level: NoticeLevel::Warning,
-                message: format!("{asked} This client cannot show the form, so nobody was asked."),
-                from: NoticeSource::Agent,
-            });
-        }
-        self.answer_nothing(id);
+        let asked = sentence(calls::one_line(&form.message));
+        let notice = format!("{asked} This client cannot show the form, so nobody was asked.");
+        let unasked = UnaskedAnswer {
+            answer: DialogAnswer::Nothing,
+            notice: Some(notice),
+        };
+        self.session.cannot_answer(id, unasked);
     }
 
     pub fn dialog_closed(&mut self, id: u64, close: &DialogClose, frames: &mut Vec<u8>) {
@@ -284,6 +275,22 @@ impl AcpQuestions {
             session.answer_permission(id, answer).await.ok();
         });
     }
+}
+
+fn unasked(answer: DialogAnswer) -> UnaskedAnswer {
+    UnaskedAnswer {
+        answer,
+        notice: None,
+    }
+}
+
+/// A text that another sentence can follow.
+fn sentence(mut text: String) -> String {
+    let ends = ['.', '!', '?', ':', ';', '…', '。', '！', '？'];
+    if !text.ends_with(ends) {
+        text.push('.');
+    }
+    text
 }
 
 fn chosen(outcome: &acp::RequestPermissionOutcome) -> PermissionAnswer {

@@ -99,7 +99,7 @@ async fn fill_in(server: &str, params: &ElicitParams, session: &WeakSession) -> 
             let before = format!("{}\n", questions.asked);
             questions.fields(&before, std::slice::from_ref(field)).await
         }
-        _ => questions.whole(&form, &shown(&params.message)).await,
+        _ => questions.whole(form, &shown(&params.message)).await,
     }
 }
 
@@ -123,7 +123,7 @@ enum FieldAnswer {
 impl FormQuestions<'_> {
     /// Asks for a form of several fields. Clients that have forms show it as one; the others show
     /// what it is about, and then the fields one after the other.
-    async fn whole(&self, form: &ElicitationForm, message: &str) -> ElicitationOutcome {
+    async fn whole(&self, mut form: ElicitationForm, message: &str) -> ElicitationOutcome {
         let titles: Vec<&str> = form.fields.iter().map(|field| &*field.title).collect();
         let about = format!("{message}\n\nIt wants to know: {}", titles.join(", "));
         let mut why = String::new();
@@ -156,6 +156,7 @@ impl FormQuestions<'_> {
                 Ok(content) => return ElicitationOutcome::Accepted(Some(content)),
                 Err((field, wrong)) => why = format!("\n\n{field}: {wrong}"),
             }
+            form.keep(&content);
         }
         self.give_up(why.trim());
         ElicitationOutcome::Cancelled

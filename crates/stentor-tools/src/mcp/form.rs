@@ -236,6 +236,15 @@ impl ElicitationForm {
         }
         Ok(read)
     }
+
+    /// Keeps what was filled in, as far as it fits, as what the form begins with when it is shown again.
+    pub fn keep(&mut self, content: &Map<String, Value>) {
+        for field in &mut self.fields {
+            if let Ok(value) = field.read_json(content.get(&field.name)) {
+                field.default = value;
+            }
+        }
+    }
 }
 
 fn schema_of(fields: &[FormField]) -> Value {
@@ -318,8 +327,21 @@ impl FormField {
     pub fn read_json(&self, given: Option<&Value>) -> Result<Option<Value>, Misfit> {
         match given {
             None | Some(Value::Null) => self.read(""),
+            Some(Value::String(text)) if !self.is_required && text.trim().is_empty() => {
+                Ok(self.blank())
+            }
             Some(given) => self.value_of(given).map(Some),
         }
+    }
+
+    /// What an optional field is that came back empty: left out, unless that is a choice of its own or
+    /// a text whose default was erased.
+    fn blank(&self) -> Option<Value> {
+        let means_something = match self.kind {
+            FieldKind::Choice(_) => true,
+            _ => self.default.is_some(),
+        };
+        self.value("").ok().filter(|_| means_something)
     }
 
     fn value_of(&self, given: &Value) -> Result<Value, Misfit> {
@@ -676,6 +698,58 @@ mod tests {
         ] {
             assert_eq!(read(given.clone()), Err(why.to_owned()), "{given}");
         }
+    }
+
+    #[test]
+    fn an_optional_field_that_comes_back_empty_is_left_out() {
+        for (schema, expected) in [
+            (json!({ "type": "string" }), None),
+            (json!({ "type": "string", "minLength": 2 }), None),
+            (json!({ "type": "string", "format": "email" }), None),
+            (
+                json!({ "type": "string", "format": "date", "default": "2026-01-31" }),
+                None,
+            ),
+            (json!({ "type": "integer", "minimum": 1 }), None),
+            (json!({ "type": "boolean" }), None),
+            (json!({ "type": "string", "enum": ["a"] }), None),
+            (
+                json!({ "type": "array", "items": { "type": "string", "enum": ["a"] } }),
+                None,
+            ),
+            // Empty is something else than left out.
+            (json!({ "type": "string", "enum": ["", "a"] }), Some("")),
+            (json!({ "type": "string", "default": "d" }), Some("")),
+        ] {
+            let optional = ElicitationForm::of(&json!({ "properties": { "x": schema } })).unwrap();
+            for blank in ["", " "] {
+                let read = optional.fields[0].read_json(Some(&json!(blank)));
+                assert_eq!(read, Ok(expected.map(Value::from)), "{schema}");
+            }
+        }
+        let required = field(json!({ "type": "string", "format": "email" }));
+        assert_eq!(required.read_json(Some(&json!(""))), Err(Misfit::Format));
+    }
+
+    #[test]
+    fn a_form_that_is_shown_again_keeps_what_fits() {
+        let properties = json!({
+            "name": { "type": "string", "default": "Ada" },
+            "age": { "type": "integer", "minimum": 1, "default": 30 },
+            "mail": { "type": "string", "format": "email", "default": "a@b.example" },
+            "note": { "type": "string" },
+            "news": { "type": "boolean", "default": true },
+        });
+        let mut form = ElicitationForm::of(&json!({ "properties": properties })).unwrap();
+        let given = json!({ "name": "Bob", "age": 0, "mail": "", "note": "x" });
+        form.keep(given.as_object().unwrap());
+        let schema = form.to_schema();
+        let kept = |name: &str| schema["properties"][name].get("default").cloned();
+        assert_eq!(kept("name"), Some(json!("Bob")));
+        assert_eq!(kept("age"), Some(json!(30)));
+        assert_eq!(kept("mail"), None);
+        assert_eq!(kept("note"), Some(json!("x")));
+        assert_eq!(kept("news"), Some(json!(true)));
     }
 
     #[test]

@@ -340,6 +340,9 @@ fn a_form_of_several_fields_is_one_form_for_a_client_that_has_forms() {
     let (id, shown) = question(&mut child);
     let again = "The MCP server \"asks\" asks: Tell me.\n\nage: a number of at least 1 is needed";
     assert_eq!(shown[0], again);
+    // What fits is not to be typed once more.
+    let kept = ["name", "age", "news"].map(|name| &shown[1]["properties"][name]["default"]);
+    assert_eq!(json!(kept), json!(["Ada", null, true]));
     reply(
         &mut child,
         &id,
@@ -352,6 +355,29 @@ fn a_form_of_several_fields_is_one_form_for_a_client_that_has_forms() {
     assert_eq!(
         answer(&mut child),
         r#"[{"action": "accept", "content": {"name": "Ada", "news": true}}, {"action": "decline"}, {"action": "cancel"}]"#
+    );
+    child.end();
+}
+
+#[test]
+fn fields_that_a_form_sends_back_empty_are_left_out_where_that_is_allowed() {
+    let fields = json!({
+        "name": { "type": "string" },
+        "mail": { "type": "string", "format": "email" },
+        "born": { "type": "string", "format": "date" },
+    });
+    let one = json!({ "mail": { "type": "string", "format": "email" } });
+    let world = world(&[form("Tell me.", fields, &["name"]), form("And?", one, &[])]);
+    let mut child = acp(&world);
+    let (id, _) = question(&mut child);
+    let untouched = json!({ "name": "Ada", "mail": "", "born": "" });
+    reply(&mut child, &id, accept(untouched));
+    let (id, shown) = question(&mut child);
+    assert_eq!(shown[0], "The MCP server \"asks\" asks: And?");
+    reply(&mut child, &id, accept(json!({ "mail": "" })));
+    assert_eq!(
+        answer(&mut child),
+        r#"[{"action": "accept", "content": {"name": "Ada"}}, {"action": "accept", "content": {}}]"#
     );
     child.end();
 }

@@ -115,6 +115,30 @@ fn a_login_in_a_browser_opens_the_server_and_is_kept_private() {
 }
 
 #[test]
+fn logging_out_of_everything_leaves_no_login_where_other_credentials_are_damaged() {
+    let server = McpOAuth::start();
+    let world = world(&server);
+    log_in(&world);
+    let file = "home/.config/stentor/credentials.json";
+    world.file(file, "{\"logins\": ");
+    let only_ours = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(world.path(file), only_ours).unwrap();
+    let out = world.run(&["logout", "--all"]);
+    assert_eq!(out.status, Some(1), "{out:?}");
+    for said in [
+        "credentials.json",
+        "Logged out of the MCP server 127.0.0.1.",
+    ] {
+        assert!(out.err.contains(said), "{}", out.err);
+    }
+    assert_eq!(stored(&world)["servers"], json!({}));
+    // Now nothing is left to be done but the damaged file.
+    let out = world.run(&["logout", "--all"]);
+    assert_eq!(out.status, Some(1), "{out:?}");
+    assert!(!out.err.contains("The rest"), "{}", out.err);
+}
+
+#[test]
 fn without_a_browser_the_address_it_is_sent_to_is_pasted() {
     let server = McpOAuth::start();
     let world = world(&server);
