@@ -2,6 +2,7 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
+use crate::session_files::SessionFiles;
 use crate::store::{
     NewestFirst, StoreError, create, find, list, list_all, remove, subagents_folder,
 };
@@ -197,4 +198,28 @@ fn with_a_session_go_those_of_its_subagents_and_nothing_else() {
     std::os::unix::fs::symlink(elsewhere, subagents_folder(&parent)).unwrap();
     remove(&parent).unwrap();
     assert!(stranger.exists());
+}
+
+#[test]
+fn a_session_is_of_the_folder_that_it_names_where_two_have_the_same_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = SessionFiles::PerFolder(dir.path().to_owned());
+    let (nested, dashed) = (Path::new("/x/a/b"), Path::new("/x/a-b"));
+    let folder = files.folder(nested).unwrap();
+    assert_eq!(files.folder(dashed).unwrap(), folder);
+    for (id, cwd) in [("nested", "/x/a/b"), ("dashed", "/x/a-b")] {
+        let header = SessionHeader::new(id, "2026-11-15T07:45:38.409Z", cwd);
+        create(&folder, header, &clock()).unwrap();
+    }
+    // Nobody can tell whose it is: it is shown with its problem.
+    fs::write(folder.join("t_broken.jsonl"), "nothing\n").unwrap();
+    for (cwd, own) in [(nested, "nested"), (dashed, "dashed")] {
+        let listed = files.newest_first(Some(cwd)).map(|listed| listed.id);
+        let mut listed: Vec<String> = listed.collect();
+        listed.sort();
+        let mut expected = ["broken", own];
+        expected.sort_unstable();
+        assert_eq!(listed, expected);
+    }
+    assert_eq!(files.newest_first(None).count(), 3);
 }
