@@ -96,15 +96,18 @@ pub fn open(path: &Path) -> Result<OpenedSession, StoreError> {
 }
 
 /// Removes a session file for good, with what its subagents said. Refused while anybody has it
-/// open; what is no session stays. Pictures beside it stay too: other sessions may show them.
+/// open; what is no session stays. Pictures beside it stay too: other sessions may show them. Of a
+/// link only the link goes: what it leads to is kept by whoever put it there.
 pub fn remove(path: &Path) -> Result<(), StoreError> {
-    let path = canonical(path)?;
-    check_regular(&path)?;
-    let _lock = SessionLock::acquire(&path)?;
-    let file = File::open(&path).map_err(StoreError::io("open", &path))?;
-    read_preamble(&file, &path)?;
-    fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-    remove_subagents(&path)
+    let file_path = canonical(path)?;
+    check_regular(&file_path)?;
+    let _lock = SessionLock::acquire(&file_path)?;
+    let file = File::open(&file_path).map_err(StoreError::io("open", &file_path))?;
+    read_preamble(&file, &file_path)?;
+    let name = path.file_name().unwrap_or_default();
+    let named = canonical(path.parent().unwrap_or(Path::new("/")))?.join(name);
+    fs::remove_file(&named).map_err(StoreError::io("remove", &named))?;
+    remove_subagents(&named)
 }
 
 /// Removes the sessions of a session's subagents. The folders may hold what others put there: only

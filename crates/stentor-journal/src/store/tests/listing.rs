@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::*;
 use crate::session_files::SessionFiles;
 use crate::store::{
-    NewestFirst, StoreError, create, find, list, list_all, remove, subagents_folder,
+    NewestFirst, StoreError, create, find, list, list_all, open, remove, subagents_folder,
 };
 
 fn touch(path: &Path, seconds: u64) {
@@ -222,4 +222,19 @@ fn a_session_is_of_the_folder_that_it_names_where_two_have_the_same_name() {
         assert_eq!(listed, expected);
     }
     assert_eq!(files.newest_first(None).count(), 3);
+}
+
+#[test]
+fn of_a_link_only_the_link_is_removed() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = session_file(outside.path(), &[line(&user("a", None, "one"))]);
+    let link = dir.path().join("t_s1.jsonl");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let held = open(&target).unwrap();
+    assert!(matches!(remove(&link), Err(StoreError::Locked { .. })));
+    drop(held);
+    remove(&link).unwrap();
+    assert!(target.exists() && link.symlink_metadata().is_err());
+    remove(&target).unwrap();
+    assert!(!target.exists());
 }
