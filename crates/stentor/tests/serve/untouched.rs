@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::clients::{acp_alone, prompt};
+use crate::clients::{acp, acp_alone, chunks, prompt};
 use crate::server::Server;
 use crate::world::World;
 
@@ -76,4 +76,36 @@ fn opening_a_file_of_pi_writes_nothing_until_somebody_says_something() {
         assert_eq!(written.contains("interrupted"), id == "called", "{written}");
         driver.end();
     }
+}
+
+#[test]
+fn the_messages_of_a_session_that_works_elsewhere_are_listed_from_its_own_file() {
+    let scenario = "[[turn]]\nsteps = [{ text = \"Begun \" }, { wait_for = \"go\" }, \
+                    { text = \"and done.\" }]\n[[turn]]\ntext = \"Two.\"\n";
+    let server = Server::with(World::new(scenario, ""), &[]);
+    let (mut driver, session) = acp(&server);
+    // Too large for the file itself.
+    let picture =
+        json!({ "type": "image", "data": "AAAA".repeat(40_000), "mimeType": "image/png" });
+    let look = json!([{ "type": "text", "text": "look" }, picture]);
+    let look = json!({ "sessionId": session, "prompt": look });
+    driver.request_acp(3, "session/prompt", look);
+    chunks(&mut driver, "agent_message_chunk", "Begun ");
+    let listed = |words: &[&str]| {
+        let words = [&["sessions", "rewind", &session], words].concat();
+        let mut command = server.world.command(&words);
+        let ran = command.env("TMPDIR", "/nonexistent").output().unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!((ran.status.code(), err.as_str()), (Some(0), ""));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let shown = listed(&[]);
+    assert!(shown.ends_with("look  [still running]\n"), "{shown}");
+    let complete = |text: &str| serde_json::from_str::<Value>(text).unwrap()[0]["complete"].clone();
+    assert_eq!(complete(&listed(&["--json"])), false);
+    server.world.file("work/go", "");
+    driver.until_answer(3);
+    assert_eq!(complete(&listed(&["--json"])), true);
+    assert!(listed(&[]).ends_with("look\n"));
+    driver.end();
 }
