@@ -286,7 +286,7 @@ impl Agent {
     ) -> Result<Session, AgentError> {
         let resume = || {
             self.may_open(path)?;
-            let opened = self.environment.journals.open(path)?;
+            let opened = self.opened(path)?;
             self.resumed(opened, options)
         };
         if !self.is_live(path) {
@@ -349,7 +349,20 @@ impl Agent {
     pub fn open(&self, path: &Path) -> Result<OpenedSession, AgentError> {
         self.may_open(path)?;
         self.environment.journals.prepare(path)?;
-        Ok(self.environment.journals.open(path)?)
+        Ok(self.opened(path)?)
+    }
+
+    fn opened(&self, path: &Path) -> Result<OpenedSession, StoreError> {
+        match self.opens_untouched(path) {
+            true => self.environment.journals.open_untouched(path),
+            false => self.environment.journals.open(path),
+        }
+    }
+
+    /// True when opening a file must not change it: other programs write to it without its lock, or
+    /// its client only watches.
+    fn opens_untouched(&self, path: &Path) -> bool {
+        self.may_drive().is_err() || self.is_of_others(path)
     }
 
     fn may_open(&self, path: &Path) -> Result<(), AgentError> {
@@ -385,6 +398,7 @@ impl Agent {
         // Other programs look for pictures nowhere but in their files.
         let file = opened.journal.path();
         options.inline_pictures |= file.is_some_and(|file| self.is_of_others(file));
+        options.opens_untouched |= file.is_some_and(|file| self.opens_untouched(file));
         Ok(Session::resume(self.environment.clone(), options, opened)?)
     }
 

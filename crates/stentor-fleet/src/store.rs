@@ -402,6 +402,14 @@ impl JournalStore for FleetStore {
         }
     }
 
+    fn open_untouched(&self, path: &Path) -> Result<OpenedSession, StoreError> {
+        match self.id_of(path) {
+            // A working copy is nobody's but this node's.
+            Some(id) => self.open_prepared(&id, path),
+            None => files::open_untouched(path),
+        }
+    }
+
     fn fork(
         &self,
         source: &Path,

@@ -43,7 +43,9 @@ impl SessionFiles {
             }
             (Self::PerFolder(_) | Self::OmpFolders { .. }, Some(cwd)) => {
                 let folder = self.folder(cwd);
-                folder.map_or_else(NewestFirst::default, |folder| NewestFirst::of(&folder))
+                let found = folder.map(|folder| NewestFirst::of(&folder));
+                // Several working folders may have the same name there: `/x/a/b` and `/x/a-b`.
+                found.unwrap_or_default().not_of_others(cwd)
             }
             (Self::Flat(folder), cwd) => NewestFirst::of(folder).working_in(cwd),
         }

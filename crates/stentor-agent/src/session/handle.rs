@@ -157,6 +157,11 @@ impl Session {
         self.shared.file.as_deref()
     }
 
+    /// True when nothing can be said in it here.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.shared.read_only.is_some()
+    }
+
     /// Where its journal is.
     pub fn journals(&self) -> Arc<dyn JournalStore> {
         Arc::clone(&self.shared.journals)

@@ -10,6 +10,7 @@ mod cost;
 mod dialogs;
 mod error;
 mod handle;
+mod held_journal;
 mod hook_source;
 mod injected;
 mod jobs_command;

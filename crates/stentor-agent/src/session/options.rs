@@ -68,6 +68,9 @@ pub struct SessionOptions {
     /// Pictures stay in the entries of the file, however large: for programs that look nowhere
     /// else.
     pub inline_pictures: bool,
+    /// Opening a stored session writes nothing to its file: what it notes by itself then is written
+    /// before the first thing that somebody adds.
+    pub opens_untouched: bool,
     pub name: Option<String>,
     pub policy: Policy,
     /// In a resumed session the permission mode counts that was chosen in it, where one was. One that
@@ -239,6 +242,7 @@ impl SessionOptions {
             trusted_session_folders: Vec::new(),
             parent_session: None,
             inline_pictures: false,
+            opens_untouched: false,
             name: None,
             policy: Policy::default(),
             keeps_permission_mode: false,

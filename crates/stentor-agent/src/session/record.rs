@@ -1,5 +1,6 @@
 //! The session's entries: planned until the first that must last, then in a journal.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +11,15 @@ use stentor_journal::store::{
     self, Entry, Journal, JournalReader, JournalStore, Reservation, SessionHeader, StoreError,
 };
 
+use super::held_journal::HeldJournal;
+
 /// Entries that are kept in memory until the session becomes worth a file, then in its journal.
 ///
 /// A client that connects, looks around and leaves should leave no file behind; an accepted prompt
 /// must be on disk. So the file is made by the first [`Record::append`] with `must_last`.
 pub(super) enum Record {
     Planned(Box<PlannedJournal>),
+    Held(HeldJournal),
     Open(Box<dyn Journal>),
 }
 
@@ -34,6 +38,35 @@ pub(super) struct PlannedJournal {
 }
 
 impl Record {
+    /// The record of a session that was opened, and that nothing is written to until somebody adds
+    /// something: what is added before [`Record::restored`] waits for that.
+    pub fn held(journal: Box<dyn Journal>) -> Self {
+        Self::Held(HeldJournal::new(journal))
+    }
+
+    /// What is added from here on is written.
+    pub fn restored(&mut self) {
+        if let Self::Held(held) = self {
+            held.restored();
+        }
+    }
+
+    /// The entry in the file that an entry goes back to: itself, or the nearest before it that does
+    /// not wait.
+    pub fn stored_ancestor(&self) -> impl Fn(String) -> Option<String> + Send + use<> {
+        let waiting = match self {
+            Self::Held(held) => held.parents(),
+            Self::Planned(_) | Self::Open(_) => HashMap::new(),
+        };
+        move |id| {
+            let mut found = Some(id);
+            while let Some(parent) = found.as_ref().and_then(|id| waiting.get(id)) {
+                found.clone_from(parent);
+            }
+            found
+        }
+    }
+
     /// A record that becomes a file in `folder` when it must, with the capacity that was reserved for
     /// it, or that it reserves now.
     pub fn planned(
@@ -83,6 +116,7 @@ impl Record {
     pub fn keep_pictures_inline(&mut self) {
         match self {
             Self::Planned(planned) => planned.inline_pictures = true,
+            Self::Held(held) => held.journal_mut().keep_pictures_inline(),
             Self::Open(journal) => journal.keep_pictures_inline(),
         }
     }
@@ -90,6 +124,7 @@ impl Record {
     pub fn header(&self) -> &SessionHeader {
         match self {
             Self::Planned(planned) => &planned.header,
+            Self::Held(held) => held.journal().header(),
             Self::Open(journal) => journal.header(),
         }
     }
@@ -98,6 +133,7 @@ impl Record {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Planned(planned) => Some(&planned.path),
+            Self::Held(held) => held.journal().path(),
             Self::Open(journal) => journal.path(),
         }
     }
@@ -117,6 +153,7 @@ impl Record {
                 planned.entries.push(entry.clone());
                 Ok(())
             }
+            Self::Held(held) => held.append(entry),
             Self::Open(journal) => journal.append(entry),
         }
     }
@@ -149,6 +186,7 @@ impl Record {
     pub fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         match self {
             Self::Planned(_) => Box::pin(std::future::ready(Ok(()))),
+            Self::Held(held) => held.journal().sync(),
             Self::Open(journal) => journal.sync(),
         }
     }
@@ -157,6 +195,7 @@ impl Record {
     pub fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
         match self {
             Self::Planned(planned) => Ok(store::memory_reader(planned.entries.clone())),
+            Self::Held(held) => held.reader(),
             Self::Open(journal) => journal.reader(),
         }
     }
@@ -165,6 +204,7 @@ impl Record {
     pub fn journal(&self) -> Option<&dyn Journal> {
         match self {
             Self::Planned(_) => None,
+            Self::Held(held) => Some(held.journal()),
             Self::Open(journal) => Some(&**journal),
         }
     }

@@ -38,6 +38,16 @@ impl Bytes for [u8] {
     }
 }
 
+impl Bytes for Vec<u8> {
+    fn size(&self) -> io::Result<u64> {
+        self.as_slice().size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(buffer, offset)
+    }
+}
+
 /// Where a line is, without its LF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineSpan {

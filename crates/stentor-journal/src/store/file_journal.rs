@@ -20,10 +20,15 @@ use super::entry::{Entry, SessionHeader};
 use super::error::StoreError;
 use super::journal::{Journal, JournalReader, Totals};
 use super::lock::SessionLock;
+use super::repair::{FoundState, open_repaired, repair_tail};
+use super::tail::tail_of;
 use super::{scan, walk};
 
 /// A longer line is written in several goes.
 const WRITE_BYTES: usize = 64 * 1024;
+
+/// Why nothing is appended to a session that was opened without its lock.
+const ONLY_READ: &str = "it was opened to be read";
 
 /// An open session file; nobody else may write to it.
 pub(super) struct FileJournal {
@@ -35,7 +40,10 @@ pub(super) struct FileJournal {
     cut_at: Option<u64>,
     /// Whether the folder is known to have the file's name on disk.
     name_is_synced: Arc<AtomicBool>,
-    _lock: SessionLock,
+    /// Set as long as the file is as it was found.
+    found: Option<FoundState>,
+    /// `None` when nothing may be appended.
+    lock: Option<SessionLock>,
 }
 
 impl FileJournal {
@@ -48,13 +56,62 @@ impl FileJournal {
             file: Arc::new(file),
             cut_at: None,
             name_is_synced: Arc::default(),
-            _lock: lock,
+            found: None,
+            lock: Some(lock),
         }
     }
 
-    /// The file's bytes.
-    pub(super) fn file(&self) -> &File {
-        &self.file
+    /// A journal over a file that stays as it was found until something is appended. Without a lock
+    /// nothing can be.
+    pub(super) fn as_found(
+        header: SessionHeader,
+        path: PathBuf,
+        file: File,
+        lock: Option<SessionLock>,
+        found: FoundState,
+    ) -> Self {
+        Self {
+            header,
+            blobs: Blobs::of(&path),
+            path,
+            file: Arc::new(file),
+            cut_at: None,
+            name_is_synced: Arc::default(),
+            found: Some(found),
+            lock,
+        }
+    }
+
+    /// The file's bytes, in the current version.
+    pub(super) fn bytes(&self) -> Arc<dyn Bytes + Send + Sync> {
+        match self.found.as_ref().and_then(|found| found.lifted.as_ref()) {
+            Some(lifted) => Arc::<Vec<u8>>::clone(lifted),
+            None => Arc::<File>::clone(&self.file),
+        }
+    }
+
+    /// Before the first entry is appended: what has to be done about the file is done now. What was
+    /// unfinished when it was opened may be whole by now, and an older version lifted by others.
+    fn repair(&mut self) -> Result<(), StoreError> {
+        if self.lock.is_none() {
+            return Err(StoreError::NotOurs {
+                id: self.header.id.clone(),
+                why: ONLY_READ.to_owned(),
+            });
+        }
+        let Some(found) = &self.found else {
+            return Ok(());
+        };
+        let mut warnings = Vec::new();
+        match found.lifted {
+            Some(_) => self.file = Arc::new(open_repaired(&self.path, &mut warnings)?.0),
+            None => repair_tail(&self.file, &self.path, &mut warnings)?,
+        }
+        for warning in warnings {
+            tracing::warn!(session = %self.header.id, "{warning}");
+        }
+        self.found = None;
+        Ok(())
     }
 
     /// The pictures beside the file.
@@ -84,6 +141,7 @@ impl FileJournal {
     }
 
     fn size_to_append_at(&mut self) -> Result<u64, StoreError> {
+        self.repair()?;
         let found = self.file.metadata().map_err(self.reading())?;
         if found.nlink() == 0 {
             return Err(StoreError::Vanished {
@@ -107,11 +165,13 @@ impl FileJournal {
     }
 
     /// Where the whole lines end.
-    fn end(&self) -> Result<u64, StoreError> {
-        match self.cut_at {
-            Some(size) => Ok(size),
-            None => self.file.size().map_err(self.reading()),
-        }
+    pub(super) fn end(&self) -> Result<u64, StoreError> {
+        let end = match (self.cut_at, &self.found) {
+            (Some(size), _) => Ok(size),
+            (None, Some(_)) => tail_of(&*self.bytes()).map(|tail| tail.keep),
+            (None, None) => self.file.size(),
+        };
+        end.map_err(self.reading())
     }
 }
 
@@ -145,6 +205,10 @@ impl Journal for FileJournal {
         self.blobs.put_out_all();
     }
 
+    fn read_only(&self) -> Option<&str> {
+        self.lock.is_none().then_some(ONLY_READ)
+    }
+
     fn sync(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let file = Arc::clone(&self.file);
         let name_is_synced = Arc::clone(&self.name_is_synced);
@@ -170,7 +234,7 @@ impl Journal for FileJournal {
     fn reader(&self) -> Result<Arc<dyn JournalReader>, StoreError> {
         Ok(Arc::new(FileReader {
             path: self.path.clone(),
-            file: Arc::clone(&self.file),
+            bytes: self.bytes(),
             blobs: self.blobs.clone(),
             end: self.end()?,
         }))
@@ -191,7 +255,7 @@ fn write_line(entry: &Entry, file: &File) -> Result<(), serde_json::Error> {
 /// The whole lines of a session file up to a moment. It does not hold the lock.
 struct FileReader {
     path: PathBuf,
-    file: Arc<File>,
+    bytes: Arc<dyn Bytes + Send + Sync>,
     blobs: Blobs,
     end: u64,
 }
@@ -206,7 +270,7 @@ impl JournalReader for FileReader {
     fn read_all(&self) -> Result<Vec<Entry>, StoreError> {
         let mut entries = Vec::new();
         let mut images = BlobReader::new(&self.blobs);
-        scan::each_entry(&*self.file, self.end, |mut entry| {
+        scan::each_entry(&*self.bytes, self.end, |mut entry| {
             images.bring_in(&mut entry);
             entries.push(entry);
         })
@@ -215,16 +279,16 @@ impl JournalReader for FileReader {
     }
 
     fn user_messages(&self) -> Result<Vec<(String, String)>, StoreError> {
-        scan::user_messages(&*self.file, self.end).map_err(self.reading())
+        scan::user_messages(&*self.bytes, self.end).map_err(self.reading())
     }
 
     fn totals(&self) -> Result<Totals, StoreError> {
-        scan::totals(&*self.file, self.end).map_err(self.reading())
+        scan::totals(&*self.bytes, self.end).map_err(self.reading())
     }
 
     fn path_to(&self, entry_id: &str) -> Result<Vec<Entry>, StoreError> {
         let spans =
-            walk::path_spans(&*self.file, self.end, Some(entry_id)).map_err(self.reading())?;
+            walk::path_spans(&*self.bytes, self.end, Some(entry_id)).map_err(self.reading())?;
         if spans.is_empty() {
             return Err(StoreError::NoEntry {
                 id: entry_id.to_owned(),
@@ -233,7 +297,8 @@ impl JournalReader for FileReader {
         let mut images = BlobReader::new(&self.blobs);
         let mut path = Vec::with_capacity(spans.len());
         for span in spans {
-            let line = read_range(&*self.file, span.offset, span.length).map_err(self.reading())?;
+            let line =
+                read_range(&*self.bytes, span.offset, span.length).map_err(self.reading())?;
             path.extend(Entry::from_line(&line).map(|mut entry| {
                 images.bring_in(&mut entry);
                 entry
@@ -243,7 +308,7 @@ impl JournalReader for FileReader {
     }
 
     fn newest_answer_is_on_path(&self, leaf: &str, response_id: &str) -> Result<bool, StoreError> {
-        walk::newest_answer_is_on_path(&*self.file, self.end, leaf, response_id)
+        walk::newest_answer_is_on_path(&*self.bytes, self.end, leaf, response_id)
             .map_err(self.reading())
     }
 }

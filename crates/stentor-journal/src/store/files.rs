@@ -1,7 +1,7 @@
 //! Session files: making them, opening them, forking them.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,19 @@ use super::blobs::{BlobReader, Blobs};
 use super::bytes::{Bytes, read_range};
 use super::entry::{CURRENT_VERSION, Entry, EntryKind, SessionHeader};
 use super::error::StoreError;
-use super::file_journal::{FileJournal, sync_folder_of};
+use super::file_journal::FileJournal;
 use super::journal::{Journal, OpenedSession};
 use super::lock::{SessionLock, no_follow};
 use super::memory::MemoryJournal;
 use super::names::{check_session_id, file_name, new_entry_id, subagents_folder};
 use super::reader::{FoundPreamble, Preamble, preamble_of};
+use super::repair::{look_at, open_repaired, open_to_append};
 use super::restore::{Restored, restore};
 use super::tail::tail_of;
 use super::whole_file::with_pictures;
 use super::{migrate, walk};
 use crate::clock::{Clock, iso_time, parse_iso_time};
-use crate::private_file::{FileReplacement, PRIVATE, create_folder};
+use crate::private_file::create_folder;
 
 /// Starts a session in a new file of `dir`, which is made if it is missing. The header is written
 /// at once. A header without a time gets the clock's.
@@ -82,29 +83,54 @@ pub fn open(path: &Path) -> Result<OpenedSession, StoreError> {
     let path = canonical(path)?;
     check_regular(&path)?;
     let lock = SessionLock::acquire(&path)?;
-    let mut file = open_to_append(&path)?;
-    let mut preamble = read_preamble(&file, &path)?;
-    if preamble.header.version < CURRENT_VERSION {
-        rewrite_lifted(&file, &path, preamble.header.version)?;
-        file = open_to_append(&path)?;
-        preamble = read_preamble(&file, &path)?;
-    }
     let mut warnings = Vec::new();
-    repair_tail(&file, &path, &mut warnings)?;
+    let (file, preamble) = open_repaired(&path, &mut warnings)?;
     let journal = FileJournal::new(preamble.header, path, file, lock);
     opened(journal, preamble.title, warnings)
 }
 
-/// Removes a session file for good, with what its subagents said. Refused while anybody has it
-/// open; what is no session stays. Pictures beside it stay too: other sessions may show them.
-pub fn remove(path: &Path) -> Result<(), StoreError> {
+/// The same for a file that others write to without the lock, or for who perhaps adds nothing: the
+/// file stays as it is until the first entry is appended. Then it is repaired, if it still has to be.
+pub fn open_untouched(path: &Path) -> Result<OpenedSession, StoreError> {
     let path = canonical(path)?;
     check_regular(&path)?;
-    let _lock = SessionLock::acquire(&path)?;
+    let lock = SessionLock::acquire(&path)?;
+    let file = open_to_append(&path)?;
+    opened_as_found(path, file, Some(lock))
+}
+
+/// Opens a session to read it, also while it is open elsewhere. Nothing can be appended.
+pub fn open_to_read(path: &Path) -> Result<OpenedSession, StoreError> {
+    let path = canonical(path)?;
+    check_regular(&path)?;
     let file = File::open(&path).map_err(StoreError::io("open", &path))?;
-    read_preamble(&file, &path)?;
-    fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-    remove_subagents(&path)
+    opened_as_found(path, file, None)
+}
+
+fn opened_as_found(
+    path: PathBuf,
+    file: File,
+    lock: Option<SessionLock>,
+) -> Result<OpenedSession, StoreError> {
+    let mut warnings = Vec::new();
+    let (preamble, found) = look_at(&file, &path, &mut warnings)?;
+    let journal = FileJournal::as_found(preamble.header, path, file, lock, found);
+    opened(journal, preamble.title, warnings)
+}
+
+/// Removes a session file for good, with what its subagents said. Refused while anybody has it
+/// open; what is no session stays. Pictures beside it stay too: other sessions may show them. Of a
+/// link only the link goes: what it leads to is kept by whoever put it there.
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    let file_path = canonical(path)?;
+    check_regular(&file_path)?;
+    let _lock = SessionLock::acquire(&file_path)?;
+    let file = File::open(&file_path).map_err(StoreError::io("open", &file_path))?;
+    read_preamble(&file, &file_path)?;
+    let name = path.file_name().unwrap_or_default();
+    let named = canonical(path.parent().unwrap_or(Path::new("/")))?.join(name);
+    fs::remove_file(&named).map_err(StoreError::io("remove", &named))?;
+    remove_subagents(&named)
 }
 
 /// Removes the sessions of a session's subagents. The folders may hold what others put there: only
@@ -230,7 +256,15 @@ pub fn fork_in_memory(
 
 /// The header of a file, or what is there instead.
 pub(super) fn read_preamble(file: &File, path: &Path) -> Result<FoundPreamble, StoreError> {
-    match preamble_of(file).map_err(StoreError::io("read", path))? {
+    preamble_in(file, path)
+}
+
+/// The same of bytes that were read from it.
+pub(super) fn preamble_in<B: Bytes + ?Sized>(
+    bytes: &B,
+    path: &Path,
+) -> Result<FoundPreamble, StoreError> {
+    match preamble_of(bytes).map_err(StoreError::io("read", path))? {
         Preamble::Found(found) if found.header.version > CURRENT_VERSION => {
             Err(StoreError::TooNew {
                 path: path.to_path_buf(),
@@ -308,14 +342,6 @@ fn start_at(path: &Path, header: SessionHeader) -> Result<FileJournal, StoreErro
     Ok(journal)
 }
 
-fn open_to_append(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .read(true)
-        .append(true)
-        .open(path)
-        .map_err(StoreError::io("open", path))
-}
-
 fn make_folder(dir: &Path) -> Result<(), StoreError> {
     create_folder(dir).map_err(StoreError::io("create", dir))
 }
@@ -335,40 +361,6 @@ fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
         },
         _ => StoreError::io("open", path)(source),
     })
-}
-
-/// Not synced: a repair that a power loss undoes is made again at the next opening.
-fn repair_tail(file: &File, path: &Path, warnings: &mut Vec<String>) -> Result<(), StoreError> {
-    let repairing = || StoreError::io("repair", path);
-    let tail = tail_of(file).map_err(repairing())?;
-    if tail.torn > 0 {
-        file.set_len(tail.keep).map_err(repairing())?;
-        warnings.push(format!(
-            "cut {} byte(s) of an unfinished record from the end of {}",
-            tail.torn,
-            path.display()
-        ));
-    }
-    if tail.lacks_lf {
-        let mut file = file;
-        file.write_all(b"\n").map_err(repairing())?;
-    }
-    Ok(())
-}
-
-/// Replaces an older file by its lifted form, so that there is a whole file at every moment.
-fn rewrite_lifted(file: &File, path: &Path, version: u32) -> Result<(), StoreError> {
-    let write = || -> io::Result<()> {
-        let end = tail_of(file)?.keep;
-        let mut lifted = FileReplacement::begin(path, PRIVATE)?;
-        let mut out = BufWriter::new(lifted.file());
-        migrate::lift(file, end, version, &mut out)?;
-        out.flush()?;
-        drop(out);
-        lifted.finish()
-    };
-    write().map_err(StoreError::io("upgrade to the current version", path))?;
-    sync_folder_of(path)
 }
 
 /// Copies the lines of a path, a bounded number of bytes at a time.
@@ -413,9 +405,9 @@ fn opened(
     mut warnings: Vec<String>,
 ) -> Result<OpenedSession, StoreError> {
     let path = journal.path().unwrap_or(Path::new("")).to_path_buf();
-    let reading = || StoreError::io("read", &path);
-    let end = journal.file().size().map_err(reading())?;
-    let mut restored = restore(journal.file(), end).map_err(reading())?;
+    let end = journal.end()?;
+    let restored = restore(&*journal.bytes(), end);
+    let mut restored = restored.map_err(StoreError::io("read", &path))?;
     let mut images = BlobReader::new(journal.blobs());
     for entry in &mut restored.context {
         images.bring_in(entry);

@@ -84,6 +84,11 @@ pub trait JournalStore: Send + Sync {
         files::open(path)
     }
 
+    /// [`files::open_untouched`], after [`JournalStore::prepare`]. Blocks.
+    fn open_untouched(&self, path: &Path) -> Result<OpenedSession, StoreError> {
+        files::open_untouched(path)
+    }
+
     /// [`files::fork`]. Blocks.
     fn fork(
         &self,

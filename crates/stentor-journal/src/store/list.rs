@@ -70,6 +70,8 @@ struct UnreadListing {
     cwd: Option<Arc<Path>>,
     /// There is no need to look into it.
     is_known: bool,
+    /// It counts also if nobody can tell where its session worked.
+    counts_unreadable: bool,
 }
 
 impl NewestFirst {
@@ -89,6 +91,7 @@ impl NewestFirst {
             listed: seen_from_outside(path),
             cwd: None,
             is_known: false,
+            counts_unreadable: true,
         });
         Self::ordered(found.collect())
     }
@@ -99,6 +102,7 @@ impl NewestFirst {
             listed,
             cwd: None,
             is_known: true,
+            counts_unreadable: true,
         });
         Self::ordered(found.collect())
     }
@@ -130,6 +134,17 @@ impl NewestFirst {
         let cwd: Option<Arc<Path>> = cwd.map(Arc::from);
         for found in &mut self.found {
             found.cwd.clone_from(&cwd);
+            found.counts_unreadable = cwd.is_none();
+        }
+        self
+    }
+
+    /// Only those that do not say that they are of another working folder than this.
+    #[must_use]
+    pub fn not_of_others(mut self, cwd: &Path) -> Self {
+        let cwd: Arc<Path> = Arc::from(cwd);
+        for found in &mut self.found {
+            found.cwd = Some(Arc::clone(&cwd));
         }
         self
     }
@@ -154,6 +169,7 @@ impl Iterator for NewestFirst {
                 mut listed,
                 cwd,
                 is_known,
+                counts_unreadable,
             } = self.found.pop()?;
             if is_known {
                 return Some(listed);
@@ -163,7 +179,7 @@ impl Iterator for NewestFirst {
                 Ok(false) => {}
                 Err(error) => {
                     listed.problem = Some(error.to_string());
-                    if cwd.is_none() {
+                    if counts_unreadable {
                         return Some(listed);
                     }
                 }

@@ -35,6 +35,7 @@ mod line;
 mod lock;
 mod memory;
 mod migrate;
+mod repair;
 mod restore;
 mod scan;
 mod tail;
@@ -50,8 +51,8 @@ mod tests;
 pub use entry::{CURRENT_VERSION, Compaction, Entry, EntryKind, NoHeader, SessionHeader};
 pub use error::{Holder, StoreError};
 pub use files::{
-    check_can_create_at, create, create_at, fork, fork_in_memory, open, remove, rename,
-    rename_opened,
+    check_can_create_at, create, create_at, fork, fork_in_memory, open, open_to_read,
+    open_untouched, remove, rename, rename_opened,
 };
 pub use journal::{
     CONSUMED_BY_SUMMARY, CONSUMED_BY_TOOLS, Consumer, Journal, JournalReader, OpenedSession,

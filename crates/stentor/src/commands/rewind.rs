@@ -12,7 +12,6 @@ use stentor_agent::session::{
 use stentor_agent::tool::Tool;
 use stentor_agent::undo::UndoSource;
 use stentor_journal::store::{self, StoreError};
-use tempfile::TempDir;
 
 use crate::args::RewindArgs;
 use crate::released::with_released;
@@ -43,17 +42,10 @@ pub async fn run(
     out: &mut impl Write,
 ) -> Result<(), RewindSessionError> {
     let command = command(wanted);
-    // The copy of a session that is open elsewhere, as long as it is read.
-    let _copy: TempDir;
     let mut opened = match command {
-        RewindCommand::List => match store::open(file) {
-            Err(StoreError::Locked { .. }) => {
-                let copy = tempfile::tempdir()?;
-                let copied = copy.path().join(file.file_name().unwrap_or_default());
-                std::fs::copy(file, &copied)?;
-                _copy = copy;
-                store::open(&copied)
-            }
+        // Who looks at a list has nothing to add.
+        RewindCommand::List => match store::open_untouched(file) {
+            Err(StoreError::Locked { .. }) => store::open_to_read(file),
             opened => opened,
         },
         RewindCommand::Go { .. } => with_released(file, || store::open(file)),
@@ -64,6 +56,7 @@ pub async fn run(
     opened.model = None;
     let mut options = SessionOptions::in_memory(&folder, tools(&folder));
     options.undo = undo(&folder);
+    options.opens_untouched = command == RewindCommand::List;
     let session = Session::resume(environment, options, opened)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let way = RewindWay::Shell {
@@ -95,7 +88,7 @@ async fn answer(
                 "id": point.id,
                 "text": point.text,
                 "files": point.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-                "complete": !point.is_incomplete,
+                "complete": !point.is_incomplete && !point.still_runs,
             })
         });
         let points: Vec<Value> = points.collect();

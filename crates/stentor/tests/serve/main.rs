@@ -49,6 +49,8 @@ mod starting;
 #[cfg(test)]
 mod synaps_cursors;
 #[cfg(test)]
+mod untouched;
+#[cfg(test)]
 mod web_socket;
 #[cfg(test)]
 #[path = "../support/world.rs"]

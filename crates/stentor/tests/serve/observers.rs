@@ -22,14 +22,21 @@ fn driven(scenario: &str) -> (Server, Child, String) {
 }
 
 fn observer(server: &Server, path: &str) -> Socket {
-    let bearer = format!("Bearer {}", server.token("observe"));
-    let headers = [("Authorization", bearer.as_str())];
-    server.web_socket_with(path, &headers).unwrap()
+    server.observer(path)
+}
+
+impl Server {
+    /// A connection that only watches.
+    pub fn observer(&self, path: &str) -> Socket {
+        let bearer = format!("Bearer {}", self.token("observe"));
+        let headers = [("Authorization", bearer.as_str())];
+        self.web_socket_with(path, &headers).unwrap()
+    }
 }
 
 impl Socket {
     /// The answer to a request of ACP.
-    fn ask_acp(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub fn ask_acp(&mut self, id: u64, method: &str, params: Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.send(&request.to_string());
         loop {

@@ -136,6 +136,16 @@ impl SessionLog {
         self.record.sync()
     }
 
+    /// What is added from here on was not made by opening the session.
+    pub fn restored(&mut self) {
+        self.record.restored();
+    }
+
+    /// Finds the entry in the file that an entry goes back to: nothing else can be copied from there.
+    pub fn stored_ancestor(&self) -> impl Fn(String) -> Option<String> + Send + use<> {
+        self.record.stored_ancestor()
+    }
+
     /// Makes the file, if there is to be one and it is not there yet.
     pub fn make_file(&mut self) -> Result<(), StoreError> {
         self.record.make_file(&*self.clock)

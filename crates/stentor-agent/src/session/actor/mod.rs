@@ -140,7 +140,11 @@ impl Actor {
             }
             SessionStart::Resumed(opened) => {
                 let (journal, leaf, stored) = StoredSession::of(*opened);
-                (Record::Open(journal), leaf, Some(stored))
+                let record = match options.opens_untouched {
+                    true => Record::held(journal),
+                    false => Record::Open(journal),
+                };
+                (record, leaf, Some(stored))
             }
         };
         if options.inline_pictures {
@@ -151,6 +155,7 @@ impl Actor {
             Some(stored) => actor.restore(stored, &options)?,
             None => actor.note_beginning()?,
         }
+        actor.log.restored();
         let file = actor.log.path().map(Path::to_path_buf);
         actor.tools.host.set_file(file);
         for gap in &actor.sandbox.gaps {

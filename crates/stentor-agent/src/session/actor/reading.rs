@@ -201,8 +201,10 @@ impl Actor {
         let clock = Arc::clone(&self.environment.clock);
         let journals = Arc::clone(&self.environment.journals);
         let mode = self.permissions.mode_note();
+        let stored = self.log.stored_ancestor();
         self.answer_from_journal(reply, move |journal, header| {
             let (up_to, text) = fork_end(journal, leaf, point)?;
+            let up_to = up_to.and_then(stored);
             let header = fork_header(header, Some(&path), id, &*clock);
             let folder = path.parent().unwrap_or(&path);
             let mut opened = match up_to {

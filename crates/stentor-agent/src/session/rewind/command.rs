@@ -164,6 +164,9 @@ pub(super) fn files_shown(point: &RewindPoint) -> String {
     if point.is_incomplete {
         parts.push("no checkpoint here".to_owned());
     }
+    if point.still_runs {
+        parts.push("still running".to_owned());
+    }
     match parts.is_empty() {
         true => String::new(),
         false => format!("  [{}]", parts.join(", ")),

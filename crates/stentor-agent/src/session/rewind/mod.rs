@@ -13,7 +13,8 @@ use std::path::PathBuf;
 
 use futures_util::FutureExt;
 use stentor_checkpoint::rewind as files;
-use stentor_journal::store::StoreError;
+use stentor_journal::message::StopReason;
+use stentor_journal::store::{Entry, EntryKind, StoreError};
 
 use super::error::SessionError;
 use super::handle::Session;
@@ -52,6 +53,8 @@ pub struct RewindPoint {
     pub files: Vec<PathBuf>,
     /// Something changed whose checkpoint is not here.
     pub is_incomplete: bool,
+    /// Its run goes on elsewhere, so that more may change.
+    pub still_runs: bool,
 }
 
 /// Why nothing went back.
@@ -117,6 +120,8 @@ impl Session {
             }
             None => None,
         };
+        // What is open to be read may be working where it is open to go on.
+        let still_runs = self.is_read_only() && !ends_with_answer(&path);
         let points = tasks::spawn_blocking(move || {
             let is_on_path = |id: &str| path.iter().any(|entry| entry.id == id);
             let mut points: Vec<RewindPoint> = Vec::new();
@@ -127,6 +132,7 @@ impl Session {
                         text,
                         files: Vec::new(),
                         is_incomplete: false,
+                        still_runs: false,
                     });
                 }
                 let (Some(point), Some(id)) = (points.last_mut(), places::checkpoint(entry)) else {
@@ -144,6 +150,9 @@ impl Session {
                 point.files.dedup();
             }
             points.reverse();
+            if let Some(newest) = points.first_mut() {
+                newest.still_runs = still_runs;
+            }
             points
         });
         let points = points.map(|points| points.map_err(|error| error.to_string()));
@@ -171,4 +180,14 @@ impl Session {
         plan.running.extend(left);
         Ok(plan)
     }
+}
+
+/// Whether the last message of a path is an answer that no run goes on from.
+fn ends_with_answer(path: &[Entry]) -> bool {
+    let last = path.iter().rev().find_map(|entry| match &entry.kind {
+        EntryKind::Message { message } => Some(message),
+        _ => None,
+    });
+    let answer = last.and_then(|message| message.as_assistant());
+    answer.is_some_and(|answer| answer.stop_reason != StopReason::ToolUse)
 }

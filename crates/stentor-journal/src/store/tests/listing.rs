@@ -2,8 +2,9 @@ use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
+use crate::session_files::SessionFiles;
 use crate::store::{
-    NewestFirst, StoreError, create, find, list, list_all, remove, subagents_folder,
+    NewestFirst, StoreError, create, find, list, list_all, open, remove, subagents_folder,
 };
 
 fn touch(path: &Path, seconds: u64) {
@@ -197,4 +198,43 @@ fn with_a_session_go_those_of_its_subagents_and_nothing_else() {
     std::os::unix::fs::symlink(elsewhere, subagents_folder(&parent)).unwrap();
     remove(&parent).unwrap();
     assert!(stranger.exists());
+}
+
+#[test]
+fn a_session_is_of_the_folder_that_it_names_where_two_have_the_same_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = SessionFiles::PerFolder(dir.path().to_owned());
+    let (nested, dashed) = (Path::new("/x/a/b"), Path::new("/x/a-b"));
+    let folder = files.folder(nested).unwrap();
+    assert_eq!(files.folder(dashed).unwrap(), folder);
+    for (id, cwd) in [("nested", "/x/a/b"), ("dashed", "/x/a-b")] {
+        let header = SessionHeader::new(id, "2026-11-15T07:45:38.409Z", cwd);
+        create(&folder, header, &clock()).unwrap();
+    }
+    // Nobody can tell whose it is: it is shown with its problem.
+    fs::write(folder.join("t_broken.jsonl"), "nothing\n").unwrap();
+    for (cwd, own) in [(nested, "nested"), (dashed, "dashed")] {
+        let listed = files.newest_first(Some(cwd)).map(|listed| listed.id);
+        let mut listed: Vec<String> = listed.collect();
+        listed.sort();
+        let mut expected = ["broken", own];
+        expected.sort_unstable();
+        assert_eq!(listed, expected);
+    }
+    assert_eq!(files.newest_first(None).count(), 3);
+}
+
+#[test]
+fn of_a_link_only_the_link_is_removed() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = session_file(outside.path(), &[line(&user("a", None, "one"))]);
+    let link = dir.path().join("t_s1.jsonl");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let held = open(&target).unwrap();
+    assert!(matches!(remove(&link), Err(StoreError::Locked { .. })));
+    drop(held);
+    remove(&link).unwrap();
+    assert!(target.exists() && link.symlink_metadata().is_err());
+    remove(&target).unwrap();
+    assert!(!target.exists());
 }

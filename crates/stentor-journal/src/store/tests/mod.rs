@@ -7,6 +7,7 @@ mod forks;
 mod images;
 mod listing;
 mod older_versions;
+mod untouched;
 
 use std::fs;
 use std::path::{Path, PathBuf};

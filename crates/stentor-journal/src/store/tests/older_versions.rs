@@ -5,7 +5,7 @@ use crate::message::KnownMessage;
 use crate::store::{fork, open};
 
 /// Version 1: no ids, and the fifth line (place 4) keeps from the line at place 2 on.
-const VERSION_1: &str = r#"{"type":"session","id":"old","timestamp":"2025-11-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"/x.jsonl"}
+pub(super) const VERSION_1: &str = r#"{"type":"session","id":"old","timestamp":"2025-11-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"/x.jsonl"}
 {"type":"message","timestamp":"t","message":{"role":"user","content":"one","timestamp":1}}
 not json
 {"type":"message","timestamp":"t","message":{"role":"user","content":"two","timestamp":2}}
@@ -14,7 +14,7 @@ not json
 {"type":"message","timestamp":"t","message":{"role":"user","content":"three","timestamp":4}}
 "#;
 
-const VERSION_2: &str = r#"{"type":"session","version":2,"id":"old","timestamp":"2025-12-01T00:00:00.000Z","cwd":"/w"}
+pub(super) const VERSION_2: &str = r#"{"type":"session","version":2,"id":"old","timestamp":"2025-12-01T00:00:00.000Z","cwd":"/w"}
 {"type":"message","id":"aa","parentId":null,"timestamp":"t","message":{"role":"hookMessage","customType":"x","content":"hook","display":true,"timestamp":3}}
 {"type":"message","id":"bb","parentId":"aa","timestamp":"t","message":{"role":"user","content":"two","timestamp":2},"extra":1}
 "#;
