@@ -129,11 +129,13 @@ impl ChildShared {
         self.lock().hint.clone()
     }
 
-    /// A new answer begins: the calls of the last one are over.
+    /// A new answer begins: the calls of the last one are over, and what waited for their end is part
+    /// of the request.
     pub fn forget_calls(&self) {
         let mut state = self.lock();
         state.calls.clear();
         state.announced.clear();
+        state.offers.clear();
     }
 
     /// What a call was permitted that the child asks about in this turn is part of the call.
