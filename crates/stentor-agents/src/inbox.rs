@@ -400,7 +400,7 @@ impl Inbox {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
-                event = child.events.next(), if self.backlog.len() < BACKLOG => match event {
+                event = child.events.next() => match event {
                     Some(event) => self.wait_in_line(event),
                     None => return work.await,
                 },

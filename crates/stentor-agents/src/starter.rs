@@ -28,6 +28,10 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 /// How long a child that works may take to say which session it is in.
 const SESSION_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long one may take that has nothing to do. What it does not say then is not recorded, so it has
+/// more time.
+const IDLE_SESSION_WITHIN: Duration = Duration::from_secs(10);
+
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
 const UNCHOSEN: ThinkingLevel = ThinkingLevel::Medium;
@@ -164,7 +168,9 @@ impl ChildStarter {
         let Some(agent) = inbox.agent().cloned() else {
             return Err(self.failed(ModelErrorKind::Other, "it has not been started"));
         };
-        let session = inbox.while_reading(agent.session()).await.ok();
+        let session = timeout(IDLE_SESSION_WITHIN, agent.session());
+        let session = inbox.while_reading(session).await;
+        let session = session.ok().and_then(Result::ok);
         if inbox.begun_with.is_none() {
             inbox.begun_with = session.as_ref().and_then(|session| session.model.clone());
         }
