@@ -32,6 +32,8 @@ pub(crate) struct ChildShared {
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
+    /// True while it works by itself in a turn that a prompt ends: it takes messages as prompts.
+    pub takes_prompts: AtomicBool,
     /// Questions of the child that somebody may be thinking about.
     asking: AtomicUsize,
     /// How many children there have been.
@@ -435,6 +437,7 @@ impl Inbox {
         self.owed = 0;
         self.given.clear();
         self.unsteered = None;
+        shared.takes_prompts.store(false, Ordering::Release);
         shared.busy.store(false, Ordering::Release);
         shared.abandoned.store(false, Ordering::Release);
     }

@@ -79,8 +79,10 @@ impl Model for AgentModel {
     }
 
     fn takes_messages(&self) -> bool {
-        !self.agent.shared.busy.load(Ordering::Acquire)
-            || self.agent.shared.can_steer.load(Ordering::Acquire)
+        let shared = &self.agent.shared;
+        !shared.busy.load(Ordering::Acquire)
+            || shared.can_steer.load(Ordering::Acquire)
+            || shared.takes_prompts.load(Ordering::Acquire)
     }
 
     fn messages_wait(&self, messages: Vec<UserContent>) {

@@ -203,6 +203,10 @@ impl ChildStarter {
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
         inbox.session = session.clone();
+        self.agent
+            .shared
+            .takes_prompts
+            .store(false, Ordering::Release);
         self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)
