@@ -207,6 +207,13 @@ impl MissedMessages<'_> {
     }
 }
 
+/// Several messages as one prompt.
+pub(crate) fn joined(mut before: AgentPrompt, after: AgentPrompt) -> AgentPrompt {
+    before.text = format!("{}\n\n{}", before.text, after.text);
+    before.pictures.extend(after.pictures);
+    before
+}
+
 /// A message as a prompt.
 pub(crate) fn prompt_of(content: &UserContent) -> AgentPrompt {
     let (mut said, mut pictures) = (String::new(), Vec::new());

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::answer::ChildAnswer;
 use crate::child;
-use crate::conversation::{RequestConversation, is_own_turn};
+use crate::conversation::{RequestConversation, is_own_turn, joined};
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
@@ -184,7 +184,11 @@ impl ChildStarter {
             ));
         }
         self.agent.shared.forget_granted();
-        let prompt = self.agent.visible(conversation.prompt(&missed), &agent);
+        let mut prompt = self.agent.visible(conversation.prompt(&missed), &agent);
+        // The turn that it was to follow has failed.
+        if let Some(unsteered) = inbox.unsteered.clone() {
+            prompt = joined(unsteered, prompt);
+        }
         let session = session.and_then(|session| session.resume_id);
         inbox.given.clear();
         let prompted = self.agent.prompt(inbox, &agent, prompt).await;
@@ -202,6 +206,7 @@ impl ChildStarter {
             }
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
+        inbox.unsteered = None;
         inbox.session = session.clone();
         self.agent
             .shared

@@ -51,11 +51,7 @@ impl SessionAgent {
                     .warn(format!("{}: {error}; {later}", self.name()));
                 // Several are one prompt.
                 inbox.unsteered = Some(match inbox.unsteered.take() {
-                    Some(mut before) => {
-                        before.text = format!("{}\n\n{}", before.text, again.text);
-                        before.pictures.extend(again.pictures);
-                        before
-                    }
+                    Some(before) => conversation::joined(before, again),
                     None => again,
                 });
             }
