@@ -248,9 +248,9 @@ impl ChildAnswer {
     }
 
     async fn turn_ended(&mut self, end: TurnEnd) {
+        self.count(end.usage.as_ref());
         if self.inbox.awaits_start {
             // It was a turn of its own; what it was asked it answers in the next.
-            self.count(end.usage.as_ref());
             if let TurnEndReason::Failed(why) = end.reason {
                 self.agent.warn(&why);
             }
@@ -275,7 +275,6 @@ impl ChildAnswer {
         }
         self.inbox.given.clear();
         self.agent.shared.busy.store(false, Ordering::Release);
-        self.count(end.usage.as_ref());
         match end.reason {
             TurnEndReason::Completed => self.finish(StopReason::Stop, false),
             TurnEndReason::Limit => self.finish(StopReason::Length, false),
@@ -291,10 +290,12 @@ impl ChildAnswer {
         }
     }
 
-    /// Counts what a turn consumed: told answer by answer, or once for all of them.
+    /// Counts what a turn consumed: told answer by answer, or once for all of them. An answer may be
+    /// that of several turns.
     fn count(&mut self, usage: Option<&TurnUsage>) {
         let is_counted = self.inbox.cost.end_turn();
-        if let (false, Some(usage)) = (self.has_usage, usage) {
+        let has_usage = std::mem::take(&mut self.has_usage);
+        if let (false, Some(usage)) = (has_usage, usage) {
             let mut usage = converted(usage);
             if is_counted {
                 usage.cost = Cost::default();
