@@ -9,13 +9,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::inbox::{ChildShared, Inbox};
 
-/// Reads from the child until a run begins. Does not keep it: it ends with its session.
+/// Reads from the child until a run begins, if none has. Does not keep it: it ends with its session.
 pub(crate) fn watch(shared: &ChildShared) {
     let Some(waker) = shared.waker() else {
         return;
     };
     let over = CancellationToken::new();
-    shared.set_idle_watch(Some(over.clone().drop_guard()));
+    if !shared.set_idle_watch(over.clone().drop_guard()) {
+        return;
+    }
     let inbox = Arc::clone(&shared.inbox);
     tasks::spawn(async move {
         let reading = async {

@@ -103,9 +103,21 @@ impl ChildShared {
         self.lock().waker.clone()
     }
 
-    /// Has the inbox read by this until a run begins. The one before ends.
-    pub fn set_idle_watch(&self, watch: Option<DropGuard>) {
-        let before = std::mem::replace(&mut self.lock().idle_watch, watch);
+    /// Has the inbox read by this until a run begins; the one before ends. False when one has begun.
+    pub fn set_idle_watch(&self, watch: DropGuard) -> bool {
+        let mut state = self.lock();
+        if state.host.is_some() {
+            return false;
+        }
+        let before = state.idle_watch.replace(watch);
+        drop(state);
+        drop(before);
+        true
+    }
+
+    /// A run has begun, which reads the inbox itself.
+    pub fn end_idle_watch(&self) {
+        let before = self.lock().idle_watch.take();
         drop(before);
     }
 

@@ -119,9 +119,7 @@ impl Model for AgentModel {
             if shared.abandoned.load(Ordering::Acquire) {
                 inbox.abort(&shared).await;
                 drop(inbox);
-                if shared.host().is_none() {
-                    idle::watch(&shared);
-                }
+                idle::watch(&shared);
             }
         });
     }

@@ -62,7 +62,7 @@ impl ChildStarter {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));
         }
         self.agent.shared.set_host(request.host.clone());
-        self.agent.shared.set_idle_watch(None);
+        self.agent.shared.end_idle_watch();
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
         let mode = request.host.as_ref().map(|host| host.permission_mode());
         if mode == Some(PermissionMode::Plan) {
