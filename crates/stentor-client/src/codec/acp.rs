@@ -204,7 +204,7 @@ impl Acp {
             AcpReply::Prompt => self.prompted(&result, fx),
             AcpReply::Steer => match str(&result, "outcome") {
                 "failed" => {
-                    let why = "no turn is going on".to_owned();
+                    let why = "it cannot take the message now".to_owned();
                     answer(reply, Err(ChildAgentError::Refused(why)));
                 }
                 _ => answer(reply, Ok(HandleReply::Done)),
