@@ -29,6 +29,8 @@ pub(crate) struct ChildShared {
     pub inbox: Arc<tokio::sync::Mutex<Inbox>>,
     /// True while the child works on a turn.
     pub busy: AtomicBool,
+    /// True when it has begun to work though nobody asked it, which no request has taken up.
+    pub works_by_itself: AtomicBool,
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,

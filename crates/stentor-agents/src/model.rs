@@ -107,6 +107,10 @@ impl Model for AgentModel {
         true
     }
 
+    fn works_by_itself(&self) -> bool {
+        self.agent.shared.works_by_itself.load(Ordering::Acquire)
+    }
+
     fn run_ended(&self) {
         self.agent.shared.set_host(None);
         if !self.agent.shared.busy.load(Ordering::Acquire) {

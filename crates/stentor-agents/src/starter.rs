@@ -64,6 +64,10 @@ impl ChildStarter {
         self.agent.shared.set_host(request.host.clone());
         self.agent.shared.end_idle_watch();
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
+        self.agent
+            .shared
+            .works_by_itself
+            .store(false, Ordering::Release);
         let mode = request.host.as_ref().map(|host| host.permission_mode());
         if mode == Some(PermissionMode::Plan) {
             // It may be at work since before the session was to plan.
