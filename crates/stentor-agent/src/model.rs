@@ -71,6 +71,12 @@ pub trait Model: Send + Sync {
         false
     }
 
+    /// True when it has begun to work by itself and has not been asked anything since: what it does then
+    /// is shown by the next request.
+    fn works_by_itself(&self) -> bool {
+        false
+    }
+
     /// The run that asked it has ended. What it still does for that run it stops.
     fn run_ended(&self) {}
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use stentor_agent::live::LiveBlockKind;
 use stentor_agent::model::{Finish, ModelError, ModelErrorKind, ModelEvent};
 use stentor_client::{
-    AgentContextUse, AgentEvent, AgentPrompt, ChildAgent, TurnEnd, TurnEndReason, TurnOrigin,
-    TurnUsage,
+    AgentContextUse, AgentDialect, AgentEvent, AgentPrompt, ChildAgent, TurnEnd, TurnEndReason,
+    TurnOrigin, TurnUsage,
 };
 use stentor_journal::message::StopReason;
 use stentor_journal::usage::{Cost, Usage};
@@ -172,9 +172,7 @@ impl ChildAnswer {
             Some(AgentEvent::Mode(mode)) => self.mode_changed(mode),
             Some(AgentEvent::Title(title)) => self.put(ModelEvent::Titled(title)),
             Some(AgentEvent::TurnStarted(origin)) => {
-                if origin == TurnOrigin::Prompt {
-                    self.inbox.awaits_start = false;
-                }
+                self.turn_started(origin);
                 self.put(ModelEvent::Nothing);
             }
             Some(AgentEvent::TurnEnded(end)) => self.turn_ended(end).await,
@@ -238,10 +236,21 @@ impl ChildAnswer {
         self.put(ModelEvent::Delta(text));
     }
 
+    fn turn_started(&mut self, origin: TurnOrigin) {
+        if origin == TurnOrigin::Prompt {
+            self.inbox.awaits_start = false;
+        }
+        let dialect = self.agent.configured.settings().dialect.dialect();
+        let is_own = origin == TurnOrigin::Own && !self.inbox.awaits_start;
+        let takes_prompts = is_own && dialect == AgentDialect::Acp;
+        let shared = &self.agent.shared;
+        shared.takes_prompts.store(takes_prompts, Ordering::Release);
+    }
+
     async fn turn_ended(&mut self, end: TurnEnd) {
+        self.count(end.usage.as_ref());
         if self.inbox.awaits_start {
             // It was a turn of its own; what it was asked it answers in the next.
-            self.count(end.usage.as_ref());
             if let TurnEndReason::Failed(why) = end.reason {
                 self.agent.warn(&why);
             }
@@ -250,7 +259,10 @@ impl ChildAnswer {
         // A message came when this turn had ended and before we knew: it began another.
         if std::mem::take(&mut self.inbox.owed) > 0 && end.reason == TurnEndReason::Completed {
             match timeout(NEXT_TURN, self.inbox.next()).await {
-                Ok(Some(AgentEvent::TurnStarted(_))) => return self.close(),
+                Ok(Some(AgentEvent::TurnStarted(origin))) => {
+                    self.turn_started(origin);
+                    return self.close();
+                }
                 Ok(Some(other)) => self.inbox.put_back(other),
                 Ok(None) | Err(_) => {}
             }
@@ -263,7 +275,6 @@ impl ChildAnswer {
         }
         self.inbox.given.clear();
         self.agent.shared.busy.store(false, Ordering::Release);
-        self.count(end.usage.as_ref());
         match end.reason {
             TurnEndReason::Completed => self.finish(StopReason::Stop, false),
             TurnEndReason::Limit => self.finish(StopReason::Length, false),
@@ -279,10 +290,12 @@ impl ChildAnswer {
         }
     }
 
-    /// Counts what a turn consumed: told answer by answer, or once for all of them.
+    /// Counts what a turn consumed: told answer by answer, or once for all of them. An answer may be
+    /// that of several turns.
     fn count(&mut self, usage: Option<&TurnUsage>) {
         let is_counted = self.inbox.cost.end_turn();
-        if let (false, Some(usage)) = (self.has_usage, usage) {
+        let has_usage = std::mem::take(&mut self.has_usage);
+        if let (false, Some(usage)) = (has_usage, usage) {
             let mut usage = converted(usage);
             if is_counted {
                 usage.cost = Cost::default();

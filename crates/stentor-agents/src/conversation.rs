@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use stentor_agent::jobs::JOB_MESSAGE;
 use stentor_agent::model_host::OWN_TURN;
 use stentor_client::{AgentPrompt, PromptPicture};
 use stentor_journal::message::{ContentBlock, KnownBlock, Message, UserContent};
@@ -207,6 +208,13 @@ impl MissedMessages<'_> {
     }
 }
 
+/// Several messages as one prompt.
+pub(crate) fn joined(mut before: AgentPrompt, after: AgentPrompt) -> AgentPrompt {
+    before.text = format!("{}\n\n{}", before.text, after.text);
+    before.pictures.extend(after.pictures);
+    before
+}
+
 /// A message as a prompt.
 pub(crate) fn prompt_of(content: &UserContent) -> AgentPrompt {
     let (mut said, mut pictures) = (String::new(), Vec::new());
@@ -218,6 +226,7 @@ pub(crate) fn prompt_of(content: &UserContent) -> AgentPrompt {
 pub(crate) fn is_own_turn(message: &Message) -> bool {
     message
         .as_user()
+        .filter(|user| user.custom_type() == Some(JOB_MESSAGE))
         .is_some_and(|user| user.content.text() == OWN_TURN)
 }
 
@@ -238,6 +247,9 @@ fn add_content(content: &UserContent, said: &mut String, pictures: &mut Vec<Prom
 
 fn part(message: &Message) -> String {
     let mut text = String::new();
+    if is_own_turn(message) {
+        return text;
+    }
     if let Some(user) = message.as_user() {
         let said = match &user.content {
             UserContent::Text(said) => said.clone(),
@@ -363,5 +375,24 @@ mod tests {
         let messages = [answered("agent", "a", "1"), said("two")];
         let missed = RequestConversation::new(&messages, "a").missed(Some(&said("gone")));
         assert!(!missed.is_known && !missed.is_empty());
+    }
+
+    #[test]
+    fn what_began_a_run_of_the_agent_is_not_told_but_a_user_may_say_the_same() {
+        let custom = json!({
+            "role": "custom", "customType": JOB_MESSAGE, "content": OWN_TURN, "display": true,
+            "timestamp": 3,
+        });
+        let custom = Arc::new(serde_json::from_value::<Message>(custom).unwrap());
+        let messages = [said(OWN_TURN), custom];
+        let lowered = stentor_journal::conversation::lower(messages.iter());
+        let conversation = RequestConversation::new(&lowered, "a");
+        assert_eq!(conversation.fresh.len(), 1);
+        assert_eq!(
+            conversation.prompt(&conversation.missed(None)).text,
+            OWN_TURN
+        );
+        assert_eq!(part(&lowered[0]), format!("User: {OWN_TURN}\n"));
+        assert_eq!(part(&lowered[1]), "");
     }
 }

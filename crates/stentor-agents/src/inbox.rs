@@ -29,9 +29,13 @@ pub(crate) struct ChildShared {
     pub inbox: Arc<tokio::sync::Mutex<Inbox>>,
     /// True while the child works on a turn.
     pub busy: AtomicBool,
+    /// True when it has begun to work though nobody asked it, which no request has taken up.
+    pub works_by_itself: AtomicBool,
     /// True when the turn is nobody's any more and must be aborted before anything else.
     pub abandoned: AtomicBool,
     pub can_steer: AtomicBool,
+    /// True while it works by itself in a turn that a prompt ends: it takes messages as prompts.
+    pub takes_prompts: AtomicBool,
     /// Questions of the child that somebody may be thinking about.
     asking: AtomicUsize,
     /// How many children there have been.
@@ -101,9 +105,21 @@ impl ChildShared {
         self.lock().waker.clone()
     }
 
-    /// Has the inbox read by this until a run begins. The one before ends.
-    pub fn set_idle_watch(&self, watch: Option<DropGuard>) {
-        let before = std::mem::replace(&mut self.lock().idle_watch, watch);
+    /// Has the inbox read by this until a run begins; the one before ends. False when one has begun.
+    pub fn set_idle_watch(&self, watch: DropGuard) -> bool {
+        let mut state = self.lock();
+        if state.host.is_some() {
+            return false;
+        }
+        let before = state.idle_watch.replace(watch);
+        drop(state);
+        drop(before);
+        true
+    }
+
+    /// A run has begun, which reads the inbox itself.
+    pub fn end_idle_watch(&self) {
+        let before = self.lock().idle_watch.take();
         drop(before);
     }
 
@@ -129,11 +145,13 @@ impl ChildShared {
         self.lock().hint.clone()
     }
 
-    /// A new answer begins: the calls of the last one are over.
+    /// A new answer begins: the calls of the last one are over, and what waited for their end is part
+    /// of the request.
     pub fn forget_calls(&self) {
         let mut state = self.lock();
         state.calls.clear();
         state.announced.clear();
+        state.offers.clear();
     }
 
     /// What a call was permitted that the child asks about in this turn is part of the call.
@@ -398,7 +416,7 @@ impl Inbox {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
-                event = child.events.next(), if self.backlog.len() < BACKLOG => match event {
+                event = child.events.next() => match event {
                     Some(event) => self.wait_in_line(event),
                     None => return work.await,
                 },
@@ -433,6 +451,7 @@ impl Inbox {
         self.owed = 0;
         self.given.clear();
         self.unsteered = None;
+        shared.takes_prompts.store(false, Ordering::Release);
         shared.busy.store(false, Ordering::Release);
         shared.abandoned.store(false, Ordering::Release);
     }

@@ -79,8 +79,10 @@ impl Model for AgentModel {
     }
 
     fn takes_messages(&self) -> bool {
-        !self.agent.shared.busy.load(Ordering::Acquire)
-            || self.agent.shared.can_steer.load(Ordering::Acquire)
+        let shared = &self.agent.shared;
+        !shared.busy.load(Ordering::Acquire)
+            || shared.can_steer.load(Ordering::Acquire)
+            || shared.takes_prompts.load(Ordering::Acquire)
     }
 
     fn messages_wait(&self, messages: Vec<UserContent>) {
@@ -105,6 +107,10 @@ impl Model for AgentModel {
         true
     }
 
+    fn works_by_itself(&self) -> bool {
+        self.agent.shared.works_by_itself.load(Ordering::Acquire)
+    }
+
     fn run_ended(&self) {
         self.agent.shared.set_host(None);
         if !self.agent.shared.busy.load(Ordering::Acquire) {
@@ -117,9 +123,7 @@ impl Model for AgentModel {
             if shared.abandoned.load(Ordering::Acquire) {
                 inbox.abort(&shared).await;
                 drop(inbox);
-                if shared.host().is_none() {
-                    idle::watch(&shared);
-                }
+                idle::watch(&shared);
             }
         });
     }

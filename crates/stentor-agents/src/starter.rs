@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::answer::ChildAnswer;
 use crate::child;
-use crate::conversation::{RequestConversation, is_own_turn};
+use crate::conversation::{RequestConversation, is_own_turn, joined};
 use crate::host::SessionHost;
 use crate::inbox::Inbox;
 use crate::session_agent::SessionAgent;
@@ -27,6 +27,10 @@ const LISTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long a child that works may take to say which session it is in.
 const SESSION_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long one may take that has nothing to do. What it does not say then is not recorded, so it has
+/// more time.
+const IDLE_SESSION_WITHIN: Duration = Duration::from_secs(10);
 
 /// The level that sessions have when nobody chose one: an agent that was never given another keeps its
 /// own.
@@ -58,8 +62,12 @@ impl ChildStarter {
             return Err(self.failed(ModelErrorKind::InvalidRequest, why));
         }
         self.agent.shared.set_host(request.host.clone());
-        self.agent.shared.set_idle_watch(None);
+        self.agent.shared.end_idle_watch();
         let mut inbox = Arc::clone(&self.agent.shared.inbox).lock_owned().await;
+        self.agent
+            .shared
+            .works_by_itself
+            .store(false, Ordering::Release);
         let mode = request.host.as_ref().map(|host| host.permission_mode());
         if mode == Some(PermissionMode::Plan) {
             // It may be at work since before the session was to plan.
@@ -164,7 +172,9 @@ impl ChildStarter {
         let Some(agent) = inbox.agent().cloned() else {
             return Err(self.failed(ModelErrorKind::Other, "it has not been started"));
         };
-        let session = inbox.while_reading(agent.session()).await.ok();
+        let session = timeout(IDLE_SESSION_WITHIN, agent.session());
+        let session = inbox.while_reading(session).await;
+        let session = session.ok().and_then(Result::ok);
         if inbox.begun_with.is_none() {
             inbox.begun_with = session.as_ref().and_then(|session| session.model.clone());
         }
@@ -178,7 +188,11 @@ impl ChildStarter {
             ));
         }
         self.agent.shared.forget_granted();
-        let prompt = self.agent.visible(conversation.prompt(&missed), &agent);
+        let mut prompt = self.agent.visible(conversation.prompt(&missed), &agent);
+        // The turn that it was to follow has failed.
+        if let Some(unsteered) = inbox.unsteered.clone() {
+            prompt = joined(unsteered, prompt);
+        }
         let session = session.and_then(|session| session.resume_id);
         inbox.given.clear();
         let prompted = self.agent.prompt(inbox, &agent, prompt).await;
@@ -196,7 +210,12 @@ impl ChildStarter {
             }
             return Err(self.failed(ModelErrorKind::Other, &error.to_string()));
         }
+        inbox.unsteered = None;
         inbox.session = session.clone();
+        self.agent
+            .shared
+            .takes_prompts
+            .store(false, Ordering::Release);
         self.agent.shared.busy.store(true, Ordering::Release);
         self.learn_models(agent);
         Ok(session)

@@ -1,5 +1,6 @@
 //! Messages for a child that works.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use stentor_client::{AgentPrompt, ChildAgent, ChildAgentError, Feature, FeatureSupport};
@@ -34,6 +35,14 @@ impl SessionAgent {
     pub async fn steer(&self, inbox: &mut Inbox, agent: &ChildAgent, message: AgentPrompt) {
         let message = self.visible(message, agent);
         let again = message.clone();
+        if self.shared.takes_prompts.load(Ordering::Acquire) && !inbox.awaits_start {
+            // It ends what the child does by itself, where nothing tells when that is over.
+            let prompted = inbox.while_reading(agent.prompt(message.clone())).await;
+            if prompted.is_ok() {
+                inbox.awaits_start = true;
+                return;
+            }
+        }
         match inbox.while_reading(agent.steer(message)).await {
             Ok(()) => inbox.owed += 1,
             Err(error) => {
@@ -42,11 +51,7 @@ impl SessionAgent {
                     .warn(format!("{}: {error}; {later}", self.name()));
                 // Several are one prompt.
                 inbox.unsteered = Some(match inbox.unsteered.take() {
-                    Some(mut before) => {
-                        before.text = format!("{}\n\n{}", before.text, again.text);
-                        before.pictures.extend(again.pictures);
-                        before
-                    }
+                    Some(before) => conversation::joined(before, again),
                     None => again,
                 });
             }

@@ -208,10 +208,9 @@ pub fn lower<'a>(messages: impl Iterator<Item = &'a Arc<Message>>) -> Vec<Arc<Me
                     lowered.push(user_text(describe_bash(run), run.timestamp));
                 }
             }
-            Message::Known(KnownMessage::Custom(custom)) => lowered.push(Arc::new(Message::user(
-                custom.content.to_blocks(),
-                custom.timestamp,
-            ))),
+            Message::Known(KnownMessage::Custom(custom)) => {
+                lowered.push(Arc::new(KnownMessage::User(custom.as_said()).into()));
+            }
             Message::Known(KnownMessage::BranchSummary(branch)) => {
                 let text = format!(
                     "This conversation came back from a branch. What happened there:\n\n\

@@ -190,6 +190,30 @@ pub struct CustomMessage {
     pub rest: Map<String, Value>,
 }
 
+/// The field of a user message that tells what kind of message it was before a model was to see it.
+const CUSTOM_TYPE: &str = "customType";
+
+impl CustomMessage {
+    /// The same as a model sees it: said by a user, who has not typed it.
+    pub fn as_said(&self) -> UserMessage {
+        UserMessage {
+            content: UserContent::Blocks(self.content.to_blocks()),
+            attribution: None,
+            synthetic: None,
+            steering: None,
+            timestamp: self.timestamp,
+            rest: Map::from_iter([(CUSTOM_TYPE.to_owned(), self.custom_type.clone().into())]),
+        }
+    }
+}
+
+impl UserMessage {
+    /// Of which kind it was, if it is [`CustomMessage::as_said`].
+    pub fn custom_type(&self) -> Option<&str> {
+        self.rest.get(CUSTOM_TYPE)?.as_str()
+    }
+}
+
 /// What happened on a branch that was left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,6 +1,7 @@
 //! The Agent Client Protocol, version 1, from the client's side.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use stentor_wire::acp::{PROTOCOL_VERSION, method};
@@ -50,6 +51,8 @@ pub(super) struct Acp {
     pub(super) is_opening: bool,
     /// It has said something since it was last seen whether a turn of its own is over.
     pub(super) has_said: bool,
+    /// How long it has said nothing in a turn of its own.
+    pub(super) silence: Duration,
     /// The settings it has: its own words.
     pub(super) options: Vec<Value>,
     models: Vec<OfferedModel>,
@@ -84,6 +87,7 @@ impl Acp {
             is_open: false,
             is_opening: false,
             has_said: false,
+            silence: Duration::ZERO,
             options: Vec::new(),
             models: Vec::new(),
             is_repeating: false,
@@ -200,7 +204,7 @@ impl Acp {
             AcpReply::Prompt => self.prompted(&result, fx),
             AcpReply::Steer => match str(&result, "outcome") {
                 "failed" => {
-                    let why = "no turn is going on".to_owned();
+                    let why = "it cannot take the message now".to_owned();
                     answer(reply, Err(ChildAgentError::Refused(why)));
                 }
                 _ => answer(reply, Ok(HandleReply::Done)),

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::acp_child;
 use crate::behind::agent;
-use crate::shown::{Answering, options, turn};
+use crate::shown::{Answering, options, turn, until};
 use crate::world::World;
 
 /// Long enough for a machine that has much to do.
@@ -180,4 +180,59 @@ while hear; do delta Answer; over "$id" prompt; done
         let lines = asked(&agent, &mut events, "Go on.").await;
         assert_eq!(lines, ["turn", "text Answer", "end Completed 1+1"]);
     }
+}
+
+/// The same with other lines instead of what it says when its first turn is over.
+fn goes_on_with(lines: &str) -> String {
+    GOES_ON.replace("write Late\n", &format!("{lines}\n"))
+}
+
+#[tokio::test]
+async fn a_prompt_reaches_a_child_whose_own_call_never_ends() {
+    let call = r#"say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"T","kind":"execute","status":"in_progress","rawInput":{}}}}'"#;
+    let world = acp_child::with_script(World::new("", ""), &goes_on_with(call), "");
+    let (agent, mut events) = start(&world, AgentDialect::Acp, "agent/child").await;
+    asked(&agent, &mut events, "Go on.").await;
+    let is_started = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { .. });
+    let started = timeout(PATIENCE, until(&mut events, is_started)).await;
+    started.expect("what the child does by itself is not shown");
+    agent.prompt("Go on.").await.unwrap();
+    let is_answer =
+        |event: &AgentEvent| matches!(event, AgentEvent::Text(text) if text == "Answer 2");
+    let answered = timeout(PATIENCE, until(&mut events, is_answer)).await;
+    answered.expect("the prompt has not reached the child");
+    turn(&mut events).await;
+    let third = asked(&agent, &mut events, "Go on.").await;
+    assert_eq!(third, ["turn", "text Answer 3", "end Completed 0+0"]);
+}
+
+#[tokio::test]
+async fn a_child_that_says_much_by_itself_still_gets_the_next_prompt() {
+    let update = |kind: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"{kind}","content":{{"type":"text","text":"x"}}}}}}}}"#
+        )
+    };
+    let (text, thought) = (update("agent_message_chunk"), update("agent_thought_chunk"));
+    let flood = format!("yes '{text}\n{thought}' | head -n 16000");
+    let config = "[background]\nwake = false\n";
+    let world = acp_child::with_script(World::new("", ""), &goes_on_with(&flood), config);
+    let (agent, mut events) = start(&world, AgentDialect::Omp, "agent/child").await;
+    asked(&agent, &mut events, "Go on.").await;
+    // Until as much waits as may.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for answer in ["text Answer 2", "text Answer 3"] {
+        let lines = timeout(PATIENCE, asked(&agent, &mut events, "Go on.")).await;
+        let lines = lines.expect("the prompt has not reached the child");
+        assert_eq!(lines.iter().nth_back(1).unwrap(), answer);
+    }
+}
+
+#[tokio::test]
+async fn a_user_may_say_what_such_a_run_begins_with() {
+    let world = acp_child::with_script(World::new("", ""), &goes_on_with(":"), "");
+    let (agent, mut events) = start(&world, AgentDialect::Omp, "agent/child").await;
+    asked(&agent, &mut events, "Go on.").await;
+    let lines = asked(&agent, &mut events, "[The agent goes on by itself.]").await;
+    assert_eq!(lines, ["turn", "text Answer 2", "end Completed 0+0"]);
 }

@@ -214,7 +214,9 @@ impl Actor {
             self.background.model_waits = true;
             return false;
         }
-        if !self.background.may_wake() {
+        // A run that has ended meanwhile may have shown it.
+        self.background.model_waits = false;
+        if !self.background.may_wake() || !self.model_works() {
             return false;
         }
         let notice = self.notice(OWN_TURN.to_owned(), json!({}));
@@ -230,6 +232,12 @@ impl Actor {
                 false
             }
         }
+    }
+
+    fn model_works(&self) -> bool {
+        let model = self.models.current();
+        let model = model.and_then(|model| model.opened.as_ref().ok());
+        model.is_some_and(|model| model.works_by_itself())
     }
 
     async fn wake(&mut self, notice: QueuedMessage) {
