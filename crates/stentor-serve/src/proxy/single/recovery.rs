@@ -87,6 +87,8 @@ impl Proxy {
         let began = Instant::now();
         let mut told = ToldOfLoss::Nothing;
         self.rejoined = None;
+        // It was begun there, and is answered with what else was.
+        self.to_upstream.clear();
         while began.elapsed() < RECOVER_WAIT {
             let now = match has_moved {
                 true => ToldOfLoss::Lost,
