@@ -131,7 +131,8 @@ async fn begin_new(
     flags: Vec<String>,
 ) -> Result<CurrentUpstream, AttachRefusal> {
     let mut refused = None;
-    for place in upstreams.places_for(upstreams.folder(), &NodePlace::Home) {
+    let places = upstreams.places_for(upstreams.folder(), &NodePlace::Home);
+    for place in places.await {
         let opened = upstreams.open(&place, flags.clone(), FirstSession::New);
         match opened.await {
             Ok(upstream) => return Ok(CurrentUpstream::new(place, upstream)),
@@ -333,7 +334,8 @@ impl Proxy {
     ) -> Result<(), SingleProxyEnd> {
         let cwd = folder.as_deref().unwrap_or(self.upstreams.folder());
         let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
-        for place in self.upstreams.places_for(cwd, &self.current.place) {
+        let places = self.upstreams.places_for(cwd, &self.current.place);
+        for place in places.await {
             if place == self.current.place {
                 if !self.current.capacity.reserve().await {
                     continue;
@@ -341,8 +343,10 @@ impl Proxy {
                 self.to_upstream = line;
                 return Ok(());
             }
-            let there = folder.as_deref();
-            let there = there.map(|folder| self.upstreams.folder_at(&place, folder));
+            let there = match folder.as_deref() {
+                Some(folder) => Some(self.upstreams.folder_at(&place, folder).await),
+                None => None,
+            };
             let line = self.dialect.line_elsewhere(line.clone(), there.as_deref());
             let first = FirstSession::NoneUntilNew;
             let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
