@@ -267,7 +267,7 @@ impl Proxy {
         let rest = self.to_upstream.split_off(rest);
         let chunk = std::mem::replace(&mut self.to_upstream, rest);
         if let (Some(input), false) = (&self.current.input, chunk.is_empty()) {
-            // A dialect that has ended reads no more; its end is on its way.
+            // It may have ended since.
             input.try_send(chunk.into()).ok();
         }
     }
@@ -492,10 +492,13 @@ impl Proxy {
     }
 }
 
-/// Waits until one more chunk can be sent, or nobody takes any.
+/// Waits until one more chunk can be sent. A dialect that has ended reads no more: its end is on its way,
+/// and what it has not got is for the next one.
 async fn has_room(input: Option<&mpsc::Sender<Bytes>>) {
-    if let Some(input) = input {
-        input.reserve().await.ok();
+    if let Some(input) = input
+        && input.reserve().await.is_err()
+    {
+        std::future::pending::<()>().await;
     }
 }
 
