@@ -19,9 +19,8 @@ use crate::directory::SessionActivity;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::log::Log;
+use crate::places::NodePlaces;
 use crate::store::{FleetStore, NodeSessions};
-
-use membership::PlacesThere;
 
 pub use control::{ControlAnswer, ControlRequest};
 
@@ -61,9 +60,8 @@ struct NodeShared {
     failed_to_take: Mutex<HashMap<String, Instant>>,
     /// When the last renewal began that was acknowledged.
     renewed: watch::Sender<Instant>,
-    /// The disks are being asked which places are there, and what they said last, and when.
+    /// The disks are being asked which places are there.
     is_looking: AtomicBool,
-    seen_places: Mutex<Option<(Instant, PlacesThere)>>,
     /// What the servers said when they refused the last renewal.
     refusal: Mutex<Option<String>>,
     /// What this node says of itself has changed.
@@ -87,7 +85,6 @@ impl Node {
             failed_to_take: Mutex::default(),
             renewed: watch::Sender::new(Instant::now()),
             is_looking: AtomicBool::new(false),
-            seen_places: Mutex::default(),
             refusal: Mutex::default(),
             changed: Notify::new(),
         };
@@ -119,6 +116,11 @@ impl Node {
     /// The fleet.
     pub fn fleet(&self) -> &Fleet {
         self.shared.store.fleet()
+    }
+
+    /// The places of this node, with what it has seen of them.
+    pub fn places(&self) -> &NodePlaces {
+        self.shared.store.places()
     }
 
     /// Waits until the node may not go on, because another process has its name.

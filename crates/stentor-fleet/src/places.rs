@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use crate::directory::SessionRecord;
@@ -15,12 +20,25 @@ use crate::settings::{Checkout, WorkPlace};
 /// How much of a hash names a repository.
 const HASH_BYTES: usize = 16;
 
-/// The places that this node has.
+/// How long a disk may take to say what is there. What it says later is not there.
+const DISK_WAIT: Duration = Duration::from_secs(2);
+
+/// How many questions about one place may be without an answer: each has a thread.
+const MAX_ASKED: usize = 16;
+
+/// The labels of places, and the folders of the named ones.
+pub type PlacesThere = (Vec<String>, BTreeMap<String, String>);
+
+/// The places that this node has. Clones know the same of their disks.
 #[derive(Debug, Clone)]
 pub struct NodePlaces {
     named: BTreeMap<String, WorkPlace>,
     /// The label of what is on this host and nowhere else.
     host: String,
+    /// Who may ask about each place now.
+    asking: BTreeMap<String, Arc<Semaphore>>,
+    /// What was there when it was looked last, and when that was.
+    seen: Arc<Mutex<Option<(Instant, PlacesThere)>>>,
 }
 
 /// Where a session works on this node.
@@ -44,21 +62,61 @@ impl NodePlaces {
             };
             (label.clone(), place)
         });
+        let host = host_label(node);
+        let labels = named.keys().chain([&host]).cloned();
+        let asking = labels.map(|label| (label, Arc::new(Semaphore::new(MAX_ASKED))));
         Self {
+            asking: asking.collect(),
             named: resolved.collect(),
-            host: host_label(node),
+            host,
+            seen: Arc::default(),
         }
+    }
+
+    /// Notes which places are there. Looks at the disk.
+    pub fn look(&self) {
+        let there = (self.labels(), self.folders());
+        *self.lock_seen() = Some((Instant::now(), there));
+    }
+
+    /// What was there when it was looked last, unless that is longer ago than `within`: then it is
+    /// not known of any disk.
+    pub fn seen(&self, within: Duration) -> PlacesThere {
+        match &*self.lock_seen() {
+            Some((seen, there)) if seen.elapsed() <= within => there.clone(),
+            _ => (vec![self.host.clone()], BTreeMap::new()),
+        }
+    }
+
+    fn lock_seen(&self) -> MutexGuard<'_, Option<(Instant, PlacesThere)>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the disk of a place asked. `None` when it does not answer in time: whoever waits for it would
+    /// hold up all others.
+    async fn ask<T: Send + 'static>(
+        &self,
+        label: &str,
+        look: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let asking = Arc::clone(self.asking.get(label)?);
+        let places = self.clone();
+        let answer = async {
+            let asked = asking.acquire_owned().await.ok()?;
+            let looking = spawn_blocking(move || {
+                let found = look(&places);
+                drop(asked);
+                found
+            });
+            looking.await.ok()
+        };
+        timeout(DISK_WAIT, answer).await.ok()?
     }
 
     /// The labels of all whose folders are here or can be made. Looks at the disk.
     pub fn labels(&self) -> Vec<String> {
         let named = self.there().map(|(label, _)| label.clone());
         named.chain([self.host.clone()]).collect()
-    }
-
-    /// The label that every node has.
-    pub fn host(&self) -> &str {
-        &self.host
     }
 
     /// Where the named ones of them are, by label. Looks at the disk.
@@ -115,7 +173,11 @@ impl NodePlaces {
     /// The label of the place that a folder is in, and the folder relative to it: the innermost
     /// place if there are several.
     pub fn of(&self, folder: &Path) -> (String, String) {
-        let folder = real(folder);
+        self.of_real(&real(folder))
+    }
+
+    /// The same of a folder whose path has no links.
+    fn of_real(&self, folder: &Path) -> (String, String) {
         let inside = self.named.iter().filter_map(|(label, place)| {
             let relative = folder.strip_prefix(place.path()).ok()?;
             Some((label, relative))
@@ -124,6 +186,42 @@ impl NodePlaces {
             Some((label, relative)) => (label.clone(), relative.display().to_string()),
             None => (self.host.clone(), String::new()),
         }
+    }
+
+    /// The same, and whether the folder is there. Of a disk that does not answer only names are known.
+    pub async fn find(&self, folder: &Path) -> ((String, String), bool) {
+        let by_name = self.of_real(folder);
+        let asked = folder.to_owned();
+        let look = move |places: &Self| (places.of(&asked), asked.exists());
+        self.ask(&by_name.0, look).await.unwrap_or((by_name, false))
+    }
+
+    /// True when a client can work in a folder: it is there, or can be made. A disk that does not answer
+    /// has none.
+    pub async fn offers(&self, folder: &Path) -> bool {
+        let (label, _) = self.of_real(folder);
+        let folder = folder.to_owned();
+        let look = move |places: &Self| folder.is_dir() || places.can_make(&folder);
+        self.ask(&label, look).await.unwrap_or(false)
+    }
+
+    /// [`Self::working_folder`] for who may not wait for a disk: one that does not answer has no folder.
+    pub async fn find_working_folder(&self, session: &SessionRecord) -> WorkingFolder {
+        let folder = match self.folder_of(session) {
+            WorkingFolder::Here(folder) => folder,
+            absent @ WorkingFolder::Absent(_) => return absent,
+        };
+        let asked = session.clone();
+        let look = move |places: &Self| places.working_folder(&asked);
+        let found = self.ask(&session.place, look).await;
+        found.unwrap_or_else(|| {
+            WorkingFolder::Absent(format!(
+                "the disk of the folder {} of the place `{}` does not answer on this node, so the \
+                 conversation can only be read here; open it on a node that has the folder",
+                folder.display(),
+                session.place
+            ))
+        })
     }
 
     /// Where a session works on this node, if its folder is here or is made when the session is taken.
@@ -275,6 +373,7 @@ fn real(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::join_all;
     use stentor_test_support::TemporaryFolder;
 
     use super::*;
@@ -295,6 +394,40 @@ mod tests {
             kept_in: None,
             state: SessionActivity::Idle,
         }
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_does_not_answer_has_nothing_and_holds_up_nobody() {
+        let disk = TemporaryFolder::with(&["slow", "quick"]);
+        let named = ["slow", "quick"].map(|label| {
+            let place = WorkPlace::Folder(disk.path(label));
+            (label.to_owned(), place)
+        });
+        let places = NodePlaces::new(&named.into(), "n");
+        let (answer, answered) = std::sync::mpsc::channel::<()>();
+        let answered = Arc::new(Mutex::new(answered));
+        let asked = (0..=MAX_ASKED).map(|_| {
+            let answered = Arc::clone(&answered);
+            let look = move |_: &NodePlaces| answered.lock().unwrap().recv().ok();
+            places.ask("slow", look)
+        });
+        let answers = join_all(asked).await;
+        assert!(answers.iter().all(Option::is_none));
+        let find = async |label: &str| {
+            let session = session(label, "", &disk.path(label));
+            places.find_working_folder(&session).await
+        };
+        let slow = disk.path("slow");
+        let (folder, offered, found) =
+            tokio::join!(find("slow"), places.offers(&slow), places.find(&slow));
+        assert!(matches!(folder, WorkingFolder::Absent(_)), "{folder:?}");
+        assert!(!offered);
+        assert_eq!(found, (("slow".to_owned(), String::new()), false));
+        assert_eq!(find("quick").await, WorkingFolder::Here(disk.path("quick")));
+        assert!(places.offers(&disk.path("quick")).await);
+        // It can be asked again when it answers.
+        drop(answer);
+        assert_eq!(find("slow").await, WorkingFolder::Here(disk.path("slow")));
     }
 
     #[test]

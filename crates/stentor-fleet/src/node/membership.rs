@@ -1,27 +1,22 @@
 //! The record that says that a node is there. It expires unless it is renewed.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
 
 use super::{ControlRequest, Node};
 use crate::bucket;
 use crate::error::FleetError;
 use crate::nodes::NodeRecord;
+use crate::places::PlacesThere;
 
 /// How long a node of the same name may take to say that it is there.
 const HELLO_WAIT: Duration = Duration::from_secs(2);
 
 /// The part of its lease that a node waits for its disks at most.
 const DISK_PART: u32 = 16;
-
-/// The labels of places, and the folders of the named ones.
-pub(super) type PlacesThere = (Vec<String>, BTreeMap<String, String>);
 
 impl Node {
     /// An error when a node of this name is there. A record alone says little: it outlives a node that
@@ -100,27 +95,15 @@ impl Node {
     /// that does not answer is not asked again meanwhile, and does not cost the node its lease.
     async fn places_there(&self) -> PlacesThere {
         let lease = self.fleet().lease();
+        let places = self.shared.store.places();
         if !self.shared.is_looking.swap(true, Ordering::AcqRel) {
-            let node = self.clone();
+            let (node, places) = (self.clone(), places.clone());
             let looking = spawn_blocking(move || {
-                let places = node.shared.store.places();
-                let there = (places.labels(), places.folders());
-                *node.seen_places() = Some((Instant::now(), there));
+                places.look();
                 node.shared.is_looking.store(false, Ordering::Release);
             });
             tokio::time::timeout(lease / DISK_PART, looking).await.ok();
         }
-        match &*self.seen_places() {
-            Some((seen, there)) if seen.elapsed() <= lease => there.clone(),
-            _ => {
-                let host = self.shared.store.places().host().to_owned();
-                (vec![host], BTreeMap::new())
-            }
-        }
-    }
-
-    fn seen_places(&self) -> MutexGuard<'_, Option<(Instant, PlacesThere)>> {
-        let seen = self.shared.seen_places.lock();
-        seen.unwrap_or_else(PoisonError::into_inner)
+        places.seen(lease)
     }
 }

@@ -113,7 +113,8 @@ impl Node {
 
     /// Takes a session and opens it.
     pub(super) async fn take(&self, session: &SessionRecord) -> Result<(), TakeoverFailure> {
-        let folder = match self.shared.store.places().working_folder(session) {
+        let places = self.shared.store.places();
+        let folder = match places.find_working_folder(session).await {
             WorkingFolder::Here(folder) => folder,
             WorkingFolder::Absent(why) => return Err(TakeoverFailure::Opening(why)),
         };

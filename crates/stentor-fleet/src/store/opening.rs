@@ -86,7 +86,7 @@ impl FleetStore {
         let held = self.known(id).await?;
         let (path, folder) = self.path_of(&held.record)?;
         let mut capacity = None;
-        let prepared = match self.places().working_folder(&held.record) {
+        let prepared = match self.places().find_working_folder(&held.record).await {
             WorkingFolder::Here(_) => {
                 let opening = match claim == Claim::InTurn || held.record.is_moving() {
                     true => Opening::TakenOver,
@@ -321,7 +321,8 @@ impl FleetStore {
             return Err(not_ours(id, &why.to_string()));
         }
         // What was checked out may not have the folder.
-        if let WorkingFolder::Absent(why) = self.places().working_folder(&claimed.held.record) {
+        let record = &claimed.held.record;
+        if let WorkingFolder::Absent(why) = self.places().find_working_folder(record).await {
             self.let_go(claimed).await;
             return self.to_read(id, path, folder, claim, why).await;
         }

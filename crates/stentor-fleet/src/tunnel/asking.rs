@@ -63,8 +63,9 @@ pub(super) async fn has_forgotten(fleet: &Fleet, node: &NodeId, tunnel: &str) ->
     answer.is_ok_and(|answer| answer == UNKNOWN)
 }
 
-/// True when the servers say that this life of a node is there.
-pub(super) async fn is_there(fleet: &Fleet, node: &NodeId) -> bool {
+/// What the servers say of whether this life of a node is there. `None` when they say nothing: then it may
+/// be.
+pub(super) async fn is_there(fleet: &Fleet, node: &NodeId) -> Option<bool> {
     let asked = timeout(ASK_WAIT, fleet.is_there_now(node)).await;
-    matches!(asked, Ok(Ok(true)))
+    asked.ok()?.ok()
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::asking;
 use super::ends::{ReadyItem, Sink, TunnelSource};
 use super::incoming::{ReceivedItems, TooMuch};
-use super::limits::{BEAT_EVERY, MAX_CONTENT_BYTES, RETRY_EVERY, SILENCE};
+use super::limits::{BEAT_EVERY, MAX_CONTENT_BYTES, RETRY_EVERY, SILENCE, UNSEEN_WAIT};
 use super::message::{BadTunnelMessage, HEADER_BYTES, TunnelEnd, TunnelMessage};
 use super::outgoing::{NeverSent, UnreportedItems};
 use super::table::KnownTunnel;
@@ -35,6 +35,8 @@ pub(super) struct TunnelCarrier {
     heard: Instant,
     /// The other node was known. One that has just come may not be.
     was_there: bool,
+    /// When it was known last that it is there.
+    seen: Instant,
 }
 
 /// Where a side of a tunnel is.
@@ -57,6 +59,8 @@ pub(super) enum TunnelBroken {
     TooMuch(#[from] TooMuch),
     #[error("the node {0} is gone")]
     NodeGone(String),
+    #[error("nothing is known of the node {0}")]
+    Unseen(String),
     #[error("the node {0} does not know the tunnel")]
     Forgotten(String),
     #[error("the other side has given up")]
@@ -87,6 +91,7 @@ impl TunnelCarrier {
             incoming: ReceivedItems::default(),
             heard: Instant::now(),
             was_there: false,
+            seen: Instant::now(),
         }
     }
 
@@ -270,14 +275,27 @@ impl TunnelCarrier {
         self.fleet.client().connection_state() == State::Connected
     }
 
-    /// Looks whether the other side may still be there.
+    /// Looks whether the other side may still be there. Without the servers nothing is known of it: then it
+    /// is waited for.
     async fn check_other(&mut self) -> Result<(), TunnelBroken> {
-        let is_there = self.fleet.has_node(&self.other);
+        let mut is_there = self.fleet.has_node(&self.other);
         // What this node knows may be old.
-        if self.was_there && !is_there && !asking::is_there(&self.fleet, &self.other).await {
-            return Err(TunnelBroken::NodeGone(self.other.name.clone()));
+        if self.was_there && !is_there && self.is_connected() {
+            match asking::is_there(&self.fleet, &self.other).await {
+                Some(false) => return Err(TunnelBroken::NodeGone(self.other.name.clone())),
+                Some(true) => is_there = true,
+                None => {}
+            }
         }
-        self.was_there |= is_there;
+        if is_there {
+            (self.was_there, self.seen) = (true, Instant::now());
+        }
+        if self.was_there && self.seen.elapsed() > UNSEEN_WAIT {
+            return Err(TunnelBroken::Unseen(self.other.name.clone()));
+        }
+        if !self.is_connected() {
+            return Ok(());
+        }
         if self.heard.elapsed() > SILENCE {
             if asking::has_forgotten(&self.fleet, &self.other, &self.tunnel.name).await {
                 return Err(TunnelBroken::Forgotten(self.other.name.clone()));

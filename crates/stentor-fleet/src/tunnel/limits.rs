@@ -24,6 +24,9 @@ pub const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// How long the other side may be silent before its node is asked whether it knows the tunnel.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
+/// How long a tunnel waits for a node whose lease would be over, while the servers do not say whether it is.
+pub const UNSEEN_WAIT: Duration = Duration::from_secs(60);
+
 /// How long an answer to such questions is waited for.
 pub const ASK_WAIT: Duration = Duration::from_secs(2);
 

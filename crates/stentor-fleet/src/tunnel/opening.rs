@@ -139,9 +139,8 @@ impl Listener {
     async fn serve(&self, open: OpenTunnel) -> Result<TunnelCarrier, AttachRefusal> {
         let mut client = open.client;
         client.env.clone_from(&self.place.env);
-        let cwd = Path::new(&client.cwd);
-        if !cwd.is_dir() && !self.places.can_make(cwd) {
-            client.cwd = self.folder_for(&client)?;
+        if !self.places.offers(Path::new(&client.cwd)).await {
+            client.cwd = self.folder_for(&client).await?;
         }
         let fleet = &self.fleet;
         let subject = fleet.subject(&[TUNNEL, &open.tunnel, "in"]);
@@ -161,10 +160,12 @@ impl Listener {
 
     /// Where a client is here whose folder is not: in that of the session it goes on with, else where this
     /// node is. A session that begins in its client's folder begins nowhere else.
-    fn folder_for(&self, client: &ClientHello) -> Result<String, AttachRefusal> {
+    async fn folder_for(&self, client: &ClientHello) -> Result<String, AttachRefusal> {
         let mut named = client.args.iter();
         let named = named.find_map(|word| self.fleet.session(word));
-        if let Some(WorkingFolder::Here(folder)) = named.map(|it| self.places.working_folder(&it)) {
+        if let Some(named) = named
+            && let WorkingFolder::Here(folder) = self.places.find_working_folder(&named).await
+        {
             return Ok(folder.display().to_string());
         }
         // In ACP, whoever begins a session says where.

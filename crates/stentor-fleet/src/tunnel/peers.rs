@@ -33,9 +33,8 @@ pub struct FleetPeers {
 }
 
 impl FleetPeers {
-    /// Those of the fleet, with the tunnels of this node.
-    pub fn new(fleet: Fleet, tunnels: TunnelTable) -> Self {
-        let places = NodePlaces::new(&fleet.settings().places, &fleet.this_node().name);
+    /// Those of the fleet, with the tunnels and the places of this node.
+    pub fn new(fleet: Fleet, tunnels: TunnelTable, places: NodePlaces) -> Self {
         Self {
             fleet,
             tunnels,
@@ -68,30 +67,31 @@ impl FleetPeers {
 
 impl FleetPeers {
     /// True when a node can take a session over.
-    fn can_be_taken(&self, session: &SessionRecord) -> bool {
+    async fn can_be_taken(&self, session: &SessionRecord) -> bool {
         let nodes = self.fleet.nodes();
-        let can = |node: &NodeRecord| match node.id == *self.fleet.this_node() {
-            // Only a node itself knows what is in its places.
-            true => can_take(node, session) && self.has_folder(session),
-            false => can_take(node, session),
-        };
-        nodes.iter().any(can)
+        let this = self.fleet.this_node();
+        let (own, others): (Vec<_>, Vec<_>) = nodes
+            .into_iter()
+            .filter(|node| can_take(node, session))
+            .partition(|node| node.id == *this);
+        // Only a node itself knows what is in its places.
+        !others.is_empty() || !own.is_empty() && self.has_folder(session).await
     }
 
-    fn has_folder(&self, session: &SessionRecord) -> bool {
-        let folder = self.places.working_folder(session);
+    async fn has_folder(&self, session: &SessionRecord) -> bool {
+        let folder = self.places.find_working_folder(session).await;
         matches!(folder, WorkingFolder::Here(_))
     }
 
     /// Who should open a session that nobody has: this node if it has the session's place and capacity
     /// left, else the one with that place that has the most capacity left.
-    fn opener(&self, session: &SessionRecord) -> Owner {
+    async fn opener(&self, session: &SessionRecord) -> Owner {
         let nodes = self.fleet.nodes();
         let this = &self.fleet.this_node().name;
         if nodes
             .iter()
             .any(|node| node.id.name == *this && can_take(node, session))
-            && self.has_folder(session)
+            && self.has_folder(session).await
         {
             return Owner::Nobody;
         }
@@ -107,10 +107,9 @@ impl FleetPeers {
 impl FleetPeers {
     /// The place of a folder, and the folder relative to it. One that is not here and that another node
     /// names as a place is that place.
-    fn place_of(&self, folder: &str) -> (String, PathBuf) {
-        let (label, relative) = self.places.of(Path::new(folder));
-        let is_elsewhere = self.places.is_host(&label) && !Path::new(folder).exists();
-        if !is_elsewhere {
+    async fn place_of(&self, folder: &str) -> (String, PathBuf) {
+        let ((label, relative), is_there) = self.places.find(Path::new(folder)).await;
+        if is_there || !self.places.is_host(&label) {
             return (label, PathBuf::from(relative));
         }
         let nodes = self.fleet.nodes();
@@ -135,17 +134,17 @@ fn is_moving(session: &SessionRecord) -> bool {
 
 impl Peers for FleetPeers {
     fn locate<'a>(&'a self, named: &'a str) -> BoxFuture<'a, Option<LocatedSession>> {
-        let located = self.session(named).map(|session| {
+        Box::pin(async move {
+            let session = self.session(named)?;
             let owner = match self.fleet.owner_of(&session.id) {
                 Some(node) if node == *self.fleet.this_node() => Owner::Here,
                 Some(node) => Owner::Node(node.name),
-                None if is_moving(&session) && self.can_be_taken(&session) => Owner::Moving,
-                None => self.opener(&session),
+                None if is_moving(&session) && self.can_be_taken(&session).await => Owner::Moving,
+                None => self.opener(&session).await,
             };
             let session = session.id;
-            LocatedSession { session, owner }
-        });
-        Box::pin(std::future::ready(located))
+            Some(LocatedSession { session, owner })
+        })
     }
 
     fn newest(&self, folder: &str) -> Option<String> {
@@ -162,31 +161,32 @@ impl Peers for FleetPeers {
         self.fleet.newest_kept_in(&kept_in).map(|newest| newest.id)
     }
 
-    fn places_for(&self, cwd: &str) -> Vec<NodePlace> {
-        let (label, _) = self.place_of(cwd);
-        let this = self.fleet.this_node();
-        let mut able = self.fleet.nodes();
-        able.retain(|node| node.has(&label) && !node.draining && node.id != *this);
-        able.sort_by_key(|node| Reverse(node.free()));
-        let home = self
-            .places
-            .labels()
-            .contains(&label)
-            .then_some(NodePlace::Home);
-        let others = able.into_iter().map(|node| NodePlace::Node(node.id.name));
-        home.into_iter().chain(others).collect()
+    fn places_for<'a>(&'a self, cwd: &'a str) -> BoxFuture<'a, Vec<NodePlace>> {
+        Box::pin(async move {
+            let (label, _) = self.place_of(cwd).await;
+            let this = self.fleet.this_node();
+            let mut able = self.fleet.nodes();
+            able.retain(|node| node.has(&label) && !node.draining && node.id != *this);
+            able.sort_by_key(|node| Reverse(node.free()));
+            let (labels, _) = self.places.seen(self.fleet.lease());
+            let home = labels.contains(&label).then_some(NodePlace::Home);
+            let others = able.into_iter().map(|node| NodePlace::Node(node.id.name));
+            home.into_iter().chain(others).collect()
+        })
     }
 
-    fn folder_on(&self, node: &str, folder: &str) -> Option<String> {
-        let (label, relative) = self.place_of(folder);
-        let node = self.fleet.node(node)?;
-        let there = Path::new(node.folders.get(&label)?);
-        let there = match relative.as_os_str().is_empty() {
-            true => there.to_owned(),
-            false => there.join(relative),
-        };
-        let there = there.to_str()?.to_owned();
-        (there != folder).then_some(there)
+    fn folder_on<'a>(&'a self, node: &'a str, folder: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let (label, relative) = self.place_of(folder).await;
+            let node = self.fleet.node(node)?;
+            let there = Path::new(node.folders.get(&label)?);
+            let there = match relative.as_os_str().is_empty() {
+                true => there.to_owned(),
+                false => there.join(relative),
+            };
+            let there = there.to_str()?.to_owned();
+            (there != folder).then_some(there)
+        })
     }
 
     fn open<'a>(

@@ -40,6 +40,14 @@ impl LineBuffer {
         &mut self.read
     }
 
+    /// True when a complete line is there.
+    pub fn has_line(&mut self) -> bool {
+        let new = self.read.get(self.searched..).unwrap_or_default();
+        let end = memchr::memchr(b'\n', new);
+        self.searched += end.unwrap_or(new.len());
+        end.is_some()
+    }
+
     /// The next complete line with its end.
     pub fn next_line(&mut self) -> Option<&[u8]> {
         let new = self.read.get(self.searched..).unwrap_or_default();
@@ -80,9 +88,10 @@ mod tests {
             let mut taken: Vec<Vec<u8>> = Vec::new();
             for part in [first, second] {
                 lines.push(part);
-                while let Some(line) = lines.next_line() {
-                    taken.push(line.to_vec());
+                while lines.has_line() {
+                    taken.extend(lines.next_line().map(<[u8]>::to_vec));
                 }
+                assert_eq!(lines.next_line(), None);
             }
             assert_eq!(taken, [&b"one\n"[..], b"two\r\n", b"\n"], "{cut}");
             assert_eq!(lines.rest(), b"three");

@@ -59,13 +59,13 @@ pub trait Peers: Send + Sync {
 
     /// The nodes on which a new session in a folder could begin, the best first. Whether they have
     /// capacity left they know themselves.
-    fn places_for(&self, _cwd: &str) -> Vec<NodePlace> {
-        vec![NodePlace::Home]
+    fn places_for<'a>(&'a self, _cwd: &'a str) -> BoxFuture<'a, Vec<NodePlace>> {
+        Box::pin(std::future::ready(vec![NodePlace::Home]))
     }
 
     /// A folder of this node as another node has it, if that is another path there.
-    fn folder_on(&self, _node: &str, _folder: &str) -> Option<String> {
-        None
+    fn folder_on<'a>(&'a self, _node: &'a str, _folder: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// Has a node serve a client.

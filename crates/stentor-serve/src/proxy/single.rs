@@ -131,7 +131,8 @@ async fn begin_new(
     flags: Vec<String>,
 ) -> Result<CurrentUpstream, AttachRefusal> {
     let mut refused = None;
-    for place in upstreams.places_for(upstreams.folder(), &NodePlace::Home) {
+    let places = upstreams.places_for(upstreams.folder(), &NodePlace::Home);
+    for place in places.await {
         let opened = upstreams.open(&place, flags.clone(), FirstSession::New);
         match opened.await {
             Ok(upstream) => return Ok(CurrentUpstream::new(place, upstream)),
@@ -153,6 +154,8 @@ struct Proxy {
     input_ended: bool,
     /// A line that opens a session, and which. It waits until the lines before it are on their way.
     opening: Option<(FromClient, Vec<u8>)>,
+    /// The rest of the line that is being sent. Lines behind it are not looked at until there is room for
+    /// them: of what was never sent, the dialect knows nothing.
     to_upstream: Vec<u8>,
     to_client: Vec<u8>,
     current: CurrentUpstream,
@@ -201,23 +204,19 @@ impl Proxy {
     }
 
     async fn step(&mut self) -> Result<(), SingleProxyEnd> {
-        self.take_lines();
         if self.to_upstream.is_empty()
             && let Some((opening, line)) = self.opening.take()
         {
             return self.open_or_begin(opening, line).await;
         }
-        let may_read = self.to_upstream.is_empty() && !self.input_ended;
+        let has_more = !self.to_upstream.is_empty() || self.has_lines();
+        if self.input_ended && !has_more {
+            self.current.input = None;
+        }
+        let may_read = !has_more && !self.input_ended;
         let has_end = self.current.place != NodePlace::Home;
         tokio::select! {
-            () = has_room(self.current.input.as_ref()), if !self.to_upstream.is_empty() => {
-                let rest = self.to_upstream.split_off(self.to_upstream.len().min(CHUNK_BYTES));
-                let chunk = std::mem::replace(&mut self.to_upstream, rest);
-                if let Some(input) = &self.current.input {
-                    // A dialect that has ended reads no more; its end is on its way.
-                    input.try_send(chunk.into()).ok();
-                }
-            }
+            () = has_room(self.current.input.as_ref()), if has_more => self.send_lines(),
             ready = self.reader.readable(), if may_read => self.read(ready),
             from = self.current.output.recv(), if self.to_client.is_empty() => match from {
                 Some(FromUpstream::Ended(ending)) => self.ended(ending).await?,
@@ -249,7 +248,31 @@ impl Proxy {
         }
     }
 
-    /// Looks at what the client wrote, up to a line that opens a session.
+    /// True when something of the client can be looked at: lines, or what has no end to wait for.
+    fn has_lines(&mut self) -> bool {
+        self.from_client.has_line() || self.has_rest()
+    }
+
+    fn has_rest(&self) -> bool {
+        let rest = self.from_client.rest_bytes();
+        rest > MAX_LINE_BYTES || self.input_ended && rest > 0
+    }
+
+    /// Sends a chunk, for which there is room. What is left of it is the end of one line.
+    fn send_lines(&mut self) {
+        if self.to_upstream.is_empty() {
+            self.take_lines();
+        }
+        let rest = self.to_upstream.len().min(CHUNK_BYTES);
+        let rest = self.to_upstream.split_off(rest);
+        let chunk = std::mem::replace(&mut self.to_upstream, rest);
+        if let (Some(input), false) = (&self.current.input, chunk.is_empty()) {
+            // It may have ended since.
+            input.try_send(chunk.into()).ok();
+        }
+    }
+
+    /// Looks at a chunk of what the client wrote, up to a line that opens a session.
     fn take_lines(&mut self) {
         while self.opening.is_none()
             && self.to_upstream.len() < CHUNK_BYTES
@@ -260,13 +283,10 @@ impl Proxy {
                 opening => self.opening = Some((opening, line.to_vec())),
             }
         }
-        let is_stuck = self.from_client.rest_bytes() > MAX_LINE_BYTES;
-        if self.opening.is_none() && (self.input_ended || is_stuck) {
+        let may_take_rest = self.opening.is_none() && self.to_upstream.len() < CHUNK_BYTES;
+        if may_take_rest && self.has_rest() {
             let rest = self.from_client.rest();
             self.to_upstream.extend_from_slice(rest);
-        }
-        if self.opening.is_none() && self.input_ended && self.to_upstream.is_empty() {
-            self.current.input = None;
         }
     }
 
@@ -314,7 +334,8 @@ impl Proxy {
     ) -> Result<(), SingleProxyEnd> {
         let cwd = folder.as_deref().unwrap_or(self.upstreams.folder());
         let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
-        for place in self.upstreams.places_for(cwd, &self.current.place) {
+        let places = self.upstreams.places_for(cwd, &self.current.place);
+        for place in places.await {
             if place == self.current.place {
                 if !self.current.capacity.reserve().await {
                     continue;
@@ -322,8 +343,10 @@ impl Proxy {
                 self.to_upstream = line;
                 return Ok(());
             }
-            let there = folder.as_deref();
-            let there = there.map(|folder| self.upstreams.folder_at(&place, folder));
+            let there = match folder.as_deref() {
+                Some(folder) => Some(self.upstreams.folder_at(&place, folder).await),
+                None => None,
+            };
             let line = self.dialect.line_elsewhere(line.clone(), there.as_deref());
             let first = FirstSession::NoneUntilNew;
             let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
@@ -469,10 +492,13 @@ impl Proxy {
     }
 }
 
-/// Waits until one more chunk can be sent, or nobody takes any.
+/// Waits until one more chunk can be sent. A dialect that has ended reads no more: its end is on its way,
+/// and what it has not got is for the next one.
 async fn has_room(input: Option<&mpsc::Sender<Bytes>>) {
-    if let Some(input) = input {
-        input.reserve().await.ok();
+    if let Some(input) = input
+        && input.reserve().await.is_err()
+    {
+        std::future::pending::<()>().await;
     }
 }
 

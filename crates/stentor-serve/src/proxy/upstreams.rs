@@ -123,18 +123,18 @@ impl Upstreams {
     }
 
     /// Where a new session in a folder can begin: where the client is `now`, at home, elsewhere.
-    pub fn places_for(&self, cwd: &str, now: &NodePlace) -> Vec<NodePlace> {
-        let mut places = self.peers.places_for(cwd);
+    pub async fn places_for(&self, cwd: &str, now: &NodePlace) -> Vec<NodePlace> {
+        let mut places = self.peers.places_for(cwd).await;
         places.sort_by_key(|place| (place != now, *place != NodePlace::Home));
         places.truncate(MAX_PLACES);
         places
     }
 
     /// A folder of the client's node as the node at a place has it.
-    pub fn folder_at<'f>(&self, place: &NodePlace, folder: &'f str) -> Cow<'f, str> {
+    pub async fn folder_at<'f>(&self, place: &NodePlace, folder: &'f str) -> Cow<'f, str> {
         let there = match place {
             NodePlace::Home => None,
-            NodePlace::Node(node) => self.peers.folder_on(node, folder),
+            NodePlace::Node(node) => self.peers.folder_on(node, folder).await,
         };
         there.map_or(Cow::Borrowed(folder), Cow::Owned)
     }
@@ -171,7 +171,7 @@ impl Upstreams {
         use FirstSession::{New, NoneUntilNew};
         let mut client = ClientHello {
             args: flags,
-            cwd: self.folder_at(place, &self.client.cwd).into_owned(),
+            cwd: self.folder_at(place, &self.client.cwd).await.into_owned(),
             visits: matches!(first, FirstSession::None | NoneUntilNew),
             begins: matches!(first, New | NoneUntilNew),
             ..self.client.clone()

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct Nodes {
     tunnels: Arc<Mutex<Vec<(String, AbortHandle)>>>,
     /// In which sessions something goes on, as far as the nodes have heard of each other.
     running: Arc<Mutex<HashSet<String>>>,
+    /// Nothing of a client reaches another node.
+    held: Arc<AtomicBool>,
 }
 
 impl Nodes {
@@ -53,6 +56,7 @@ impl Nodes {
             all: Arc::default(),
             tunnels: Arc::default(),
             running: Arc::default(),
+            held: Arc::default(),
         };
         for name in names {
             let setup = Setup {
@@ -66,6 +70,7 @@ impl Nodes {
                 all: Arc::clone(&nodes.all),
                 tunnels: Arc::clone(&nodes.tunnels),
                 running: Arc::clone(&nodes.running),
+                held: Arc::clone(&nodes.held),
             }));
             nodes.all.lock().unwrap().insert((*name).to_owned(), server);
         }
@@ -131,6 +136,11 @@ impl Nodes {
         };
     }
 
+    /// Whether what clients write waits on its way to another node.
+    pub fn hold(&self, is_held: bool) {
+        self.held.store(is_held, Ordering::Release);
+    }
+
     /// The connections to a node through others break.
     pub fn cut(&self, node: &str) {
         let tunnels = std::mem::take(&mut *self.tunnels.lock().unwrap());
@@ -155,6 +165,7 @@ struct Others {
     all: Arc<Mutex<HashMap<String, Server>>>,
     tunnels: Arc<Mutex<Vec<(String, AbortHandle)>>>,
     running: Arc<Mutex<HashSet<String>>>,
+    held: Arc<AtomicBool>,
 }
 
 impl Peers for Others {
@@ -187,7 +198,7 @@ impl Peers for Others {
             };
             let there = server.ok_or_else(gone)?.upstream(client).await?;
             let (upstream, end) = Upstream::pair(Arc::clone(&there.capacity));
-            let tunnel = tokio::spawn(carry(there, end));
+            let tunnel = tokio::spawn(carry(there, end, Arc::clone(&self.held)));
             let mut tunnels = self.tunnels.lock().unwrap();
             tunnels.push((node.to_owned(), tunnel.abort_handle()));
             Ok(upstream)
@@ -213,9 +224,12 @@ impl Peers for Others {
     }
 }
 
-async fn carry(mut there: Upstream, mut end: UpstreamEnd) {
+async fn carry(mut there: Upstream, mut end: UpstreamEnd, held: Arc<AtomicBool>) {
     let going = async {
         while let Some(bytes) = end.input.recv().await {
+            while held.load(Ordering::Acquire) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             if there.input.send(bytes).await.is_err() {
                 break;
             }
@@ -270,6 +284,23 @@ impl Client {
     pub async fn ask(&mut self, line: &str, text: &str) -> Vec<String> {
         self.send(line).await;
         self.until(text).await
+    }
+
+    /// Sends lines and reads meanwhile, up to and with the first line that contains `text`.
+    pub async fn ask_all(&mut self, lines: &[u8], text: &str) -> Vec<String> {
+        let mut answers = Vec::new();
+        let reading = async {
+            while let Some(line) = self.lines.next_line().await.unwrap() {
+                answers.push(line);
+                if answers.last().unwrap().contains(text) {
+                    return;
+                }
+            }
+        };
+        let both = async { tokio::join!(self.write.write_all(lines), reading) };
+        let both = tokio::time::timeout(Duration::from_secs(60), both).await;
+        both.expect("the client is left in silence").0.unwrap();
+        answers
     }
 
     /// Closes its end. The exit status, and the lines that came until then.

@@ -316,3 +316,42 @@ async fn a_run_that_ended_while_its_node_could_not_be_reached_ends_for_its_clien
         "{lines:#?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_node_never_got_is_sent_whole_to_the_next_and_answered_once() {
+    let nodes = Nodes::new(&["a", "b"], ANSWERS);
+    let (_there, far) = session_on(&nodes, "a").await;
+    let mut omp = nodes.client("b", "omp", &["--session", &far]).await;
+    omp.ask(r#"{"id":"g","type":"get_state"}"#, r#""id":"g""#)
+        .await;
+    nodes.hold(true);
+    // More than may be on its way, in lines that no chunk has whole.
+    let count = 100;
+    let padding = "x".repeat(100_000);
+    let mut lines = String::new();
+    for number in 0..count {
+        let ask = json!({ "id": format!("n{number}"), "type": "get_state", "padding": padding });
+        lines += &format!("{ask}\n");
+    }
+    lines += "{\"id\":\"last\",\"type\":\"get_state\"}\n";
+    let asking = omp.ask_all(lines.as_bytes(), r#""id":"last""#);
+    let cutting = async {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        nodes.cut("a");
+        nodes.hold(false);
+    };
+    let (answers, ()) = tokio::join!(asking, cutting);
+    let mut seen = std::collections::BTreeMap::new();
+    let mut failed = 0;
+    for line in &answers {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        if answer["type"] == "response" {
+            let id = answer["id"].as_str().unwrap_or("none").to_owned();
+            *seen.entry(id).or_insert(0) += 1;
+            failed += u32::from(answer["success"] == false);
+        }
+    }
+    assert_eq!(seen.len(), count + 1, "{seen:?}");
+    assert!(seen.values().all(|answers| *answers == 1), "{seen:?}");
+    assert!((1..count as u32).contains(&failed), "{failed}");
+}

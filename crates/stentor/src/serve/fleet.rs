@@ -105,7 +105,7 @@ impl Membership {
         let fleet = self.store.fleet().clone();
         let node = Node::join(self.store, Arc::new(sessions)).await?;
         let tunnels = TunnelTable::default();
-        let peers = FleetPeers::new(fleet.clone(), tunnels.clone());
+        let peers = FleetPeers::new(fleet.clone(), tunnels.clone(), node.places().clone());
         server.set_peers(Arc::new(peers));
         // Clients of other nodes are in this node's environment, and in its folder where theirs is not
         // here.

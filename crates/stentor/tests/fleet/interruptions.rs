@@ -166,7 +166,7 @@ fn what_a_client_asks_while_nats_is_gone_is_done_once() {
     let owner = pair.two.when(&pair.session, |_| true);
     assert_eq!(
         owner["owner"],
-        json!({ "name": "one", "life": owner["owner"]["life"] })
+        json!({ "name": "one", "life": owner["owner"]["life"], "gone": false })
     );
     prompt(&mut pair.first, 10, &pair.session, "hello");
     let answered = answer(&pair.first.until_answer(10));

@@ -15,7 +15,7 @@ const CWD: &str = "cwd";
 
 impl Multiplexer {
     /// Begins a session where there is capacity for it.
-    pub(super) fn begin_session(&mut self, id: String, params: Box<RawValue>) {
+    pub(super) async fn begin_session(&mut self, id: String, params: Box<RawValue>) {
         let before = self.requests.remove(&id);
         if self.requests.len() >= MAX_REQUESTS {
             let why = "too many requests are waiting for an answer";
@@ -29,29 +29,30 @@ impl Multiplexer {
             deadline: before.map_or_else(deadline, |request| request.deadline),
             full: Vec::new(),
         };
-        self.try_next(id, request);
+        self.try_next(id, request).await;
     }
 
     /// A node has no capacity for a session.
-    pub(super) fn has_no_capacity(&mut self, number: NodeNumber, line: &Bytes) {
+    pub(super) async fn has_no_capacity(&mut self, number: NodeNumber, line: &Bytes) {
         let id = LineEnvelope::read(line).and_then(|envelope| envelope.id);
         let Some((id, mut request)) = id.and_then(|id| self.requests.remove_entry(id.get())) else {
             return;
         };
         let place = self.nodes.get(&number).map(|node| node.place.clone());
         request.full.extend(place);
-        self.try_next(id, request);
+        self.try_next(id, request).await;
     }
 
     /// Asks the next node that could have the session. If none is left, the client's own says why.
-    fn try_next(&mut self, id: String, mut request: ProxiedRequest) {
+    async fn try_next(&mut self, id: String, mut request: ProxiedRequest) {
         let params = request.params.as_deref().map_or("{}", RawValue::get);
         let read: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
         let cwd = read.get(CWD).and_then(Value::as_str).unwrap_or_default();
-        let mut places = self.upstreams.places_for(cwd, &NodePlace::Home).into_iter();
+        let places = self.upstreams.places_for(cwd, &NodePlace::Home);
+        let mut places = places.await.into_iter();
         let next = places.find(|place| !request.full.contains(place));
         let place = next.clone().unwrap_or(NodePlace::Home);
-        let params = self.params_at(&place, params);
+        let params = self.params_at(&place, params).await;
         let line = envelope::request(&id, method::SESSION_NEW, &params).into();
         request.node = self.node_at(&place);
         let line = match next {
@@ -64,7 +65,7 @@ impl Multiplexer {
     }
 
     /// Parameters for the node at a place, which may have their folder elsewhere.
-    pub(super) fn params_at<'p>(&self, place: &NodePlace, params: &'p str) -> Cow<'p, str> {
+    pub(super) async fn params_at<'p>(&self, place: &NodePlace, params: &'p str) -> Cow<'p, str> {
         if *place == NodePlace::Home {
             return Cow::Borrowed(params);
         }
@@ -72,7 +73,7 @@ impl Multiplexer {
             return Cow::Borrowed(params);
         };
         let there = match read.get(CWD).and_then(Value::as_str) {
-            Some(cwd) => self.upstreams.folder_at(place, cwd),
+            Some(cwd) => self.upstreams.folder_at(place, cwd).await,
             None => return Cow::Borrowed(params),
         };
         match there {

@@ -62,7 +62,7 @@ impl Multiplexer {
         }
         let params = match (name, id, params) {
             (method::SESSION_NEW, Some(id), Some(params)) if !self.upstreams.observes() => {
-                return self.begin_session(id, params);
+                return self.begin_session(id, params).await;
             }
             (_, given, params) => {
                 id = given;
@@ -89,7 +89,7 @@ impl Multiplexer {
                 method::SESSION_LOAD | method::SESSION_RESUME | method::SESSION_FORK
             );
             if let (true, Some(given)) = (keeps, &params) {
-                line = self.line_at(number, &id, name, given.get(), line);
+                line = self.line_at(number, &id, name, given.get(), line).await;
             }
             let before = self.requests.get(&id).map(|request| request.deadline);
             let request = ProxiedRequest {
@@ -106,7 +106,7 @@ impl Multiplexer {
     }
 
     /// A request as its node is to have it, which may have its folder elsewhere.
-    fn line_at(
+    async fn line_at(
         &self,
         number: NodeNumber,
         id: &str,
@@ -115,7 +115,11 @@ impl Multiplexer {
         line: Bytes,
     ) -> Bytes {
         let place = self.nodes.get(&number).map(|node| &node.place);
-        match place.map(|place| self.params_at(place, params)) {
+        let params = match place {
+            Some(place) => Some(self.params_at(place, params).await),
+            None => None,
+        };
+        match params {
             Some(Cow::Owned(params)) => envelope::request(id, name, &params).into(),
             Some(Cow::Borrowed(_)) | None => line,
         }

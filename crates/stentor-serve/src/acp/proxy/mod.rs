@@ -212,8 +212,8 @@ impl Multiplexer {
                 Some(ProxyEvent::From(node, from)) => self.take(node, from).await?,
                 Some(ProxyEvent::LookFor(session)) => self.look_for(session).await,
                 Some(ProxyEvent::CheckRun(session)) => self.check_run(&session),
-                Some(ProxyEvent::Unreached(node, lines)) => self.unreached(node, lines),
-                Some(ProxyEvent::Full(node, line)) => self.has_no_capacity(node, &line),
+                Some(ProxyEvent::Unreached(node, lines)) => self.unreached(node, lines).await,
+                Some(ProxyEvent::Full(node, line)) => self.has_no_capacity(node, &line).await,
                 Some(ProxyEvent::Leave(session)) => self.leave(&session),
                 Some(ProxyEvent::Again(line)) => self.client_line(line).await,
                 // It has a sender itself.

@@ -209,7 +209,7 @@ impl Multiplexer {
     }
 
     /// A node could not be reached: its lines go where their sessions are by now.
-    pub(super) fn unreached(&mut self, number: NodeNumber, lines: Vec<Bytes>) {
+    pub(super) async fn unreached(&mut self, number: NodeNumber, lines: Vec<Bytes>) {
         let now = Instant::now();
         for line in lines {
             let envelope = envelope::LineEnvelope::read(&line);
@@ -221,7 +221,7 @@ impl Multiplexer {
                 continue;
             };
             if request.method == method::SESSION_NEW {
-                self.has_no_capacity(number, &line);
+                self.has_no_capacity(number, &line).await;
                 continue;
             }
             // What is too late is refused with the rest that was asked of the node.
@@ -311,7 +311,7 @@ impl Multiplexer {
             recovery.has_moved = false;
             recovery.missed = MissedUpdates::default();
         }
-        if let Cow::Owned(there) = self.params_at(&place, &params) {
+        if let Cow::Owned(there) = self.params_at(&place, &params).await {
             params = there;
         }
         let line = envelope::request(&id, method::SESSION_LOAD, &params);

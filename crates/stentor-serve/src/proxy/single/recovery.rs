@@ -87,6 +87,8 @@ impl Proxy {
         let began = Instant::now();
         let mut told = ToldOfLoss::Nothing;
         self.rejoined = None;
+        // It was begun there, and is answered with what else was.
+        self.to_upstream.clear();
         while began.elapsed() < RECOVER_WAIT {
             let now = match has_moved {
                 true => ToldOfLoss::Lost,
@@ -217,10 +219,9 @@ impl Proxy {
     async fn begun_anew(&mut self) -> Result<(CurrentUpstream, Vec<u8>), AttachRefusal> {
         let UpstreamStart { flags, .. } = self.dialect.arrival(self.upstreams.flags(), None);
         let mut refused = failed("no node has capacity");
-        for place in self
-            .upstreams
-            .places_for(self.upstreams.folder(), &NodePlace::Home)
-        {
+        let folder = self.upstreams.folder();
+        let places = self.upstreams.places_for(folder, &NodePlace::Home);
+        for place in places.await {
             let first = FirstSession::New;
             let prepared = self.prepared(place, flags.clone(), first, GoesOn::WithNew);
             match prepared.await {
