@@ -241,17 +241,26 @@ impl Load {
                 self.acknowledge(&session, &text);
             }
         }
-        self.allow(n);
+        self.allow(&asked.0);
         drop(asked);
     }
 
     /// Has the asking session ask whether a call may run, and a message wait behind that. The clients
     /// that did it.
-    fn ask(&mut self, n: u64) -> (Child, Child) {
+    fn ask(&mut self, n: u64) -> (Vec<String>, Child, Child) {
         let session = self.asking.clone();
-        let (_, mut client) = self.open(&session);
-        prompt(&mut client, 4, &session, &asked_text(n));
-        client.until(|line| line.contains("session/request_permission"));
+        let mut texts = Vec::new();
+        // What was done before may still be felt: then the prompt fails, or its node is gone, and nobody
+        // knows whether it was recorded.
+        let client = loop {
+            let mut client = self.open(&session).1;
+            let text = format!("run asked-{n}-{}", texts.len());
+            prompt(&mut client, 4, &session, &text);
+            texts.push(text);
+            if is_asked(&mut client) {
+                break client;
+            }
+        };
         let (node, _) = self.open(&session);
         let attach = format!("--attach={}", self.worlds[node].path("s").display());
         let words = ["--mode", "rpc", "--session", &session, &attach];
@@ -263,13 +272,16 @@ impl Load {
         omp.send(&line.to_string());
         omp.until(|line| line.contains(r#""command":"follow_up","success":true"#));
         self.acknowledge(&session, &text);
-        (client, omp)
+        (texts, client, omp)
     }
 
     /// Whoever finds the question answers it, and the call runs.
-    fn allow(&mut self, n: u64) {
+    fn allow(&mut self, texts: &[String]) {
         let session = self.asking.clone();
-        while !self.has_run(&asked_text(n)) {
+        let ran = loop {
+            if let Some(ran) = texts.iter().find(|text| self.has_run(text)) {
+                break ran;
+            }
             let (_, mut client) = self.open(&session);
             let mut answered = false;
             // A client whose node is gone asks elsewhere.
@@ -287,8 +299,8 @@ impl Load {
                     break;
                 }
             }
-        }
-        self.acknowledge(&session, &asked_text(n));
+        };
+        self.acknowledge(&session, ran);
     }
 
     fn has_run(&self, text: &str) -> bool {
@@ -450,9 +462,18 @@ impl Load {
     }
 }
 
-/// What the session that asks is told to run.
-fn asked_text(n: u64) -> String {
-    format!("run asked-{n}")
+/// True when a client is asked whether a call may run; false when its prompt ends without that.
+fn is_asked(client: &mut Child) -> bool {
+    while let Some(line) = client.try_next() {
+        let frame: Value = serde_json::from_str(&line).unwrap();
+        if frame["method"] == "session/request_permission" {
+            return true;
+        }
+        if frame["id"] == 4 && frame.get("method").is_none() {
+            return false;
+        }
+    }
+    false
 }
 
 /// The answer to what was said, if there is one.
