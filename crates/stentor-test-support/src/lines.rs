@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A test that waits this long for a line will never get it.
-const NEVER: Duration = Duration::from_secs(60);
+/// A test that waits this long for a line will never get it: in a fleet a client may have to wait for two
+/// minutes and a lease.
+const NEVER: Duration = Duration::from_secs(240);
 
 /// Lines that a thread reads as they come, so that whoever writes them never waits for the test.
 pub struct Lines {
