@@ -194,7 +194,7 @@ impl ServerLink {
             }
             if let Some(LinkBroken::BadFrame(why)) = &broken {
                 // Nobody can go on from that.
-                tracing::warn!(%why, "a client sent a frame that is none, and is not served any more");
+                tracing::warn!(%why, "a client sent an invalid frame and was disconnected");
                 break;
             }
             tracing::debug!(?broken, "the connection of a relay broke");

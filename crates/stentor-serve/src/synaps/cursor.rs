@@ -25,7 +25,7 @@ impl CursorFlag {
     pub const HERE: &str = "here";
 }
 
-/// A place that is none.
+/// Text that names no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected EPOCH:NUMBER, as in the `cursor` of a frame")]
 pub struct InvalidCursor;
