@@ -85,6 +85,8 @@ struct ConnectedClient {
     status: ClientStatus,
     /// Since when its connection is broken.
     away_since: Option<Instant>,
+    /// Another client needs its place.
+    must_go: Arc<Notify>,
 }
 
 /// Whether a client is there. It outlives the client's place, without effect then.
@@ -92,6 +94,7 @@ pub(super) struct ClientPresence {
     clients: Clients,
     number: u64,
     is_away: Arc<AtomicBool>,
+    must_go: Arc<Notify>,
 }
 
 /// A client's place among them. Dropping it notes that the client is gone.
@@ -99,14 +102,16 @@ pub(super) struct ClientSlot {
     clients: Clients,
     number: u64,
     is_away: Arc<AtomicBool>,
+    must_go: Arc<Notify>,
 }
 
 impl Clients {
-    /// A place for one more, unless there are `most` already.
+    /// A place for one more, unless there are `most` already. Who has been away longest makes way: it
+    /// may never come back, and whoever comes now is here.
     pub fn enter(&self, client: &ClientHello, access: Access, most: usize) -> Option<ClientSlot> {
         let mut table = self.lock();
         if table.clients.len() >= most {
-            return None;
+            table.remove_longest_away()?;
         }
         table.count += 1;
         let number = table.count;
@@ -116,15 +121,18 @@ impl Clients {
             observes: access == Access::Observe,
             away: None,
         };
+        let must_go = Arc::<Notify>::default();
         let client = ConnectedClient {
             status,
             away_since: None,
+            must_go: Arc::clone(&must_go),
         };
         table.clients.insert(number, client);
         Some(ClientSlot {
             clients: self.clone(),
             number,
             is_away: Arc::default(),
+            must_go,
         })
     }
 
@@ -165,12 +173,23 @@ impl Clients {
     }
 }
 
+impl ClientTable {
+    fn remove_longest_away(&mut self) -> Option<()> {
+        let away = self.clients.iter();
+        let away = away.filter_map(|(number, client)| Some((client.away_since?, *number)));
+        let (_, number) = away.min()?;
+        self.clients.remove(&number)?.must_go.notify_one();
+        Some(())
+    }
+}
+
 impl ClientSlot {
     pub fn presence(&self) -> ClientPresence {
         ClientPresence {
             clients: self.clients.clone(),
             number: self.number,
             is_away: self.is_away(),
+            must_go: Arc::clone(&self.must_go),
         }
     }
 
@@ -189,6 +208,13 @@ impl ClientPresence {
             let since = is_away.then(|| client.away_since.unwrap_or_else(Instant::now));
             client.away_since = since;
         }
+    }
+}
+
+impl ClientPresence {
+    /// Waits until another client needs the place of this one, which is away.
+    pub async fn must_go(&self) {
+        self.must_go.notified().await;
     }
 }
 
@@ -225,5 +251,26 @@ mod tests {
         drop(second);
         assert!(futures_util::poll!(gone).is_ready());
         assert!(enter().is_some());
+    }
+
+    #[tokio::test]
+    async fn who_has_been_away_longest_makes_way_and_nobody_who_is_there_does() {
+        let clients = Clients::default();
+        let enter = || clients.enter(&hello(), Access::Drive, 3);
+        let slots = [enter().unwrap(), enter().unwrap(), enter().unwrap()];
+        assert!(enter().is_none());
+        let [_, second, third] = slots.each_ref().map(ClientSlot::presence);
+        third.set_away(true);
+        second.set_away(true);
+        let fourth = enter().unwrap();
+        third.must_go().await;
+        let fifth = enter().unwrap();
+        second.must_go().await;
+        assert!(enter().is_none());
+        // They leave later, and nobody's place with them.
+        drop(slots);
+        assert_eq!(clients.list().len(), 2);
+        drop((fourth, fifth));
+        assert!(clients.is_empty());
     }
 }

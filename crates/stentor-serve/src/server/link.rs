@@ -22,6 +22,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
+use super::clients::ClientPresence;
 use super::unix_socket::welcome;
 use super::{AdmittedConnection, refused};
 
@@ -171,7 +172,7 @@ impl ServerLink {
         loop {
             let Some(carried) = carrier.take() else {
                 presence.set_away(true);
-                carrier = self.next_carrier(&shared).await;
+                carrier = self.next_carrier(&shared, &presence).await;
                 presence.set_away(carrier.is_none());
                 match carrier {
                     Some(_) => continue,
@@ -205,14 +206,20 @@ impl ServerLink {
         keeping.abort();
     }
 
-    /// Waits for the relay to come back. `None` when it does not in time.
-    async fn next_carrier(&mut self, shared: &LinkShared) -> Option<LinkCarrier> {
+    /// Waits for the relay to come back. `None` when it does not in time, or another client needs its
+    /// place.
+    async fn next_carrier(
+        &mut self,
+        shared: &LinkShared,
+        presence: &ClientPresence,
+    ) -> Option<LinkCarrier> {
         loop {
             let given_up = tokio::time::sleep(self.links.resume_within);
             let newer = tokio::select! {
                 newer = self.carriers.recv() => newer?,
                 () = given_up => return None,
                 () = too_full(shared) => return None,
+                () = presence.must_go() => return None,
             };
             let carrier = resumed(shared, newer).await;
             if carrier.is_some() {

@@ -4,10 +4,10 @@
 //! once, and a session has one writer at a time. `STENTOR_FAULTS` sets how often, and has each
 //! reported.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -31,6 +31,12 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// A session that cannot be opened for this long never will be.
+const NEVER: Duration = Duration::from_secs(240);
+
+/// How long it may take before the reasons are reported.
+const LONG: Duration = Duration::from_secs(30);
 
 const SCENARIO: &str = "[[turn]]\nwhen = { last_user_contains = \"run \" }\n\
     steps = [{ text = \"I do. \" }, { tool = \"bash\", id = \"call_{{turn}}\", \
@@ -183,16 +189,28 @@ impl Load {
     /// A client that has a session open, at whichever node has it or takes it.
     fn open(&mut self, session: &str) -> (usize, Child) {
         let mut node = self.numbers.below(NAMES.len());
-        loop {
+        let mut refusals = BTreeMap::new();
+        let began = Instant::now();
+        while began.elapsed() < NEVER {
             let mut client = self.client(node);
             let open = json!({ "sessionId": session, "cwd": self.work(), "mcpServers": [] });
             let opened = answer(&client.ask_acp(2, "session/resume", open));
             if opened.get("result").is_some() {
+                let took = began.elapsed();
+                if took > LONG {
+                    let late = format!("{session} was opened after {took:.0?}: {refusals:#?}");
+                    writeln!(std::io::stderr(), "{late}").ok();
+                }
                 return (node, client);
             }
+            let why = opened["error"].to_string();
+            // How often, and when for the last time.
+            let refused: &mut (u64, Duration) = refusals.entry((NAMES[node], why)).or_default();
+            *refused = (refused.0 + 1, began.elapsed());
             std::thread::sleep(PAUSE);
             node = (node + 1) % NAMES.len();
         }
+        panic!("{session} cannot be opened: {refusals:#?}");
     }
 
     /// Says something in several sessions at once, and does something to the fleet meanwhile.
