@@ -52,11 +52,20 @@ impl Slot {
             id: Arc::clone(id),
             origin,
             name: view.state.name.clone(),
-            display_name: view.display_name(),
+            display_name: view.display_name.clone(),
             file: view.state.file.clone(),
             runtime_state: phase.runtime_state(),
             is_streaming: phase.running,
             updated_ms: view.updated_ms(),
+        }
+    }
+
+    /// The same session, now that it does something else.
+    pub fn in_phase(self, phase: &SessionPhase) -> Self {
+        Self {
+            runtime_state: phase.runtime_state(),
+            is_streaming: phase.running,
+            ..self
         }
     }
 
@@ -82,29 +91,11 @@ pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
     let mut slots = Vec::new();
     for known in shared.known() {
         match known {
-            KnownPsiSession::Live(live) => slots.extend(slot_of(&live).await),
+            KnownPsiSession::Live(live) => slots.extend(live.slot().await),
             KnownPsiSession::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
         }
     }
     slots
-}
-
-/// A loaded session as lists show it. It is asked only if something happened in it since it was
-/// last shown.
-async fn slot_of(live: &PsiSession) -> Option<Slot> {
-    let seq = live.session.seq();
-    let shown = live.locked().shown.clone();
-    if let Some((_, slot)) = shown.filter(|(at, _)| *at == seq) {
-        let phase = live.phase();
-        return Some(Slot {
-            runtime_state: phase.runtime_state(),
-            is_streaming: phase.running,
-            ..slot
-        });
-    }
-    let slot = live.slot(&live.view(false).await.ok()?);
-    live.locked().shown = Some((seq, slot.clone()));
-    Some(slot)
 }
 
 /// The sessions, sorted as lists show them.
