@@ -14,7 +14,7 @@ use stentor_wire::edn::{EdnWriter, Value, WriteEdn};
 
 use crate::psi::eql::EqlError;
 use crate::psi::eql::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
-use crate::psi::eql::table::{Fact, FactTable, entity, path, vector};
+use crate::psi::eql::table::{Fact, FactTable, entity, facts_of, path, vector};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use crate::psi::loading::KnownPsiSession;
@@ -80,11 +80,29 @@ impl Slot {
         text::prefix(&self.id, SHORT_ID_CHARS)
     }
 
-    pub fn file_text(&self) -> Option<String> {
-        let file = self.file.as_ref()?;
-        Some(file.to_string_lossy().into_owned())
+    /// Writes some of [`SLOT`].
+    pub fn write(&self, map: &mut EdnWriter<'_>, names: &str) {
+        for (name, value) in facts_of(SLOT, self, names) {
+            map.field(name, &value);
+        }
     }
 }
+
+/// What lists show of a session.
+#[rustfmt::skip]
+static SLOT: &[Fact<Slot>] = &[
+    Fact("id", |slot| slot.id.to_string().into()),
+    Fact("file", |slot| slot.file.as_deref().map(path).into()),
+    Fact("name", |slot| slot.name.clone().into()),
+    Fact("display-name", |slot| slot.display_name.clone().into()),
+    Fact("worktree-path", |slot| path(&slot.origin.cwd)),
+    Fact("runtime-state", |slot| slot.runtime_state.into()),
+    Fact("is-streaming", |slot| slot.is_streaming.into()),
+    Fact("parent-session-id", |slot| slot.origin.parent.as_deref().map(str::to_owned).into()),
+    Fact("parent-session-path", |slot| slot.origin.parent_path.clone().into()),
+    Fact("created-at", |slot| iso_time(slot.origin.created_ms).into()),
+    Fact("updated-at", |slot| slot.updated_ms.map(iso_time).into()),
+];
 
 /// The sessions, in the order they came. One that has just ended is left out.
 pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
@@ -188,17 +206,12 @@ impl WriteEdn for ContextPayload {
             data.field("active-session-id", &self.active.as_deref())
                 .key("sessions")
                 .maps(&self.slots, |map, slot| {
-                    map.field("id", &*slot.id)
-                        .field("item-kind", "session")
-                        .field("name", &slot.name)
-                        .field("display-name", &slot.display_name)
-                        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
-                        .field("runtime-state", slot.runtime_state)
-                        .field("is-streaming", &slot.is_streaming)
-                        .field("is-active", &self.is_active(slot))
-                        .field("parent-session-id", &slot.origin.parent.as_deref())
-                        .field("created-at", &iso_time(slot.origin.created_ms))
-                        .field("updated-at", &slot.updated_ms.map(iso_time));
+                    slot.write(map, "id");
+                    map.field("item-kind", "session");
+                    let state = "name display-name worktree-path runtime-state is-streaming";
+                    slot.write(map, state);
+                    map.field("is-active", &self.is_active(slot));
+                    slot.write(map, "parent-session-id created-at updated-at");
                 })
                 .key("session-tree-widget")
                 .map(|widget| self.write_widget(widget));
@@ -208,15 +221,9 @@ impl WriteEdn for ContextPayload {
 
 /// A session in the answer to `list_sessions` (section 9.2).
 pub fn write_listed(map: &mut EdnWriter<'_>, slot: &Slot) {
-    map.field("session-id", &*slot.id)
-        .field("session-file", &slot.file_text())
-        .field("session-name", &slot.name)
-        .field("display-name", &slot.display_name)
-        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
-        .field("parent-session-id", &slot.origin.parent.as_deref())
-        .field("parent-session-path", &slot.origin.parent_path)
-        .field("created-at", &iso_time(slot.origin.created_ms))
-        .field("updated-at", &slot.updated_ms.map(iso_time));
+    let names = "session-id=id session-file=file session-name=name display-name worktree-path \
+                 parent-session-id parent-session-path created-at updated-at";
+    slot.write(map, names);
 }
 
 #[rustfmt::skip]
@@ -253,24 +260,9 @@ pub static STORED_TEXT: FactTable<String> = FactTable {
 };
 
 fn slot(slot: &Slot) -> Value<'static> {
-    let parent = slot.origin.parent.as_deref().map(str::to_owned);
-    entity(
-        "psi.session-info",
-        [
-            ("id", slot.id.to_string().into()),
-            ("path", slot.file_text().into()),
-            ("worktree-path", path(&slot.origin.cwd)),
-            ("name", slot.name.clone().into()),
-            ("display-name", slot.display_name.clone().into()),
-            ("parent-session-id", parent.into()),
-            (
-                "parent-session-path",
-                slot.origin.parent_path.clone().into(),
-            ),
-            ("created", iso_time(slot.origin.created_ms).into()),
-            ("modified", slot.updated_ms.map(iso_time).into()),
-        ],
-    )
+    let names = "id path=file worktree-path name display-name parent-session-id \
+                 parent-session-path created=created-at modified=updated-at";
+    entity("psi.session-info", facts_of(SLOT, slot, names))
 }
 
 /// Everything that was said in a stored session, a line break between messages.
