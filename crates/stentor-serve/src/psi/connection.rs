@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stentor_agent::agent::Agent;
 use stentor_wire::edn::{Fields, Value};
-use stentor_wire::psi::{ErrorCode, Op, Refused, Request, TopicSet};
+use stentor_wire::psi::{ErrorCode, Op, Refused, Request, TopicSet, frame};
 
 use super::error::OpError;
 use super::item::ItemPart;
@@ -87,7 +87,11 @@ impl PsiConnection {
                 InputLine::InvalidUtf8 => Err(bare("the line is not UTF-8 and was skipped")),
             };
             if let Err(refused) = refused {
-                self.shared.write(vec![ItemPart::Refused(refused)]).await;
+                let mut answer = Vec::new();
+                frame::refusal(&mut answer, &refused);
+                self.shared
+                    .write(vec![ItemPart::Answer(None, answer)])
+                    .await;
             }
         }
     }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use stentor_agent::hub::Subscription;
 use stentor_agent::session::Accepted;
-use stentor_wire::psi::{Refused, Topic, TopicSet};
+use stentor_wire::psi::{Topic, TopicSet};
 
-use super::error::OpError;
 use super::live::PsiSession;
 use crate::merge::PlacedAnswer;
 
@@ -26,20 +25,9 @@ pub(super) type CausingRequest = Option<Arc<str>>;
 
 /// One step of an item.
 pub(super) enum ItemPart {
-    /// The answer to an accepted request; with it the request is no longer pending.
-    Response {
-        id: Arc<str>,
-        op: String,
-        data: Option<Vec<u8>>,
-    },
-    /// The same, when it went wrong.
-    Error {
-        id: Arc<str>,
-        op: String,
-        error: OpError,
-    },
-    /// An answer to a line that was no acceptable request.
-    Refused(Refused),
+    /// A frame that is an answer. With the one to an accepted request, which has this id, the request
+    /// is no longer pending.
+    Answer(Option<Arc<str>>, Vec<u8>),
     /// An event with a payload that is one written form.
     Event {
         topic: Topic,

@@ -222,14 +222,27 @@ impl PsiSession {
         self.locked().preparing.clone()
     }
 
-    /// Looks at everything that snapshots need; footers need the sums, too.
+    /// Looks at everything that snapshots need; footers need the sums, too. Lists show it as it is
+    /// then, and do not ask again until something happens in it.
     pub async fn view(&self, with_stats: bool) -> Result<LiveSnapshot, SessionError> {
-        Ok(LiveSnapshot(self.session.snapshot(with_stats).await?))
+        let seq = self.session.seq();
+        let view = LiveSnapshot::new(self.session.snapshot(with_stats).await?);
+        let mut state = self.locked();
+        let slot = Slot::of(&self.id, self.origin.clone(), &view, &state.phase);
+        state.shown = Some((seq, slot));
+        Ok(view)
     }
 
-    /// How lists show it.
-    pub fn slot(&self, view: &LiveSnapshot) -> Slot {
-        Slot::of(&self.id, self.origin.clone(), view, &self.phase())
+    /// How lists show it. It is asked only if something happened in it since it was last looked at.
+    /// `None` when it has just ended.
+    pub async fn slot(&self) -> Option<Slot> {
+        let seq = self.session.seq();
+        if !matches!(self.locked().shown, Some((at, _)) if at == seq) {
+            self.view(false).await.ok()?;
+        }
+        let state = self.locked();
+        let (_, slot) = state.shown.clone()?;
+        Some(slot.in_phase(&state.phase))
     }
 
     /// The place behind all its events so far.
@@ -301,28 +314,34 @@ impl Commands {
 }
 
 /// A session at one moment.
-pub(super) struct LiveSnapshot(pub SessionSnapshot);
+pub(super) struct LiveSnapshot {
+    snapshot: SessionSnapshot,
+    /// The name, else the latest user message that is no command (section 11.3).
+    pub display_name: Option<String>,
+}
 
 impl Deref for LiveSnapshot {
     type Target = SessionSnapshot;
 
     fn deref(&self) -> &SessionSnapshot {
-        &self.0
+        &self.snapshot
     }
 }
 
 impl LiveSnapshot {
-    /// The name, else the latest user message that is no command (section 11.3).
-    pub fn display_name(&self) -> Option<String> {
-        let named = self.state.name.clone();
-        let name = named.or_else(|| {
-            self.messages.iter().rev().find_map(|message| {
+    pub fn new(snapshot: SessionSnapshot) -> Self {
+        let mut messages = snapshot.messages.iter().rev();
+        let name = snapshot.state.name.clone().or_else(|| {
+            messages.find_map(|message| {
                 let said = message.as_user()?.content.text();
                 let said = said.trim();
                 (!said.is_empty() && !said.starts_with('/')).then(|| said.to_owned())
             })
-        })?;
-        Some(text::one_line(&name, DISPLAY_NAME_CHARS))
+        });
+        Self {
+            display_name: name.map(|name| text::one_line(&name, DISPLAY_NAME_CHARS)),
+            snapshot,
+        }
     }
 
     /// When the latest message was made, in milliseconds since the epoch.

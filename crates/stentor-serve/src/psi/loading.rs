@@ -85,7 +85,7 @@ impl Unloaded {
             return None;
         }
         Some(Self {
-            slot: live.slot(&view),
+            slot: live.slot().await?,
             is_empty,
             model: state.model.clone(),
             thinking: state.thinking,
@@ -276,7 +276,7 @@ async fn look(session: &WeakSession, before: Option<ShownElsewhere>) -> Option<S
         return Some(shown.clone());
     }
     let session = session.upgrade()?;
-    let view = LiveSnapshot(session.snapshot(false).await.ok()?);
+    let view = LiveSnapshot::new(session.snapshot(false).await.ok()?);
     if view.messages.is_empty() && view.state.name.is_none() {
         return Some((seq, None));
     }

@@ -1,6 +1,6 @@
 //! Logging in (sections 9.7 and 13.2), and the one login that may be under way.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use stentor_agent::box_error::BoxError;
 use stentor_agent::tasks;
@@ -12,33 +12,25 @@ use super::error::OpError;
 use super::item::ItemPart;
 use super::live::PsiSession;
 use super::payload::message::transcript_text;
-use super::request::{OpCall, OpDone, OpResult, RequestAnswerer};
+use super::request::{OpCall, OpDone, OpResult};
 use super::shared::{PsiShared, lock};
 use crate::login::{Login, LoginBegun, ProviderLogin};
 
 /// Where the login that is under way is noted.
 #[derive(Default)]
 pub(super) struct LoginSlot {
-    state: Mutex<LoginSlotState>,
-}
-
-#[derive(Default)]
-struct LoginSlotState {
-    begun: u64,
-    pending: Option<PendingLogin>,
+    pending: Mutex<Option<Arc<PendingLogin>>>,
 }
 
 /// A login that is under way.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct PendingLogin {
-    /// Tells it from those before and after it.
-    number: u64,
-    pub provider: String,
-    pub name: String,
-    /// How it is completed; nothing yet when the provider has not said.
-    pub way: Option<LoginWay>,
+    provider: String,
+    name: String,
+    /// How it is completed; nothing yet when the provider has not said where to go.
+    way: OnceLock<LoginWay>,
     /// Fires when another took its place, or the code came another way.
-    pub given_up: CancellationToken,
+    given_up: CancellationToken,
 }
 
 /// How a login is completed.
@@ -53,6 +45,12 @@ pub(super) enum LoginWay {
 }
 
 impl PendingLogin {
+    /// The provider said where to go: this is how the login is completed.
+    fn waits(&self, way: LoginWay) {
+        // It says so once.
+        self.way.set(way).ok();
+    }
+
     fn shown(&self) -> Value<'static> {
         let (id, name) = (self.provider.clone(), self.name.clone());
         Value::map([("id", id.into()), ("name", name.into())])
@@ -61,9 +59,13 @@ impl PendingLogin {
 
 impl LoginSlot {
     /// Notes that a login begins, unless another one is under way that it does not replace.
-    pub fn begin(&self, provider: &ProviderLogin, replaces: bool) -> Result<PendingLogin, OpError> {
-        let mut state = lock(&self.state);
-        match &state.pending {
+    fn begin(
+        &self,
+        provider: &ProviderLogin,
+        replaces: bool,
+    ) -> Result<Arc<PendingLogin>, OpError> {
+        let mut under_way = lock(&self.pending);
+        match &*under_way {
             Some(pending) if !replaces => {
                 let name = &pending.name;
                 let message =
@@ -73,50 +75,35 @@ impl LoginSlot {
             Some(pending) => pending.given_up.cancel(),
             None => {}
         }
-        state.begun += 1;
-        let pending = PendingLogin {
-            number: state.begun,
+        let pending = Arc::new(PendingLogin {
             provider: provider.id.clone(),
             name: provider.name.clone(),
-            way: None,
+            way: OnceLock::new(),
             given_up: CancellationToken::new(),
-        };
-        state.pending = Some(pending.clone());
+        });
+        *under_way = Some(Arc::clone(&pending));
         Ok(pending)
     }
 
-    /// The provider said where to go: this is how the login is completed.
-    pub fn waits(&self, of: &PendingLogin, way: LoginWay) {
-        let mut state = lock(&self.state);
-        if let Some(pending) = state.pending.as_mut()
-            && pending.number == of.number
-        {
-            pending.way = Some(way);
-        }
-    }
-
     /// The login is over, however it ended.
-    pub fn over(&self, of: &PendingLogin) {
-        lock(&self.state)
-            .pending
-            .take_if(|pending| pending.number == of.number);
+    fn over(&self, of: &Arc<PendingLogin>) {
+        lock(&self.pending).take_if(|pending| Arc::ptr_eq(pending, of));
     }
 
     /// The login that `login_complete` would complete.
-    pub fn begun(&self) -> Option<PendingLogin> {
-        let pending = lock(&self.state).pending.clone();
-        pending.filter(|pending| pending.way.is_some())
+    fn begun(&self) -> Option<Arc<PendingLogin>> {
+        let pending = lock(&self.pending).clone();
+        pending.filter(|pending| pending.way.get().is_some())
     }
 
     /// The login whose code this prompt is; it is no longer pending then.
-    pub fn take_for_prompt(&self, text: &str) -> Option<PendingLogin> {
-        let taken = lock(&self.state)
-            .pending
-            .take_if(|pending| match pending.way {
-                Some(LoginWay::NextPrompt) => true,
-                Some(LoginWay::Browser) => is_return_address(text),
-                Some(LoginWay::Operation) | None => false,
-            })?;
+    pub fn take_for_prompt(&self, text: &str) -> Option<Arc<PendingLogin>> {
+        let is_code = |pending: &mut Arc<PendingLogin>| match pending.way.get() {
+            Some(LoginWay::NextPrompt) => true,
+            Some(LoginWay::Browser) => is_return_address(text),
+            Some(LoginWay::Operation) | None => false,
+        };
+        let taken = lock(&self.pending).take_if(is_code)?;
         taken.given_up.cancel();
         Some(taken)
     }
@@ -138,7 +125,7 @@ pub async fn begin(call: &mut OpCall<'_>) -> OpResult {
     let shared = Arc::clone(call.shared());
     call.answerer.later(async move {
         let (pending, begun) = start(&shared, &live, wanted, false).await?;
-        shared.login.waits(&pending, LoginWay::Operation);
+        pending.waits(LoginWay::Operation);
         let done = OpDone::map(&[
             ("provider", &pending.shown()),
             ("url", &begun.url),
@@ -182,7 +169,7 @@ async fn start(
     live: &PsiSession,
     wanted: Option<String>,
     replaces: bool,
-) -> Result<(PendingLogin, LoginBegun), OpError> {
+) -> Result<(Arc<PendingLogin>, LoginBegun), OpError> {
     let login = shared.options.login.as_ref();
     let unavailable = "logging in is not available here; configure a key instead";
     let login = login.ok_or_else(|| OpError::params(unavailable))?;
@@ -232,16 +219,16 @@ pub async fn slash_login(
     }
     if begun.uses_callback_server {
         text.push_str("\nWaiting for the browser to come back…");
-        shared.login.waits(&pending, LoginWay::Browser);
+        pending.waits(LoginWay::Browser);
         wait_for_browser(shared, live, pending);
     } else {
         text.push_str("\nPaste the code as your next message.");
-        shared.login.waits(&pending, LoginWay::NextPrompt);
+        pending.waits(LoginWay::NextPrompt);
     }
     Ok(vec![transcript_text(live, &text)])
 }
 
-fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: PendingLogin) {
+fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: Arc<PendingLogin>) {
     let (shared, live) = (Arc::clone(shared), Arc::clone(live));
     tasks::spawn(async move {
         let Some(login) = shared.options.login.clone() else {
@@ -261,10 +248,10 @@ fn wait_for_browser(shared: &Arc<PsiShared>, live: &Arc<PsiSession>, pending: Pe
 pub fn pasted(
     call: &OpCall<'_>,
     live: Arc<PsiSession>,
-    pending: PendingLogin,
+    pending: Arc<PendingLogin>,
     code: String,
 ) -> OpResult {
-    let answerer: RequestAnswerer = call.answerer.clone();
+    let answerer = call.answerer.clone();
     tasks::spawn(async move {
         answerer.done(OpDone::accepted().of(&live)).await;
         let Some(login) = answerer.shared.options.login.clone() else {
@@ -306,7 +293,7 @@ mod tests {
         let slot = LoginSlot::default();
         let first = slot.begin(&provider("a"), false).unwrap();
         assert!(slot.begun().is_none(), "nobody can complete it yet");
-        slot.waits(&first, LoginWay::Operation);
+        first.waits(LoginWay::Operation);
         assert_eq!(slot.begun().unwrap().provider, "a");
         assert_eq!(
             slot.begin(&provider("b"), false).unwrap_err().to_string(),
@@ -315,9 +302,9 @@ mod tests {
         let second = slot.begin(&provider("b"), true).unwrap();
         assert!(first.given_up.is_cancelled());
         // What the first still does changes nothing.
-        slot.waits(&first, LoginWay::Operation);
+        first.waits(LoginWay::Operation);
         slot.over(&first);
-        slot.waits(&second, LoginWay::Browser);
+        second.waits(LoginWay::Browser);
         assert_eq!(slot.begun().unwrap().provider, "b");
         slot.over(&second);
         assert!(slot.begun().is_none());
@@ -339,7 +326,7 @@ mod tests {
             ),
         ] {
             let pending = slot.begin(&provider("a"), true).unwrap();
-            slot.waits(&pending, way);
+            pending.waits(way);
             let taken = slot.take_for_prompt(text);
             assert_eq!(taken.is_some(), is_code, "{way:?} {text}");
             assert_eq!(pending.given_up.is_cancelled(), is_code);

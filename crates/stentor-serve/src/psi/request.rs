@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use stentor_agent::tasks;
 use stentor_wire::edn::{Fields, WriteEdn};
 use stentor_wire::psi::ErrorCode;
+use stentor_wire::psi::frame::{self, ErrorContext};
 
 use super::connection::PsiConnection;
 use super::error::OpError;
@@ -88,12 +89,10 @@ impl From<OpDone> for OpResult {
 impl RequestAnswerer {
     pub async fn done(&self, done: OpDone) {
         let after = done.session.as_ref();
+        let mut frame = Vec::new();
+        frame::response(&mut frame, &self.id, &self.op, done.data.as_deref());
         let mut parts = done.before;
-        parts.push(ItemPart::Response {
-            id: Arc::clone(&self.id),
-            op: self.op.clone(),
-            data: done.data,
-        });
+        parts.push(ItemPart::Answer(Some(Arc::clone(&self.id)), frame));
         parts.extend(done.after);
         self.write(after, parts).await;
     }
@@ -110,9 +109,15 @@ impl RequestAnswerer {
             Ok(Some(done)) => self.done(done).await,
             Ok(None) => {}
             Err(error) => {
-                let (id, op) = (Arc::clone(&self.id), self.op.clone());
-                self.write(None, vec![ItemPart::Error { id, op, error }])
-                    .await;
+                let context = ErrorContext {
+                    id: Some(&self.id),
+                    op: Some(&self.op),
+                    data: error.data.as_deref(),
+                };
+                let mut frame = Vec::new();
+                frame::error(&mut frame, error.code, &error.message, context);
+                let answer = ItemPart::Answer(Some(Arc::clone(&self.id)), frame);
+                self.write(None, vec![answer]).await;
             }
         }
     }

@@ -281,14 +281,9 @@ fn permission_answer(shape: &DialogShape, reply: Option<&Value<'_>>) -> Option<P
     match reply {
         None | Some(Value::Nil) => Some(PermissionAnswer::RejectOnce),
         Some(Value::Str(text)) => {
-            // They are shown in the order of the answers.
-            let mut shown = shape
-                .options
-                .iter()
-                .flatten()
-                .zip(PermissionAnswer::CHOICES);
-            let chosen = shown.find(|(option, _)| *text == option.value || *text == option.label);
-            chosen.map(|(_, answer)| answer)
+            let mut shown = shape.options.iter().flatten();
+            let chosen = shown.find(|option| *text == option.value || *text == option.label);
+            chosen?.permission
         }
         Some(_) => None,
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use futures_util::future::OptionFuture;
 use stentor_agent::event::NoticeLevel;
+use stentor_agent::repository;
 use stentor_journal::clock::iso_time;
 use stentor_journal::message::ToolCall;
 use stentor_wire::edn::{EdnWriter, Fields, WriteEdn};
@@ -154,7 +156,7 @@ impl PsiWire {
     }
 
     /// Writes `session/updated` and `footer/updated`, as far as they are wanted and go out. The
-    /// session is asked once for both.
+    /// session is asked once for both, while others look at the files that they name.
     async fn look_up(
         &mut self,
         live: &Arc<PsiSession>,
@@ -168,19 +170,21 @@ impl PsiWire {
         if !updated && !with_footer {
             return;
         }
-        let Ok(view) = live.view(with_footer).await else {
+        let branch =
+            OptionFuture::from(with_footer.then(|| repository::branch_label(live.project())));
+        let commands = OptionFuture::from(updated.then(|| live.commands()));
+        let (view, branch, commands) = tokio::join!(live.view(with_footer), branch, commands);
+        let Ok(view) = view else {
             return;
         };
         let cause = cause.as_deref();
-        let footer = match with_footer {
-            true => footer(&self.shared, live, &view).await,
-            false => None,
+        let footer = match branch {
+            Some(branch) => footer(&self.shared, live, &view, branch.as_deref()).await,
+            None => None,
         };
-        if updated {
-            let data = SessionUpdated {
-                facts: SessionFacts::among_events(&self.shared, live, view),
-                commands: live.commands().await,
-            };
+        if let Some(commands) = commands {
+            let facts = SessionFacts::among_events(&self.shared, live, view);
+            let data = SessionUpdated { facts, commands };
             self.event(Topic::SessionUpdated, id, cause, &data);
         }
         if let Some(data) = footer {

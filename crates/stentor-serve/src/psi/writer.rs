@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stentor_wire::psi::frame::{self, ErrorContext};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -122,20 +121,10 @@ impl PsiWriter {
     async fn part(&mut self, part: ItemPart, cause: &CausingRequest) {
         let wire = &mut self.wire;
         match part {
-            ItemPart::Response { id, op, data } => {
-                frame::response(&mut wire.frames, &id, &op, data.as_deref());
-                wire.answered.push(id);
+            ItemPart::Answer(id, frame) => {
+                wire.frames.extend_from_slice(&frame);
+                wire.answered.extend(id);
             }
-            ItemPart::Error { id, op, error } => {
-                let context = ErrorContext {
-                    id: Some(&id),
-                    op: Some(&op),
-                    data: error.data.as_deref(),
-                };
-                frame::error(&mut wire.frames, error.code, &error.message, context);
-                wire.answered.push(id);
-            }
-            ItemPart::Refused(refused) => frame::refusal(&mut wire.frames, &refused),
             ItemPart::Event {
                 topic,
                 session,

@@ -150,34 +150,25 @@ impl<'a> Engine<'a> {
         .boxed()
     }
 
-    /// Parts of a value. What is no map is given as it is.
+    /// Parts of a value, or of each item of a vector. What is no map is given as it is.
     async fn join(
         &mut self,
-        value: Value<'static>,
+        mut value: Value<'static>,
         parts: &Query,
         entity: &Entity,
         depth: usize,
     ) -> Result<Value<'static>, EqlError> {
-        match value {
-            Value::Map(attributes) => {
-                let entity = self.entity_of(attributes, entity);
-                self.select(parts, &entity, depth + 1).await
+        let maps = match &mut value {
+            Value::Vector(items) => items.as_mut_slice(),
+            alone => std::slice::from_mut(alone),
+        };
+        for map in maps {
+            if let Value::Map(attributes) = map {
+                let entity = self.entity_of(std::mem::take(attributes), entity);
+                *map = self.select(parts, &entity, depth + 1).await?;
             }
-            Value::Vector(items) => {
-                let mut selected = Vec::with_capacity(items.len());
-                for item in items {
-                    selected.push(match item {
-                        Value::Map(attributes) => {
-                            let entity = self.entity_of(attributes, entity);
-                            self.select(parts, &entity, depth + 1).await?
-                        }
-                        other => other,
-                    });
-                }
-                Ok(Value::Vector(selected))
-            }
-            other => Ok(other),
         }
+        Ok(value)
     }
 
     /// A map inside the result: it may be of another session.

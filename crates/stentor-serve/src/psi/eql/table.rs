@@ -42,11 +42,10 @@ impl<T> FactTable<T> {
         Box::new(move |attribute| self.get(&subject, attribute))
     }
 
-    /// Writes facts about `subject` under their short names. `names` are separated by spaces.
+    /// Writes facts about `subject` under their short names.
     pub fn write(&self, writer: &mut EdnWriter<'_>, subject: &T, names: &str) {
-        for name in names.split(' ') {
-            let fact = self.facts.iter().find(|fact| fact.0 == name);
-            writer.field_if_some(name, fact.map(|fact| (fact.1)(subject)).as_ref());
+        for (name, value) in facts_of(self.facts, subject, names) {
+            writer.field(name, &value);
         }
     }
 
@@ -66,10 +65,24 @@ impl<T> FactTable<T> {
     }
 }
 
+/// Some facts about `subject`. `names` are separated by spaces; `other=name` is a fact under another
+/// name.
+pub fn facts_of<'n, T>(
+    facts: &[Fact<T>],
+    subject: &T,
+    names: &'n str,
+) -> impl Iterator<Item = (&'n str, Value<'static>)> {
+    names.split(' ').filter_map(move |name| {
+        let (shown, name) = name.split_once('=').unwrap_or((name, name));
+        let fact = facts.iter().find(|fact| fact.0 == name)?;
+        Some((shown, (fact.1)(subject)))
+    })
+}
+
 /// A map whose keys are in one namespace.
-pub fn entity<const N: usize>(
+pub fn entity<'n>(
     namespace: &str,
-    entries: [(&'static str, Value<'static>); N],
+    entries: impl IntoIterator<Item = (&'n str, Value<'static>)>,
 ) -> Value<'static> {
     let entries = entries.into_iter();
     let named = entries.map(|(name, value)| (Value::keyword(format!("{namespace}/{name}")), value));

@@ -8,7 +8,7 @@ use stentor_wire::psi::ErrorCode;
 use crate::psi::eql::Engine;
 use crate::psi::error::OpError;
 use crate::psi::ops::navigation;
-use crate::psi::payload::session::{self, SESSION, SessionFacts};
+use crate::psi::payload::session::{self, SESSION, STATISTICS, SessionFacts};
 use crate::psi::payload::{self, context, message::Messages};
 use crate::psi::request::{OpCall, OpDone, OpResult};
 
@@ -75,7 +75,6 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
     let facts = SessionFacts::now(call.shared(), &live, live.view(false).await?);
     let extensions = live.commands().await.of(CommandSource::Extension).count();
     let state = &facts.view.state;
-    let usage = &stats.total_usage;
     let data = payload::map(|data| {
         data.key("stats").map(|map| {
             let head = "phase session-id is-idle is-streaming is-compacting";
@@ -86,18 +85,15 @@ pub async fn get_session_stats(call: &mut OpCall<'_>) -> OpResult {
             let rest = "retry-attempt auto-retry-enabled auto-compaction-enabled context-fraction";
             SESSION.write(map, &facts, rest);
             map.key("agent-diagnostics").map(|map| {
-                map.field("user-messages", &stats.user_messages)
-                    .field("assistant-messages", &stats.assistant_messages)
-                    .field("tool-calls", &stats.tool_calls)
-                    .field("tool-results", &stats.tool_results)
-                    .field("total-messages", &stats.total_messages)
-                    .field("model-calls", &stats.total_turns)
-                    .field("input-tokens", &usage.input)
-                    .field("output-tokens", &usage.output)
-                    .field("cache-read-tokens", &usage.cache_read)
-                    .field("cache-write-tokens", &usage.cache_write)
-                    .field("total-tokens", &usage.total_tokens)
-                    .field("cost", &usage.cost.total);
+                let counts = "user-messages=user-message-count \
+                    assistant-messages=assistant-message-count tool-calls=tool-call-count \
+                    tool-results=tool-result-count total-messages=message-count \
+                    model-calls=model-call-count input-tokens=usage-input \
+                    output-tokens=usage-output cache-read-tokens=usage-cache-read \
+                    cache-write-tokens=usage-cache-write";
+                STATISTICS.write(map, &stats, counts);
+                map.field("total-tokens", &stats.total_usage.total_tokens);
+                STATISTICS.write(map, &stats, "cost=usage-cost-total");
             });
             map.field("extension-count", &extensions)
                 .field("workflow-count", &0)

@@ -14,7 +14,7 @@ use stentor_wire::edn::{EdnWriter, Value, WriteEdn};
 
 use crate::psi::eql::EqlError;
 use crate::psi::eql::graph::{OF_NOTHING, OF_SESSION, OF_STORED};
-use crate::psi::eql::table::{Fact, FactTable, entity, path, vector};
+use crate::psi::eql::table::{Fact, FactTable, entity, facts_of, path, vector};
 use crate::psi::limits::SHORT_ID_CHARS;
 use crate::psi::live::{LiveSnapshot, PsiSession, SessionOrigin, SessionPhase};
 use crate::psi::loading::KnownPsiSession;
@@ -52,11 +52,20 @@ impl Slot {
             id: Arc::clone(id),
             origin,
             name: view.state.name.clone(),
-            display_name: view.display_name(),
+            display_name: view.display_name.clone(),
             file: view.state.file.clone(),
             runtime_state: phase.runtime_state(),
             is_streaming: phase.running,
             updated_ms: view.updated_ms(),
+        }
+    }
+
+    /// The same session, now that it does something else.
+    pub fn in_phase(self, phase: &SessionPhase) -> Self {
+        Self {
+            runtime_state: phase.runtime_state(),
+            is_streaming: phase.running,
+            ..self
         }
     }
 
@@ -71,40 +80,40 @@ impl Slot {
         text::prefix(&self.id, SHORT_ID_CHARS)
     }
 
-    pub fn file_text(&self) -> Option<String> {
-        let file = self.file.as_ref()?;
-        Some(file.to_string_lossy().into_owned())
+    /// Writes some of [`SLOT`].
+    pub fn write(&self, map: &mut EdnWriter<'_>, names: &str) {
+        for (name, value) in facts_of(SLOT, self, names) {
+            map.field(name, &value);
+        }
     }
 }
+
+/// What lists show of a session.
+#[rustfmt::skip]
+static SLOT: &[Fact<Slot>] = &[
+    Fact("id", |slot| slot.id.to_string().into()),
+    Fact("file", |slot| slot.file.as_deref().map(path).into()),
+    Fact("name", |slot| slot.name.clone().into()),
+    Fact("display-name", |slot| slot.display_name.clone().into()),
+    Fact("worktree-path", |slot| path(&slot.origin.cwd)),
+    Fact("runtime-state", |slot| slot.runtime_state.into()),
+    Fact("is-streaming", |slot| slot.is_streaming.into()),
+    Fact("parent-session-id", |slot| slot.origin.parent.as_deref().map(str::to_owned).into()),
+    Fact("parent-session-path", |slot| slot.origin.parent_path.clone().into()),
+    Fact("created-at", |slot| iso_time(slot.origin.created_ms).into()),
+    Fact("updated-at", |slot| slot.updated_ms.map(iso_time).into()),
+];
 
 /// The sessions, in the order they came. One that has just ended is left out.
 pub async fn slots_as_they_came(shared: &PsiShared) -> Vec<Slot> {
     let mut slots = Vec::new();
     for known in shared.known() {
         match known {
-            KnownPsiSession::Live(live) => slots.extend(slot_of(&live).await),
+            KnownPsiSession::Live(live) => slots.extend(live.slot().await),
             KnownPsiSession::Unloaded(unloaded) => slots.push(unloaded.slot.clone()),
         }
     }
     slots
-}
-
-/// A loaded session as lists show it. It is asked only if something happened in it since it was
-/// last shown.
-async fn slot_of(live: &PsiSession) -> Option<Slot> {
-    let seq = live.session.seq();
-    let shown = live.locked().shown.clone();
-    if let Some((_, slot)) = shown.filter(|(at, _)| *at == seq) {
-        let phase = live.phase();
-        return Some(Slot {
-            runtime_state: phase.runtime_state(),
-            is_streaming: phase.running,
-            ..slot
-        });
-    }
-    let slot = live.slot(&live.view(false).await.ok()?);
-    live.locked().shown = Some((seq, slot.clone()));
-    Some(slot)
 }
 
 /// The sessions, sorted as lists show them.
@@ -197,17 +206,12 @@ impl WriteEdn for ContextPayload {
             data.field("active-session-id", &self.active.as_deref())
                 .key("sessions")
                 .maps(&self.slots, |map, slot| {
-                    map.field("id", &*slot.id)
-                        .field("item-kind", "session")
-                        .field("name", &slot.name)
-                        .field("display-name", &slot.display_name)
-                        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
-                        .field("runtime-state", slot.runtime_state)
-                        .field("is-streaming", &slot.is_streaming)
-                        .field("is-active", &self.is_active(slot))
-                        .field("parent-session-id", &slot.origin.parent.as_deref())
-                        .field("created-at", &iso_time(slot.origin.created_ms))
-                        .field("updated-at", &slot.updated_ms.map(iso_time));
+                    slot.write(map, "id");
+                    map.field("item-kind", "session");
+                    let state = "name display-name worktree-path runtime-state is-streaming";
+                    slot.write(map, state);
+                    map.field("is-active", &self.is_active(slot));
+                    slot.write(map, "parent-session-id created-at updated-at");
                 })
                 .key("session-tree-widget")
                 .map(|widget| self.write_widget(widget));
@@ -217,15 +221,9 @@ impl WriteEdn for ContextPayload {
 
 /// A session in the answer to `list_sessions` (section 9.2).
 pub fn write_listed(map: &mut EdnWriter<'_>, slot: &Slot) {
-    map.field("session-id", &*slot.id)
-        .field("session-file", &slot.file_text())
-        .field("session-name", &slot.name)
-        .field("display-name", &slot.display_name)
-        .field("worktree-path", &*slot.origin.cwd.to_string_lossy())
-        .field("parent-session-id", &slot.origin.parent.as_deref())
-        .field("parent-session-path", &slot.origin.parent_path)
-        .field("created-at", &iso_time(slot.origin.created_ms))
-        .field("updated-at", &slot.updated_ms.map(iso_time));
+    let names = "session-id=id session-file=file session-name=name display-name worktree-path \
+                 parent-session-id parent-session-path created-at updated-at";
+    slot.write(map, names);
 }
 
 #[rustfmt::skip]
@@ -262,24 +260,9 @@ pub static STORED_TEXT: FactTable<String> = FactTable {
 };
 
 fn slot(slot: &Slot) -> Value<'static> {
-    let parent = slot.origin.parent.as_deref().map(str::to_owned);
-    entity(
-        "psi.session-info",
-        [
-            ("id", slot.id.to_string().into()),
-            ("path", slot.file_text().into()),
-            ("worktree-path", path(&slot.origin.cwd)),
-            ("name", slot.name.clone().into()),
-            ("display-name", slot.display_name.clone().into()),
-            ("parent-session-id", parent.into()),
-            (
-                "parent-session-path",
-                slot.origin.parent_path.clone().into(),
-            ),
-            ("created", iso_time(slot.origin.created_ms).into()),
-            ("modified", slot.updated_ms.map(iso_time).into()),
-        ],
-    )
+    let names = "id path=file worktree-path name display-name parent-session-id \
+                 parent-session-path created=created-at modified=updated-at";
+    entity("psi.session-info", facts_of(SLOT, slot, names))
 }
 
 /// Everything that was said in a stored session, a line break between messages.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use stentor_agent::repository;
 use stentor_journal::usage::Usage;
 
 use super::context::{Slot, slots_as_they_came, sorted_by_tree};
@@ -16,9 +15,14 @@ use crate::psi::text;
 const STATES: [&str; 4] = ["waiting", "running", "retrying", "compacting"];
 
 /// What stands below the transcript, written; `None` when what the session consumed cannot be read.
-pub async fn footer(shared: &PsiShared, live: &PsiSession, view: &LiveSnapshot) -> Option<Vec<u8>> {
+pub async fn footer(
+    shared: &PsiShared,
+    live: &PsiSession,
+    view: &LiveSnapshot,
+    branch: Option<&str>,
+) -> Option<Vec<u8>> {
     let usage = usage_parts(&view.stats.as_ref()?.total_usage, view);
-    let path_line = path_line(live, shared.options.home.as_deref(), view).await;
+    let path_line = path_line(live, shared.options.home.as_deref(), branch, view);
     let model_text = model_text(view);
     let stats_line = format!("{} {model_text}", usage.join(" "));
     let buckets = buckets(shared).await;
@@ -41,17 +45,22 @@ pub async fn footer(shared: &PsiShared, live: &PsiSession, view: &LiveSnapshot) 
     }))
 }
 
-async fn path_line(live: &PsiSession, home: Option<&Path>, view: &LiveSnapshot) -> String {
+fn path_line(
+    live: &PsiSession,
+    home: Option<&Path>,
+    branch: Option<&str>,
+    view: &LiveSnapshot,
+) -> String {
     let cwd = &live.origin.cwd;
     let mut line = match home.and_then(|home| cwd.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),
         None => cwd.display().to_string(),
     };
-    if let Some(branch) = repository::branch_label(live.project()).await {
+    if let Some(branch) = branch {
         line.push_str(&format!(" ({branch})"));
     }
-    if let Some(name) = view.display_name() {
+    if let Some(name) = &view.display_name {
         line.push_str(&format!(" • {name}"));
     }
     line

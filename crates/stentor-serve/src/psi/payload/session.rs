@@ -209,7 +209,7 @@ pub static SESSION: FactTable<SessionFacts> = FactTable {
         Fact("session-id", |f| f.live.id.to_string().into()),
         Fact("session-file", |f| f.view.file().into()),
         Fact("session-name", |f| f.view.state.name.clone().into()),
-        Fact("session-display-name", |f| f.view.display_name().into()),
+        Fact("session-display-name", |f| f.view.display_name.clone().into()),
         Fact("worktree-path", |f| path(&f.live.origin.cwd)),
         Fact("parent-session-id", |f| f.live.origin.parent.as_deref().map(str::to_owned).into()),
         Fact("parent-session-path", |f| f.live.origin.parent_path.clone().into()),

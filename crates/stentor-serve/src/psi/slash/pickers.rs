@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use stentor_agent::model::ModelInfo;
 use stentor_journal::clock::iso_time;
-use stentor_wire::edn::{EdnWriter, Fields, Keyword, Value};
+use stentor_wire::edn::{Fields, Keyword, Value};
 
 use super::{
     Effect, Performed, builtins, effect_of, effect_parts, go_to, result as command_result,
 };
+use crate::psi::eql::table::path;
 use crate::psi::error::OpError;
 use crate::psi::item::ItemPart;
 use crate::psi::live::PsiSession;
@@ -78,12 +79,12 @@ const LIVE_SESSIONS: Picker = Picker {
     nothing: "There are no sessions.",
 };
 
-/// One thing to choose. The written forms are what the client gives back.
+/// One thing to choose.
 struct PickerItem {
     id: Value<'static>,
     label: String,
     value: Value<'static>,
-    meta: Option<Vec<u8>>,
+    meta: Option<Value<'static>>,
 }
 
 pub(super) fn models(asker: &RequestAnswerer) -> Effect {
@@ -95,7 +96,7 @@ pub(super) fn models(asker: &RequestAnswerer) -> Effect {
             label: format!("{provider} {id}{reasoning}"),
             id: Value::vector([provider.clone(), id.clone()]),
             value: model_ref(model),
-            meta: Some(payload::form(&catalog_entry(model))),
+            meta: Some(catalog_entry(model)),
         }
     });
     MODELS.ask(items.collect(), asker)
@@ -171,18 +172,24 @@ fn session_item(slot: &Slot, active: Option<&str>) -> PickerItem {
         ("action/kind", Value::keyword("switch-session")),
         ("action/session-id", slot.id.to_string().into()),
     ]);
-    let meta = payload::map(|map| {
-        write_place(map, ("session", &slot.id), slot.origin.parent.as_deref());
-        map.field("item/session-id", &*slot.id)
-            .field("item/display-name", &label)
-            .field("item/default-label", &label)
-            .field("item/is-active", &(active == Some(&*slot.id)))
-            .field("item/is-streaming", &slot.is_streaming)
-            .field("item/worktree-path", &*slot.origin.cwd.to_string_lossy())
-            .field("item/created-at", &iso_time(slot.origin.created_ms))
-            .field("item/updated-at", &slot.updated_ms.map(iso_time))
-            .field("item/action", &action);
-    });
+    let parent = slot.origin.parent.as_deref();
+    let meta = Value::map([
+        ("item/id", place("session", &slot.id)),
+        ("item/kind", Value::keyword("session")),
+        (
+            "item/parent-id",
+            parent.map(|id| place("session", id)).into(),
+        ),
+        ("item/session-id", slot.id.to_string().into()),
+        ("item/display-name", label.clone().into()),
+        ("item/default-label", label.clone().into()),
+        ("item/is-active", (active == Some(&*slot.id)).into()),
+        ("item/is-streaming", slot.is_streaming.into()),
+        ("item/worktree-path", path(&slot.origin.cwd)),
+        ("item/created-at", iso_time(slot.origin.created_ms).into()),
+        ("item/updated-at", slot.updated_ms.map(iso_time).into()),
+        ("item/action", action.clone()),
+    ]);
     PickerItem {
         id: slot.id.to_string().into(),
         label,
@@ -198,16 +205,18 @@ fn fork_item(target: &PsiSession, entry_id: &str, message: &str) -> PickerItem {
         ("action/session-id", target.id.to_string().into()),
         ("action/entry-id", entry_id.to_owned().into()),
     ]);
-    let meta = payload::map(|map| {
-        write_place(map, ("fork-point", entry_id), Some(&target.id));
-        map.field("item/session-id", &*target.id)
-            .field("item/entry-id", entry_id)
-            .field("item/display-name", &label)
-            .field("item/default-label", &label)
-            .field("item/is-active", &false)
-            .field("item/is-streaming", &false)
-            .field("item/action", &action);
-    });
+    let meta = Value::map([
+        ("item/id", place("fork-point", entry_id)),
+        ("item/kind", Value::keyword("fork-point")),
+        ("item/parent-id", place("session", &target.id)),
+        ("item/session-id", target.id.to_string().into()),
+        ("item/entry-id", entry_id.to_owned().into()),
+        ("item/display-name", label.clone().into()),
+        ("item/default-label", label.clone().into()),
+        ("item/is-active", false.into()),
+        ("item/is-streaming", false.into()),
+        ("item/action", action.clone()),
+    ]);
     PickerItem {
         id: entry_id.to_owned().into(),
         label,
@@ -216,18 +225,9 @@ fn fork_item(target: &PsiSession, entry_id: &str, message: &str) -> PickerItem {
     }
 }
 
-/// What an item is and which session it is below.
-fn write_place(map: &mut EdnWriter<'_>, (kind, id): (&str, &str), parent: Option<&str>) {
-    map.key("item/id").vector(|pair| {
-        pair.keyword(kind).str(id);
-    });
-    map.field("item/kind", &Keyword(kind)).key("item/parent-id");
-    match parent {
-        Some(parent) => map.vector(|pair| {
-            pair.keyword("session").str(parent);
-        }),
-        None => map.nil(),
-    };
+/// Which item of the tree it is.
+fn place(kind: &'static str, id: &str) -> Value<'static> {
+    Value::Vector(vec![Value::keyword(kind), id.to_owned().into()])
 }
 
 impl Picker {
@@ -252,10 +252,8 @@ impl Picker {
                         .maps(&items, |map, item| {
                             map.field("ui.item/id", &item.id)
                                 .field("ui.item/label", &item.label)
-                                .field("ui.item/value", &item.value);
-                            if let Some(meta) = &item.meta {
-                                map.key("ui.item/meta").written(meta);
-                            }
+                                .field("ui.item/value", &item.value)
+                                .field_if_some("ui.item/meta", item.meta.as_ref());
                         })
                         .field(
                             "ui/on-submit",
